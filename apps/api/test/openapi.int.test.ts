@@ -11,6 +11,7 @@ interface Parameter {
   schema: object
 }
 interface DocumentedOperation {
+  operationId?: string
   summary?: string
   tags?: string[]
   security?: object[]
@@ -86,6 +87,14 @@ test('the document and the router have the same routes', () => {
   // The printed tree merges parameter names, so compare paths without them.
   const described = operations.map(({ name }) => name.replace(/\{\w+\}/g, '{}'))
   expect(described.toSorted()).toEqual(registered.toSorted())
+})
+
+test('every operation has a unique operationId such as contacts.create', () => {
+  const operationIds = operations.map(({ operationId }) => operationId)
+  for (const { name, operationId } of operations) {
+    expect([name, operationId]).toEqual([name, expect.stringMatching(/^[a-z][a-zA-Z]+\.[a-z][a-zA-Z]+$/)])
+  }
+  expect(new Set(operationIds).size).toBe(operations.length)
 })
 
 test('every operation has a unique summary, one tag and described responses', () => {

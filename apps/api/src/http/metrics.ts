@@ -55,6 +55,7 @@ export const metrics = fp(
         config: { rateLimit: false, errorStatuses: [401] },
         schema: {
           tags: ['Operators'],
+          operationId: 'metrics.get',
           summary: 'Retrieve metrics',
           description: 'Returns metrics in the Prometheus text format. Requires `METRICS_TOKEN` as the bearer token.',
           querystring: NoQuery,

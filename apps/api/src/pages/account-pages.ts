@@ -16,6 +16,8 @@ const TokenQuery = z.strictObject({ token: z.string().max(200) })
 const PostedFields = z.record(z.string(), z.string()).nullish()
 
 interface Page {
+  /** The name of the page in its operationIds. */
+  name: string
   heading: string
   text: string
   button: string
@@ -32,6 +34,7 @@ interface Page {
 
 const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page> = {
   '/reset-password': {
+    name: 'ResetPassword',
     heading: 'Choose a new password',
     text: 'Use at least 12 characters. You will be logged out on all devices.',
     button: 'Set password',
@@ -42,6 +45,7 @@ const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page
     submit: (base, { token, password }) => resetPassword(base, parse(ResetPasswordInput, { token, password })),
   },
   '/accept-invite': {
+    name: 'AcceptInvite',
     heading: 'Accept the invite',
     text: 'Choose a password with at least 12 characters. If you already have an account, enter its password.',
     button: 'Join',
@@ -53,6 +57,7 @@ const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page
     submit: (base, fields) => acceptInvite(base, parse(AcceptInviteInput, fields)),
   },
   '/verify-email': {
+    name: 'VerifyEmail',
     heading: 'Verify your email address',
     text: 'Enter your password to verify your email address.',
     button: 'Verify',
@@ -102,8 +107,10 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
       querystring: TokenQuery,
       response: { 200: pageResponse, 400: errorPageResponse },
     }
-    app.get(path, { schema: { ...schema, summary: `Show the page "${page.heading}"` } }, async (_request, reply) =>
-      sendPage(reply, page),
+    app.get(
+      path,
+      { schema: { ...schema, operationId: `pages.show${page.name}`, summary: `Show the page "${page.heading}"` } },
+      async (_request, reply) => sendPage(reply, page),
     )
     app.post(
       path,
@@ -111,6 +118,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
         config: page.limit ? { rateLimit: page.limit } : {},
         schema: {
           ...schema,
+          operationId: `pages.submit${page.name}`,
           summary: `Submit the page "${page.heading}"`,
           consumes: ['application/x-www-form-urlencoded'],
           body: PostedFields,

@@ -15,6 +15,7 @@ export const embedScript: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         tags: ['Forms'],
+        operationId: 'pages.getEmbedScript',
         summary: 'Retrieve the embed script',
         description:
           'Shows a form on any website: `<script src="…/embed/form.js" defer></script><rapport-form form-id="frm_…"></rapport-form>`',

@@ -44,7 +44,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/f/:id',
-    { schema: { ...schema, summary: 'Show a hosted form', response: page } },
+    { schema: { ...schema, operationId: 'pages.showForm', summary: 'Show a hosted form', response: page } },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
       return sendFormPage(reply, { form, key: randomUUID() })
@@ -57,6 +57,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 20 } },
       schema: {
         ...schema,
+        operationId: 'pages.submitForm',
         summary: 'Submit a hosted form',
         consumes: ['application/x-www-form-urlencoded'],
         body: PostedForm,
@@ -71,7 +72,14 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/f/:id/thanks',
-    { schema: { ...schema, summary: 'Show the thank-you page of a hosted form', response: page } },
+    {
+      schema: {
+        ...schema,
+        operationId: 'pages.showThanks',
+        summary: 'Show the thank-you page of a hosted form',
+        response: page,
+      },
+    },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
       return sendMessage(reply, {

@@ -10,8 +10,9 @@ import { sendMessage } from './message-page.ts'
 import { unsubscribe } from '@rapport/core/operations/unsubscribe.ts'
 
 const TokenQuery = z.strictObject({ token: z.string().max(600) })
-const schema = (summary: string) => ({
+const schema = (operationId: string, summary: string) => ({
   tags: ['Subscription pages'],
+  operationId,
   summary,
   querystring: TokenQuery,
   response: { 200: pageResponse, 400: errorPageResponse },
@@ -39,10 +40,26 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
     })
   })
 
-  app.get('/public/subscriptions/confirm', { schema: schema('Show the page "Confirm your subscription"') }, showConfirm)
-  app.post('/public/subscriptions/confirm', { schema: schema('Confirm a subscription') }, submitConfirm)
-  app.get('/public/unsubscribe', { schema: schema('Show the page "Unsubscribe"') }, showUnsubscribe)
-  app.post('/public/unsubscribe', { schema: schema('Unsubscribe with one click (RFC 8058)') }, submitUnsubscribe)
+  app.get(
+    '/public/subscriptions/confirm',
+    { schema: schema('pages.showConfirmation', 'Show the page "Confirm your subscription"') },
+    showConfirm,
+  )
+  app.post(
+    '/public/subscriptions/confirm',
+    { schema: schema('public.confirmSubscription', 'Confirm a subscription') },
+    submitConfirm,
+  )
+  app.get(
+    '/public/unsubscribe',
+    { schema: schema('pages.showUnsubscribe', 'Show the page "Unsubscribe"') },
+    showUnsubscribe,
+  )
+  app.post(
+    '/public/unsubscribe',
+    { schema: schema('public.unsubscribe', 'Unsubscribe with one click (RFC 8058)') },
+    submitUnsubscribe,
+  )
 }
 
 type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>

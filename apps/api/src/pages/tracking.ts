@@ -25,6 +25,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'pages.trackOpen',
         summary: 'Record an opened email',
         description:
           'Returns the pixel of a tracked email and records that it was opened. Each recipient is counted once.',
@@ -49,6 +50,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       },
       schema: {
         ...common,
+        operationId: 'pages.trackClick',
         summary: 'Follow a tracked link',
         description: 'Records the click and redirects to the URL in the token. Each recipient is counted once.',
         response: { 302: z.string().describe('Redirect to the URL in the token'), 400: errorPageResponse },

@@ -14,6 +14,7 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
+        operationId: 'apiKeys.create',
         summary: 'Create an API key',
         description: 'The role of the key is at most your own. `key` is returned in this response only.',
         querystring: NoQuery,
@@ -32,7 +33,13 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
     '/api-keys',
     {
       config,
-      schema: { ...common, summary: 'List API keys', querystring: ApiKeyQuery, response: { 200: PageOf(ApiKey) } },
+      schema: {
+        ...common,
+        operationId: 'apiKeys.list',
+        summary: 'List API keys',
+        querystring: ApiKeyQuery,
+        response: { 200: PageOf(ApiKey) },
+      },
     },
     (request) => listApiKeys(request.ctx, request.query),
   )
@@ -43,6 +50,7 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
+        operationId: 'apiKeys.delete',
         summary: 'Revoke an API key',
         description: 'Takes effect immediately: the next request with the key returns 401.',
         params: IdParams('key'),

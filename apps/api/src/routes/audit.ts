@@ -11,6 +11,7 @@ export const auditRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         tags: ['Team'],
         security: [{ bearer: [] }],
+        operationId: 'auditLog.list',
         summary: 'List audit log entries',
         description:
           'Returns changes to the team, API keys and webhooks, campaign sends, exports and deletions, newest first. Entries cannot be changed or deleted.',

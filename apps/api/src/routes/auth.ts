@@ -35,6 +35,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 10 }, errorStatuses: [403, 409] },
       schema: {
         tags,
+        operationId: 'auth.signUp',
         summary: 'Sign up',
         description:
           'Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to verify the address; verification is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.',
@@ -56,6 +57,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 10 }, errorStatuses: [401] },
       schema: {
         tags,
+        operationId: 'auth.logIn',
         summary: 'Log in',
         description:
           'Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures in total, attempts from clients that have never logged in return 429 too.',
@@ -73,6 +75,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 5 } },
       schema: {
         tags,
+        operationId: 'auth.forgotPassword',
         summary: 'Request a password reset',
         description:
           'Emails a reset link that expires after one hour. An unknown address gets the same response, but no email.',
@@ -94,6 +97,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 10 } },
       schema: {
         tags,
+        operationId: 'auth.resetPassword',
         summary: 'Reset a password',
         description:
           'Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was never verified, someone else may have signed up with it: the API keys and invites that the user created are revoked, and the webhooks of their workspaces are disabled.',
@@ -114,6 +118,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [401] },
       schema: {
         tags,
+        operationId: 'auth.verifyEmail',
         summary: 'Verify an email address',
         description:
           'Requires the token from the email and the password. Returns 401 if the password is wrong. Verifying an address again is a no-op.',
@@ -134,6 +139,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 10 }, errorStatuses: [401, 409] },
       schema: {
         tags,
+        operationId: 'auth.acceptInvite',
         summary: 'Accept an invite',
         description:
           'Adds a user to the workspace with the token from the email. Creates the user if the address has no account. Otherwise `password` must be the password of the account; a wrong one returns 401.',
@@ -156,6 +162,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         tags,
+        operationId: 'auth.me',
         summary: 'Retrieve the current credential',
         security: [{ bearer: [] }],
         querystring: NoQuery,
@@ -172,6 +179,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'VIEWER', errorStatuses: [403] },
       schema: {
         ...common,
+        operationId: 'auth.resendVerification',
         summary: 'Resend the verification email',
         description:
           'Emails a new link to verify your address, at most once an hour; more requests return 429. Returns 409 if the address is already verified, and 403 for an API key, which has no address.',
@@ -192,6 +200,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'sessions.list',
         summary: 'List your sessions',
         description: 'Returns your sessions in all workspaces. An API key has no sessions.',
         querystring: SessionQuery,
@@ -207,6 +216,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'VIEWER' },
       schema: {
         ...common,
+        operationId: 'sessions.delete',
         summary: 'End a session',
         params: IdParams('ses'),
         querystring: NoQuery,
@@ -224,6 +234,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'workspaces.list',
         summary: 'List your workspaces',
         description:
           'Returns your workspaces and your role in each. `POST /auth/login` with `workspaceId` creates a session in one of them.',
@@ -240,6 +251,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'VIEWER' },
       schema: {
         tags,
+        operationId: 'auth.logOut',
         summary: 'Log out',
         description:
           'Ends the session of the request; its token is invalid immediately. An API key has no session: delete the key to revoke it.',

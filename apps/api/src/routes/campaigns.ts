@@ -41,6 +41,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: templateBodyLimit,
       schema: {
         ...common,
+        operationId: 'campaigns.create',
         summary: 'Create a campaign',
         description:
           'Creates a DRAFT for one list. Without `html` and `text`, it gets a plain template. Templates are written in Liquid; a syntax error returns 400 with line and column. Also returns 400 if a template has more than 5,000 tags and outputs or more than 5,000 filters, or takes too long to parse.',
@@ -59,7 +60,13 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/campaigns',
     {
-      schema: { ...common, summary: 'List campaigns', querystring: CampaignQuery, response: { 200: PageOf(Campaign) } },
+      schema: {
+        ...common,
+        operationId: 'campaigns.list',
+        summary: 'List campaigns',
+        querystring: CampaignQuery,
+        response: { 200: PageOf(Campaign) },
+      },
     },
     (request) => listCampaigns(request.ctx, request.query),
   )
@@ -69,6 +76,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'campaigns.get',
         summary: 'Retrieve a campaign',
         params: IdParams('cmp'),
         querystring: NoQuery,
@@ -85,6 +93,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: templateBodyLimit,
       schema: {
         ...common,
+        operationId: 'campaigns.update',
         summary: 'Update a campaign',
         description: 'Only a DRAFT can be updated. Any other status returns 409.',
         params: IdParams('cmp'),
@@ -105,6 +114,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [409] },
       schema: {
         ...common,
+        operationId: 'campaigns.delete',
         summary: 'Delete a campaign',
         description:
           'Only a DRAFT can be deleted. Any other status returns 409, because the campaign is the record of who received the email.',
@@ -127,6 +137,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'campaigns.getAudience',
         summary: 'Retrieve the audience of a campaign',
         description: 'Counts the subscribers that would receive the campaign now, and those that would not, by status.',
         params: IdParams('cmp'),
@@ -142,6 +153,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'campaigns.preview',
         summary: 'Preview a campaign',
         description:
           'Renders the campaign for a contact, or for an example contact. Sends no email and adds no tracking. A template that takes too long to render returns 400.',
@@ -159,6 +171,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'campaigns.send',
         summary: 'Send a campaign',
         description:
           'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.',
@@ -180,6 +193,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'campaigns.sendTest',
         summary: 'Send a test email',
         description:
           'Sends one email with `[Test]` in its subject, in any status of the campaign. A template that takes too long to render returns 400.',
@@ -201,6 +215,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'campaigns.retry',
         summary: 'Retry failed recipients',
         description:
           'Sends the campaign again to FAILED recipients. INTERRUPTED recipients are included only with `includeInterrupted: true`, because they may receive the email twice. `queued` is the number of recipients.',
@@ -238,6 +253,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
       {
         schema: {
           ...common,
+          operationId: `campaigns.${step}`,
           summary,
           description: `${description} Repeating the request is a no-op. Returns 409 for any other status.`,
           params: IdParams('cmp'),
@@ -255,6 +271,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'campaigns.getStats',
         summary: 'Retrieve the statistics of a campaign',
         description:
           'Counts the recipients by status. At any time, queued = sent + failed + skipped + interrupted + pending.',
@@ -271,6 +288,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'campaigns.listRecipients',
         summary: 'List the recipients of a campaign',
         description: 'Returns the recipients with the status of their email, and the reason if it was not sent.',
         params: IdParams('cmp'),

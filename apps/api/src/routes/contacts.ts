@@ -34,6 +34,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'contacts.create',
         summary: 'Create a contact',
         description:
           'Emits `contact.created`. Returns 409 with `contactId` if the workspace already has a contact with this email address.',
@@ -55,6 +56,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [409] },
       schema: {
         ...common,
+        operationId: 'contacts.upsert',
         summary: 'Create or update a contact by email address',
         description: 'Sets the fields in the body and leaves the others unchanged. Safe to call concurrently.',
         querystring: NoQuery,
@@ -74,6 +76,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'contacts.list',
         summary: 'List contacts',
         description:
           'Returns the contacts that match all filters. `customField.<key>=<value>` filters by a custom field.',
@@ -89,6 +92,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'contacts.export',
         summary: 'Export contacts',
         description: 'Streams all contacts that match the filters, as CSV or NDJSON.',
         querystring: ExportQuery,
@@ -115,7 +119,14 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/contacts/:id',
     {
-      schema: { ...common, summary: 'Retrieve a contact', params, querystring: NoQuery, response: { 200: Contact } },
+      schema: {
+        ...common,
+        operationId: 'contacts.get',
+        summary: 'Retrieve a contact',
+        params,
+        querystring: NoQuery,
+        response: { 200: Contact },
+      },
     },
     (request) => readContact(request.ctx, request.params.id),
   )
@@ -126,6 +137,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [409] },
       schema: {
         ...common,
+        operationId: 'contacts.update',
         summary: 'Update a contact',
         description:
           'Merges `customFieldValues` (`null` removes a key) and replaces `tags`. Emits `contact.updated`; a no-op update emits no event.',
@@ -143,6 +155,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'contacts.delete',
         summary: 'Delete a contact',
         description:
           'Deletes the contact with its deals, tasks and subscriptions. Emits only `contact.deleted`, which covers all of them. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
@@ -162,6 +175,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'contacts.addTags',
         summary: 'Add tags to a contact',
         params,
         querystring: NoQuery,
@@ -177,6 +191,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'contacts.removeTag',
         summary: 'Remove a tag from a contact',
         description: 'Removing a tag that the contact does not have is a no-op.',
         params: params.extend({ tag: SingleLine(100, 1).meta({ examples: ['vip'] }) }),
@@ -192,6 +207,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'contacts.merge',
         summary: 'Merge a duplicate into a contact',
         description:
           'Fills empty fields from the duplicate, combines tags and custom field values, and moves the deals, tasks and subscriptions of the duplicate. The strictest opt-out wins. Deletes the duplicate and emits `contact.merged`.',
@@ -209,6 +225,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'contacts.listActivity',
         summary: 'List the activity of a contact',
         description: 'Returns the events of the contact, newest first.',
         params,

@@ -23,6 +23,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'customFields.create',
         summary: 'Create a custom field',
         description:
           'Values of contacts are validated against the type and the options of the field. Returns 409 if `key` is already in use.',
@@ -43,6 +44,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'customFields.list',
         summary: 'List custom fields',
         querystring: CustomFieldQuery,
         response: { 200: PageOf(CustomField) },
@@ -56,6 +58,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'customFields.update',
         summary: 'Update a custom field',
         description: 'Updates `label` and `options`. `key` and `type` cannot be changed.',
         params,
@@ -72,6 +75,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'customFields.delete',
         summary: 'Delete a custom field',
         description:
           'The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409.',

@@ -17,6 +17,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'deals.create',
         summary: 'Create a deal',
         description:
           'A new deal is OPEN. It starts in the first stage of the pipeline, or in the stage that `stageId` names. Emits `deal.created`.',
@@ -37,6 +38,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'deals.list',
         summary: 'List deals',
         description:
           'Returns the deals that match all filters. With `sort=closedAt`, deals that are not closed come first; with `sort=-closedAt`, they come last.',
@@ -50,7 +52,14 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/deals/:id',
     {
-      schema: { ...common, summary: 'Retrieve a deal', params, querystring: NoQuery, response: { 200: Deal } },
+      schema: {
+        ...common,
+        operationId: 'deals.get',
+        summary: 'Retrieve a deal',
+        params,
+        querystring: NoQuery,
+        response: { 200: Deal },
+      },
     },
     (request) => readDeal(request.ctx, request.params.id),
   )
@@ -60,6 +69,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'deals.update',
         summary: 'Update a deal',
         description:
           'A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. ' +
@@ -79,6 +89,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'deals.delete',
         summary: 'Delete a deal',
         description: 'Deletes the deal and its activity. Emits `deal.deleted`.',
         params,
@@ -97,6 +108,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'deals.listActivity',
         summary: 'List the activity of a deal',
         description:
           'Returns each change of stage or status with the user or API key that made it, newest first. Entries are kept until the deal is deleted.',

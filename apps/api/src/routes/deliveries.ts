@@ -22,6 +22,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.listDeliveries',
         summary: 'List the deliveries of a webhook',
         description: 'Deliveries are kept for at least 30 days.',
         params,
@@ -37,6 +38,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.getDelivery',
         summary: 'Retrieve a delivery',
         params: deliveryParams,
         querystring: NoQuery,
@@ -51,6 +53,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.test',
         summary: 'Send a test event',
         description:
           'Sends a `webhook.test` event to this webhook only; its `data` is the webhook. Returns 409 if the webhook is disabled.',
@@ -72,6 +75,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.redeliverOne',
         summary: 'Redeliver an event',
         description:
           'Creates a new delivery of the same event with the same `webhook-id`. Returns 409 if the delivery is still PENDING or the webhook is disabled.',
@@ -94,6 +98,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.redeliver',
         summary: 'Redeliver many events',
         description:
           'Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has SUCCEEDED or is PENDING. Returns 400 if more than 100,000 events match. With `dryRun`, events are only counted.',

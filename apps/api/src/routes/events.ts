@@ -14,6 +14,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'events.list',
         summary: 'List events',
         description:
           'Events are kept for at least 30 days. With `after`, events are returned in order: a consumer that was down resumes after the last event that it received. It misses none: no event is ever inserted before one that was already returned.',
@@ -29,6 +30,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'events.get',
         summary: 'Retrieve an event',
         params: IdParams('evt'),
         querystring: NoQuery,
@@ -43,6 +45,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'eventTypes.list',
         summary: 'List event types',
         description: 'Returns each event type with a JSON Schema of its `data` and an example.',
         querystring: NoQuery,

@@ -27,6 +27,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
+          operationId: 'forms.create',
           summary: 'Create a form',
           description: 'A field without `id` gets one that is derived from its label.',
           querystring: NoQuery,
@@ -43,13 +44,30 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
 
     app.get(
       '/forms',
-      { schema: { ...common, summary: 'List forms', querystring: FormQuery, response: { 200: PageOf(Form) } } },
+      {
+        schema: {
+          ...common,
+          operationId: 'forms.list',
+          summary: 'List forms',
+          querystring: FormQuery,
+          response: { 200: PageOf(Form) },
+        },
+      },
       (request) => listForms(request.ctx, request.query),
     )
 
     app.get(
       '/forms/:id',
-      { schema: { ...common, summary: 'Retrieve a form', params, querystring: NoQuery, response: { 200: Form } } },
+      {
+        schema: {
+          ...common,
+          operationId: 'forms.get',
+          summary: 'Retrieve a form',
+          params,
+          querystring: NoQuery,
+          response: { 200: Form },
+        },
+      },
       (request) => readForm(request.ctx, request.params.id),
     )
 
@@ -58,6 +76,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
+          operationId: 'forms.update',
           summary: 'Update a form',
           description: '`fields` replaces all fields. Existing submissions are not changed.',
           params,
@@ -78,6 +97,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
+          operationId: 'forms.delete',
           summary: 'Delete a form',
           description: 'Deletes the form and its submissions. The contacts that it created are kept.',
           params,
@@ -97,6 +117,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
+          operationId: 'forms.listSubmissions',
           summary: 'List the submissions of a form',
           params,
           querystring: SubmissionQuery,
@@ -111,6 +132,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
+          operationId: 'forms.getSubmission',
           summary: 'Retrieve a submission',
           params: submissionParams,
           querystring: NoQuery,
@@ -125,6 +147,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
+          operationId: 'forms.deleteSubmission',
           summary: 'Delete a submission',
           description: 'Deletes the submission. Its contact is kept.',
           params: submissionParams,

@@ -34,6 +34,7 @@ export function healthRoutes({ database, redis, stopping, now }: Dependencies) {
         config: { rateLimit: false },
         schema: {
           tags: ['Operators'],
+          operationId: 'health.get',
           summary: 'Check health',
           description: 'Returns 200 while the process runs.',
           querystring: NoQuery,
@@ -49,6 +50,7 @@ export function healthRoutes({ database, redis, stopping, now }: Dependencies) {
         config: { rateLimit: false },
         schema: {
           tags: ['Operators'],
+          operationId: 'ready.get',
           summary: 'Check readiness',
           description:
             'Returns 503 if the process cannot serve requests; `parts` shows why. While Redis is unavailable, `status` is `degraded` and the response is still 200: requests are accepted, and their background work runs once Redis is available again. ' +

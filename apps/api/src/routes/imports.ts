@@ -37,6 +37,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { streamsBody: true, handlesIdempotency: true },
       schema: {
         ...common,
+        operationId: 'imports.create',
         summary: 'Import contacts',
         description: [
           'The body is a file in UTF-8 of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`.',
@@ -81,7 +82,13 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/imports',
     {
-      schema: { ...common, summary: 'List imports', querystring: ImportQuery, response: { 200: PageOf(Import) } },
+      schema: {
+        ...common,
+        operationId: 'imports.list',
+        summary: 'List imports',
+        querystring: ImportQuery,
+        response: { 200: PageOf(Import) },
+      },
     },
     (request) => listImports(request.ctx, request.query),
   )
@@ -91,6 +98,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'imports.get',
         summary: 'Retrieve an import',
         params: IdParams('imp'),
         querystring: NoQuery,

@@ -30,6 +30,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'lists.create',
         summary: 'Create a list',
         querystring: NoQuery,
         body: ListInput,
@@ -45,7 +46,15 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/lists',
-    { schema: { ...common, summary: 'List lists', querystring: ListQuery, response: { 200: PageOf(List) } } },
+    {
+      schema: {
+        ...common,
+        operationId: 'lists.list',
+        summary: 'List lists',
+        querystring: ListQuery,
+        response: { 200: PageOf(List) },
+      },
+    },
     (request) => listLists(request.ctx, request.query),
   )
 
@@ -54,6 +63,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'lists.get',
         summary: 'Retrieve a list',
         params,
         querystring: NoQuery,
@@ -68,6 +78,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'lists.update',
         summary: 'Update a list',
         params,
         querystring: NoQuery,
@@ -84,6 +95,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [409] },
       schema: {
         ...common,
+        operationId: 'lists.delete',
         summary: 'Delete a list',
         description:
           'Deletes the list and its subscriptions. Returns 409 while a campaign to the list is SENDING or PAUSED.',
@@ -103,6 +115,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'lists.listSubscribers',
         summary: 'List the subscribers of a list',
         params,
         querystring: SubscriberQuery,
@@ -117,6 +130,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'lists.addSubscriber',
         summary: 'Subscribe a contact',
         description:
           'Returns 200 if the contact already has a subscription; a confirmed subscription stays confirmed. Returns 409 if the contact has opted out.',
@@ -139,6 +153,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'lists.getSubscriber',
         summary: 'Retrieve a subscription',
         params: subscriberParams,
         querystring: NoQuery,
@@ -153,6 +168,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'lists.removeSubscriber',
         summary: 'Unsubscribe a contact',
         description: 'The subscription is kept with the status UNSUBSCRIBED.',
         params: subscriberParams,
@@ -176,6 +192,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: 65_536,
       schema: {
         tags: ['Lists'],
+        operationId: 'public.subscribe',
         summary: 'Subscribe to a list',
         description:
           'Sends a confirmation email: at most one in 10 minutes and three a day per address and list. The response is the same for unknown, known, pending and confirmed addresses.',

@@ -10,6 +10,7 @@ export const mailEventRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         tags: ['Campaigns'],
         security: [{ bearer: [] }],
+        operationId: 'mailEvents.create',
         summary: 'Report a bounce or a complaint',
         description:
           'Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op.',

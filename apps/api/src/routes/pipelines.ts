@@ -27,6 +27,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'pipelines.create',
         summary: 'Create a pipeline',
         description: 'Creates a pipeline with its stages, in the order in which deals pass through them.',
         querystring: NoQuery,
@@ -46,6 +47,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'pipelines.list',
         summary: 'List pipelines',
         description: 'Returns each pipeline with its stages in order.',
         querystring: PipelineQuery,
@@ -58,7 +60,14 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/pipelines/:id',
     {
-      schema: { ...common, summary: 'Retrieve a pipeline', params, querystring: NoQuery, response: { 200: Pipeline } },
+      schema: {
+        ...common,
+        operationId: 'pipelines.get',
+        summary: 'Retrieve a pipeline',
+        params,
+        querystring: NoQuery,
+        response: { 200: Pipeline },
+      },
     },
     (request) => readPipeline(request.ctx, request.params.id),
   )
@@ -69,6 +78,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [409] },
       schema: {
         ...common,
+        operationId: 'pipelines.update',
         summary: 'Update a pipeline',
         description:
           '`stages` replaces all stages and sets their order. A stage with an `id` is kept and updated with the fields that are present, a stage without an `id` is created, and all other stages are removed. Removing a stage that has deals returns 409 with `dealCount`.',
@@ -87,6 +97,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [409] },
       schema: {
         ...common,
+        operationId: 'pipelines.delete',
         summary: 'Delete a pipeline',
         description: 'Returns 409 with `dealCount` if the pipeline has deals.',
         params,
@@ -105,6 +116,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'pipelines.getSummary',
         summary: 'Retrieve the summary of a pipeline',
         description: 'Returns the number and value of the OPEN deals, per stage and in total.',
         params,

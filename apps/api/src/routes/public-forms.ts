@@ -18,6 +18,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
       {
         schema: {
           tags: ['Forms'],
+          operationId: 'public.getForm',
           summary: 'Retrieve a public form',
           description: 'Returns the public part of the form, with an `ETag`. A disabled form returns 404.',
           params,
@@ -40,6 +41,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
         config: { rateLimit: { max: 20 }, errorStatuses: [412] },
         schema: {
           tags: ['Forms'],
+          operationId: 'public.submitForm',
           summary: 'Submit a form',
           description: `\`values\` maps field ids to values. The \`path\` of each of the \`issues\` is a field id. With \`Idempotency-Key\`, repeated requests with the same values make one submission. With \`If-Match\` and the form's ETag, returns 412 if the form has changed since. \`${honeypotId}\` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it in is counted and dropped.`,
           params,

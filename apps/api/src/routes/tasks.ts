@@ -18,6 +18,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'tasks.create',
         summary: 'Create a task',
         description: 'Creates a task for the contact. Emits `task.created`.',
         params: contactParams,
@@ -38,6 +39,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'tasks.listOfContact',
         summary: 'List the tasks of a contact',
         description: 'Returns the tasks that match all filters, earliest `dueAt` first.',
         params: contactParams,
@@ -54,6 +56,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'tasks.list',
         summary: 'List tasks',
         description: 'Returns the tasks of all contacts that match all filters, earliest `dueAt` first.',
         querystring: TaskQuery,
@@ -66,7 +69,14 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/tasks/:id',
     {
-      schema: { ...common, summary: 'Retrieve a task', params, querystring: NoQuery, response: { 200: Task } },
+      schema: {
+        ...common,
+        operationId: 'tasks.get',
+        summary: 'Retrieve a task',
+        params,
+        querystring: NoQuery,
+        response: { 200: Task },
+      },
     },
     (request) => readTask(request.ctx, request.params.id),
   )
@@ -76,6 +86,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'tasks.update',
         summary: 'Update a task',
         description: 'DONE sets `completedAt` and emits `task.completed`; OPEN clears it. Other changes emit no event.',
         params,
@@ -92,6 +103,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'tasks.delete',
         summary: 'Delete a task',
         description: 'Emits `task.deleted`.',
         params,

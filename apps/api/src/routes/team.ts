@@ -24,7 +24,15 @@ const config = { role: 'ADMIN' } as const
 export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/workspace',
-    { schema: { ...common, summary: 'Retrieve the workspace', querystring: NoQuery, response: { 200: Workspace } } },
+    {
+      schema: {
+        ...common,
+        operationId: 'workspace.get',
+        summary: 'Retrieve the workspace',
+        querystring: NoQuery,
+        response: { 200: Workspace },
+      },
+    },
     (request) => readWorkspace(request.ctx),
   )
 
@@ -34,6 +42,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
+        operationId: 'workspace.update',
         summary: 'Update the workspace',
         description: 'Updates the name, the currency and the sender of newsletters.',
         querystring: NoQuery,
@@ -50,6 +59,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'OWNER' },
       schema: {
         ...common,
+        operationId: 'workspace.delete',
         summary: 'Delete the workspace',
         description:
           'Deletes the workspace and everything in it, permanently. All API keys and sessions end immediately. Users without another workspace are deleted too.',
@@ -69,6 +79,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
+        operationId: 'invites.create',
         summary: 'Create an invite',
         description:
           'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one email in 10 minutes and three a day; more requests return 429.',
@@ -88,7 +99,13 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
     '/invites',
     {
       config,
-      schema: { ...common, summary: 'List invites', querystring: InviteQuery, response: { 200: PageOf(Invite) } },
+      schema: {
+        ...common,
+        operationId: 'invites.list',
+        summary: 'List invites',
+        querystring: InviteQuery,
+        response: { 200: PageOf(Invite) },
+      },
     },
     (request) => listInvites(request.ctx, request.query),
   )
@@ -99,6 +116,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
+        operationId: 'invites.resend',
         summary: 'Resend an invite',
         description:
           'Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one email in 10 minutes and three a day; more requests return 429.',
@@ -120,6 +138,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
+        operationId: 'invites.delete',
         summary: 'Revoke an invite',
         params: IdParams('inv'),
         querystring: NoQuery,
@@ -134,7 +153,15 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/members',
-    { schema: { ...common, summary: 'List members', querystring: MemberQuery, response: { 200: PageOf(Member) } } },
+    {
+      schema: {
+        ...common,
+        operationId: 'members.list',
+        summary: 'List members',
+        querystring: MemberQuery,
+        response: { 200: PageOf(Member) },
+      },
+    },
     (request) => listMembers(request.ctx, request.query),
   )
 
@@ -144,6 +171,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { ...config, errorStatuses: [409] },
       schema: {
         ...common,
+        operationId: 'members.update',
         summary: 'Update the role of a member',
         description:
           'The new role is at most your own. Invites that the member created for a higher role are revoked. Returns 409 for the last OWNER.',
@@ -162,6 +190,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'VIEWER', errorStatuses: [403, 409] },
       schema: {
         ...common,
+        operationId: 'members.delete',
         summary: 'Remove a member',
         description:
           'Ends the sessions of the member immediately and revokes the invites that they created. Their API keys stay valid, because programs may depend on them; `revokeApiKeys=true` revokes them too. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.',

@@ -26,6 +26,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.create',
         summary: 'Create a webhook',
         description:
           'Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks.',
@@ -43,7 +44,15 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/webhooks',
-    { schema: { ...common, summary: 'List webhooks', querystring: WebhookQuery, response: { 200: PageOf(Webhook) } } },
+    {
+      schema: {
+        ...common,
+        operationId: 'webhooks.list',
+        summary: 'List webhooks',
+        querystring: WebhookQuery,
+        response: { 200: PageOf(Webhook) },
+      },
+    },
     (request) => listWebhooks(request.ctx, request.query),
   )
 
@@ -52,6 +61,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.get',
         summary: 'Retrieve a webhook',
         params,
         querystring: NoQuery,
@@ -66,6 +76,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.update',
         summary: 'Update a webhook',
         description:
           'Updates the URL, the event types or `enabled`. A disabled webhook receives nothing after this response, and its pending deliveries fail.',
@@ -83,6 +94,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.delete',
         summary: 'Delete a webhook',
         description: 'Deletes the webhook and its deliveries. No delivery is sent after this response.',
         params,
@@ -101,6 +113,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
+        operationId: 'webhooks.rotateSecret',
         summary: 'Rotate the secret of a webhook',
         description:
           'Returns the new `secret`, in this response only. For 24 hours, deliveries are signed with both secrets, so that the receiver can switch without downtime. More than 5 rotations in 24 hours return 409.',
