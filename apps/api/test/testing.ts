@@ -233,6 +233,9 @@ export function expectError(response: ApiResponse<unknown>, status: number, mess
   const body = response.body as ErrorBody
   expect([body.statusCode, body.error]).toEqual([status, STATUS_CODES[status]])
   expect(body.message).toBe(message ?? body.message)
+  // The specification defines this body, without a code.
+  const hasCode = body.message !== 'List has no subscribed recipients'
+  expect(body.code).toEqual(hasCode ? expect.stringMatching(/^[a-z_]+$/) : undefined)
   expect(response.headers['x-request-id']).toMatch(/^[\w.:=+/-]{1,128}$/)
   return body
 }

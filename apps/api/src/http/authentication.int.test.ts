@@ -11,7 +11,8 @@ beforeAll(async () => {
   keys = { VIEWER: await issue('VIEWER'), MEMBER: await issue('MEMBER'), ADMIN: await issue('ADMIN') }
 })
 
-const unauthorizedBody = '{"statusCode":401,"message":"Missing or invalid credential","error":"Unauthorized"}'
+const unauthorizedBody =
+  '{"statusCode":401,"message":"Missing or invalid credential","error":"Unauthorized","code":"unauthorized"}'
 
 async function expectUnauthorized(headers: Record<string, string>, path = '/contacts') {
   const response = await api.call('GET', path, { headers })
@@ -110,7 +111,7 @@ test('every route returns 403 to roles below the required one', async () => {
       )
       expect(response.text).toBe(
         isForbidden && method !== 'HEAD'
-          ? `{"statusCode":403,"message":"This request requires the role ${least}","error":"Forbidden"}`
+          ? `{"statusCode":403,"message":"This request requires the role ${least}","error":"Forbidden","code":"forbidden"}`
           : response.text,
       )
     }

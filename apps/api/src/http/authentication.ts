@@ -19,7 +19,7 @@ export const authentication = fp(
   async (scope: FastifyInstance, { authenticate }: { authenticate: Authenticate }) => {
     scope.addHook('preParsing', async (request) => {
       const token = bearerToken(request)
-      if (!token) throw new AppError('unauthenticated', 'Missing or invalid credential')
+      if (!token) throw new AppError('unauthorized', 'Missing or invalid credential')
       request.ctx = await authenticate(request.baseCtx, token)
       requireRole(request.ctx.actor, requiredRole(request))
     })

@@ -40,7 +40,7 @@ export const dashboard = fp(
         authenticate: { realm: 'Rapport queues' },
         validate: async (user, enteredPassword) => {
           if (isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(enteredPassword, password)) return
-          throw new AppError('unauthenticated', 'Invalid user name or password')
+          throw new AppError('unauthorized', 'Invalid user name or password')
         },
       })
       // `preParsing`, as in `authentication`: after the rate limits, before the body is read.

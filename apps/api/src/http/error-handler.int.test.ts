@@ -35,7 +35,7 @@ test('an unknown route returns a JSON 404 without the path', async () => {
     const response = await api.call(method, path, { key: workspace.key })
     expectError(response, 404)
     expect(`${route} ${response.text}`).toBe(
-      `${route} {"statusCode":404,"message":"Route not found","error":"Not Found"}`,
+      `${route} {"statusCode":404,"message":"Route not found","error":"Not Found","code":"not_found"}`,
     )
   }
 })

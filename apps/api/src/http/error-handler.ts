@@ -3,6 +3,7 @@ import { HttpError } from '@fastify/sensible'
 import {
   AppError,
   type ErrorCode,
+  errorCodes,
   isDatabaseUnavailable,
   type Issue,
   withoutParameters,
@@ -14,28 +15,54 @@ import { z } from 'zod'
 
 /** The HTTP status of each error code. A new code does not compile without one. */
 const statuses: Record<ErrorCode, number> = {
-  invalid: 400,
-  unauthenticated: 401,
+  validation_error: 400,
+  invalid_token: 400,
+  no_recipients: 400,
+  unauthorized: 401,
   forbidden: 403,
   not_found: 404,
-  conflict: 409,
+  request_timeout: 408,
+  already_exists: 409,
+  in_use: 409,
+  wrong_state: 409,
+  opted_out: 409,
+  quota_exceeded: 409,
+  request_in_progress: 409,
   precondition_failed: 412,
-  unprocessable: 422,
-  throttled: 429,
-  too_large: 413,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_conflict: 422,
+  rate_limited: 429,
+  internal_error: 500,
   unavailable: 503,
 }
+
+/** The codes of errors that Fastify and its plugins report by status. */
+const codesByStatus: Record<number, PublicErrorCode> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  408: 'request_timeout',
+  412: 'precondition_failed',
+  413: 'payload_too_large',
+  415: 'unsupported_media_type',
+}
+
+const codeOfStatus = (statusCode: number) => codesByStatus[statusCode] ?? 'validation_error'
+
+type PublicErrorCode = (typeof errorCodes)[number]
 
 export const ErrorBody = z
   .looseObject({
     statusCode: z.number().int(),
     message: z.string(),
     error: z.string().optional(),
+    code: z.enum(errorCodes).optional(),
     issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
   })
   .meta({
     id: 'Error',
-    examples: [{ statusCode: 404, message: 'Contact not found', error: 'Not Found' }],
+    examples: [{ statusCode: 404, message: 'Contact not found', error: 'Not Found', code: 'not_found' }],
   })
 export type ErrorBody = z.output<typeof ErrorBody>
 
@@ -48,8 +75,11 @@ export const errorHandler = fp(async (app: FastifyInstance) => void app.setError
 export function toErrorBody(error: unknown): ErrorBody | undefined {
   if (error instanceof AppError) {
     const { message, issues, details } = error
-    if (error.code === 'throttled') return tooManyRequests
+    if (error.code === 'rate_limited') return tooManyRequests
+    // The specification defines this body, without a code.
+    const code = error.code === 'no_recipients' ? undefined : error.code
     return createErrorBody(statuses[error.code], message, {
+      code,
       ...details,
       ...(issues && { issues: limitIssues(issues) }),
     })
@@ -59,8 +89,9 @@ export function toErrorBody(error: unknown): ErrorBody | undefined {
   // Checked before the database: a lost client connection has the same error code as a lost database connection.
   const { statusCode, code } = error as FastifyError
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
-    return createErrorBody(statusCode, frameworkMessage(code))
-  if (isDatabaseUnavailable(error)) return createErrorBody(503, 'Temporarily unavailable; try again')
+    return createErrorBody(statusCode, frameworkMessage(code), { code: codeOfStatus(statusCode) })
+  if (isDatabaseUnavailable(error))
+    return createErrorBody(503, 'Temporarily unavailable; try again', { code: 'unavailable' })
   return undefined
 }
 
@@ -68,7 +99,8 @@ function httpErrorBody({ statusCode, message }: HttpError): ErrorBody | undefine
   if (statusCode === 429) return tooManyRequests
   if (statusCode >= 500) return undefined
   // Libraries throw HttpErrors too, with the name of the status as the message.
-  return createErrorBody(statusCode, message === STATUS_CODES[statusCode] ? frameworkMessage(undefined) : message)
+  const text = message === STATUS_CODES[statusCode] ? frameworkMessage(undefined) : message
+  return createErrorBody(statusCode, text, { code: codeOfStatus(statusCode) })
 }
 
 /** The specification defines this body for every 429; it has no `error`. */
@@ -79,18 +111,24 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   const body = toErrorBody(error)
   if (!body) request.log.error({ err: withoutParameters(error) }, 'request failed')
   else if (body.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'service unavailable')
-  const response = body ?? createErrorBody(500, 'Internal Server Error', { requestId: request.id })
+  const response =
+    body ?? createErrorBody(500, 'Internal Server Error', { code: 'internal_error', requestId: request.id })
   if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   if (response.statusCode === 503) reply.header('retry-after', '1')
   if (error instanceof AppError && error.retryAfterSeconds) {
-    // This is not the limit of the endpoint: replace the headers that the endpoint's limit has set.
     reply.header('retry-after', error.retryAfterSeconds)
-    reply.header('x-ratelimit-remaining', 0).header('x-ratelimit-reset', error.retryAfterSeconds)
+    // This is not the limit of the endpoint: replace the headers that the endpoint's limit has set.
+    if (error.code === 'rate_limited')
+      reply.header('x-ratelimit-remaining', 0).header('x-ratelimit-reset', error.retryAfterSeconds)
   }
   return reply.code(response.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(response))
 }
 
-function createErrorBody(statusCode: number, message: string, more: Record<string, unknown> = {}): ErrorBody {
+function createErrorBody(
+  statusCode: number,
+  message: string,
+  more: { code: PublicErrorCode | undefined } & Record<string, unknown>,
+): ErrorBody {
   return { statusCode, message: truncate(message), error: STATUS_CODES[statusCode] ?? 'Error', ...more }
 }
 
@@ -111,9 +149,10 @@ function validationBody(error: Pick<FastifyError, 'validation' | 'validationCont
   const issues = (error.validation ?? []).flatMap((validationError) => toIssues(validationError, unknownKey))
   const [first] = issues
   // A malformed id in the path gets the same response as an unknown id.
-  if (error.validationContext === 'params') return createErrorBody(404, first?.message ?? 'Not found')
+  if (error.validationContext === 'params')
+    return createErrorBody(404, first?.message ?? 'Not found', { code: 'not_found' })
   const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : 'Invalid request'
-  return createErrorBody(400, message, { issues: limitIssues(issues) })
+  return createErrorBody(400, message, { code: 'validation_error', issues: limitIssues(issues) })
 }
 
 function toIssues(validationError: NonNullable<FastifyError['validation']>[number], unknownKey: string): Issue[] {

@@ -65,7 +65,7 @@ export const metrics = fp(
       },
       async (request, reply) => {
         if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) {
-          throw new AppError('unauthenticated', 'Missing or invalid credential')
+          throw new AppError('unauthorized', 'Missing or invalid credential')
         }
         reply.type(registry.contentType)
         return registry.metrics()

@@ -168,5 +168,5 @@ function parse<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.out
   const result = schema.safeParse(fields)
   if (result.success) return result.data
   const issues = result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-  throw new AppError('invalid', 'Invalid request', { issues })
+  throw new AppError('validation_error', 'Invalid request', { issues })
 }

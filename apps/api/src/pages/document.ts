@@ -101,13 +101,13 @@ export function acceptsHtml(request: FastifyRequest): boolean {
  */
 export function parsePostedForm(raw: Buffer): Record<string, string> {
   const pairs = raw.toString('latin1').split('&').filter(Boolean)
-  if (pairs.length > 1_000) throw new AppError('invalid', 'The form has more than 1,000 fields')
+  if (pairs.length > 1_000) throw new AppError('validation_error', 'The form has more than 1,000 fields')
   const entries = pairs.map((pair) => {
     const [, name = '', value = ''] = /^([^=]*)=?([^]*)$/.exec(pair) ?? []
     return [decodePostedText(name), decodePostedText(value).replaceAll('\r\n', '\n')] as const
   })
   if (new Set(entries.map(([name]) => name)).size < entries.length) {
-    throw new AppError('invalid', 'The form has a duplicate field')
+    throw new AppError('validation_error', 'The form has a duplicate field')
   }
   return Object.fromEntries(entries)
 }
@@ -117,6 +117,6 @@ function decodePostedText(text: string): string {
     if (/[^\u0000-\u007f]/.test(text)) throw new URIError('browsers percent-encode non-ASCII characters')
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    throw new AppError('invalid', 'The form is not encoded in UTF-8')
+    throw new AppError('validation_error', 'The form is not encoded in UTF-8')
   }
 }

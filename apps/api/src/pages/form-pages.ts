@@ -105,7 +105,8 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
       repetitionKey: key,
     })
   } catch (error) {
-    if (!(error instanceof AppError) || (error.code !== 'invalid' && error.code !== 'precondition_failed')) throw error
+    if (!(error instanceof AppError) || (error.code !== 'validation_error' && error.code !== 'precondition_failed'))
+      throw error
     const notice = error.code === 'precondition_failed' ? error.message : undefined
     const issues: readonly Issue[] = error.issues ?? []
     reply.code(notice ? 412 : 400)

@@ -96,7 +96,7 @@ test('wrong, expired and revoked tokens get the same 400 response', async () => 
       expect([token, response.status, response.text]).toEqual([
         token,
         400,
-        '{"statusCode":400,"message":"Invalid or expired token","error":"Bad Request"}',
+        '{"statusCode":400,"message":"Invalid or expired token","error":"Bad Request","code":"invalid_token"}',
       ])
     }
   }

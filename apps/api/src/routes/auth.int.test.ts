@@ -212,7 +212,9 @@ test('a login with any wrong credential gets the same 401', async () => {
   for (const body of failures) {
     const response = await logIn(body)
     expectError(response, 401, 'Invalid email or password')
-    expect(response.text).toBe('{"statusCode":401,"message":"Invalid email or password","error":"Unauthorized"}')
+    expect(response.text).toBe(
+      '{"statusCode":401,"message":"Invalid email or password","error":"Unauthorized","code":"unauthorized"}',
+    )
   }
 })
 

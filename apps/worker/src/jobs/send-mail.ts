@@ -32,7 +32,7 @@ async function attempt(deps: WorkerDeps, ctx: Ctx, mail: Mail): Promise<MailOutc
     return await deps.mail.send(outgoing)
   } catch (error) {
     // A template that exceeds its limits would exceed them again.
-    if (error instanceof AppError && error.code === 'invalid')
+    if (error instanceof AppError && error.code === 'validation_error')
       return { kind: 'refused', temporary: false, error: error.message }
     deps.log.error({ err: error, requestId: ctx.requestId, mailId: mail.id }, 'mail could not be rendered')
     return { kind: 'refused', temporary: true, error: 'The mail could not be rendered' }

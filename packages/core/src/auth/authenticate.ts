@@ -9,7 +9,7 @@ import { createCredentialFinder } from './find-credential.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { toUser } from './users.ts'
 
-const unauthenticated = () => new AppError('unauthenticated', 'Missing or invalid credential')
+const unauthenticated = () => new AppError('unauthorized', 'Missing or invalid credential')
 
 /** Returns the context of the token's API key or session. All invalid tokens get the same error. */
 export type Authenticate = (ctx: BaseCtx, token: string) => Promise<Ctx>

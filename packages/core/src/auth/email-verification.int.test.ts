@@ -88,7 +88,7 @@ test('a link is valid for seven days, for one account and one purpose', async ()
 })
 
 test('sends one more email after an hour, unless the address is verified', async () => {
-  await expect(resendVerificationMail(ctx)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 3_600 })
+  await expect(resendVerificationMail(ctx)).rejects.toMatchObject({ code: 'quota_exceeded', retryAfterSeconds: 3_600 })
   await backdateLastMail('60 minutes')
   const results = await Promise.allSettled([1, 2, 3, 4].map(() => resendVerificationMail(ctx)))
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)

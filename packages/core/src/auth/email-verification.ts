@@ -14,7 +14,7 @@ import { markEmailVerified } from './users.ts'
 const purpose = 'verify email'
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
-/** Emails the user a link that verifies the address. Throws `throttled` within an hour of the previous email. */
+/** Emails the user a link that verifies the address. Throws `quota_exceeded` within an hour of the previous email. */
 export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<void> {
   const waitSeconds = sql<
     number | null
@@ -25,10 +25,10 @@ export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<vo
       .from(users)
       .where(eq(users.id, userId))
       .for('no key update')
-    if (!user || user.emailVerifiedAt) throw conflict('The email address is already verified')
+    if (!user || user.emailVerifiedAt) throw conflict('wrong_state', 'The email address is already verified')
     const retryAfterSeconds = user.waitSeconds ?? 0
     if (retryAfterSeconds > 0)
-      throw new AppError('throttled', 'A verification email was sent less than an hour ago', { retryAfterSeconds })
+      throw new AppError('quota_exceeded', 'A verification email was sent less than an hour ago', { retryAfterSeconds })
     await ctx.db.update(users).set({ verificationMailedAt: sql`now()` }).where(eq(users.id, userId))
     await enqueueMail(ctx, { kind: 'EMAIL_VERIFICATION', to: user.email, data: { userId } })
   })
@@ -51,7 +51,7 @@ export async function verifyEmail(base: BaseCtx, { token, password }: VerifyEmai
   const [account] = await base.db.select({ email: users.email }).from(users).where(eq(users.id, id))
   if (!account) throw invalidToken()
   const user = await verifyCredentials(base, account.email, password)
-  if (user?.id !== id) throw new AppError('unauthenticated', 'The password is wrong')
+  if (user?.id !== id) throw new AppError('unauthorized', 'The password is wrong')
   await markEmailVerified(base, id)
 }
 

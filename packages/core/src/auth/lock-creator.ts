@@ -33,4 +33,4 @@ export async function lockCreator({ actor, db, workspaceId }: Ctx): Promise<User
   return key.createdBy
 }
 
-const unauthenticated = () => new AppError('unauthenticated', 'Missing or invalid credential')
+const unauthenticated = () => new AppError('unauthorized', 'Missing or invalid credential')

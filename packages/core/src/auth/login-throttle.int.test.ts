@@ -42,7 +42,7 @@ const setFailures = (count: number, secondsAgo: number) =>
 
 test('throttles an email after ten failures, even with the right password', async () => {
   for (const address of [email, 'unknown@example.com']) {
-    for (let count = 0; count < 10; count++) expect(await attempt(address)).toBe('unauthenticated')
+    for (let count = 0; count < 10; count++) expect(await attempt(address)).toBe('unauthorized')
     expect(await attempt(address)).toBe('throttled 1')
     expect(await attempt(address.toUpperCase(), password)).toBe('throttled 1')
   }
@@ -62,7 +62,7 @@ test('each failure doubles the wait, up to 15 minutes', async () => {
     await setFailures(count, seconds - 0.5)
     expect(await attempt(email, password)).toBe('throttled 1')
     await setFailures(count, seconds + 0.1)
-    expect(await attempt()).toBe('unauthenticated')
+    expect(await attempt()).toBe('unauthorized')
   }
   await setFailures(1_000_000, 901)
   expect(await attempt(email, password)).toBe('in')
@@ -76,7 +76,7 @@ test('an attempt during the wait does not extend it', async () => {
 
 test('a successful login or a password reset clears the failures', async () => {
   for (let round = 0; round < 3; round++) {
-    for (let count = 0; count < 9; count++) expect(await attempt()).toBe('unauthenticated')
+    for (let count = 0; count < 9; count++) expect(await attempt()).toBe('unauthorized')
     expect(await attempt(email, password)).toBe('in')
   }
   await attempt()
@@ -95,7 +95,7 @@ test('failures of other clients do not throttle a client that has logged in', as
   expect(await attempt(email, password, knownAddress)).toBe('in')
   for (let client = 0; client < 60; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
   expect(await attempt(email, 'wrong', '192.0.2.100')).toMatch(/^throttled/)
-  expect(await attempt(email, 'wrong', knownAddress)).toBe('unauthenticated')
+  expect(await attempt(email, 'wrong', knownAddress)).toBe('unauthorized')
   expect(await attempt(email, password, knownAddress)).toBe('in')
   // An unknown client must wait, even with the right password.
   expect(await attempt(email, password, '203.0.113.8')).toMatch(/^throttled/)
@@ -113,8 +113,8 @@ test('all unknown clients share fifty attempts, even for an unknown email', asyn
   for (const address of [email, 'unknown@example.com']) {
     const outcomes = []
     for (let client = 0; client < 70; client++) outcomes.push(await attempt(address, 'wrong', `192.0.2.${client}`))
-    expect(outcomes.filter((outcome) => outcome === 'unauthenticated')).toHaveLength(50)
-    expect(outcomes.slice(0, 50).every((outcome) => outcome === 'unauthenticated')).toBe(true)
+    expect(outcomes.filter((outcome) => outcome === 'unauthorized')).toHaveLength(50)
+    expect(outcomes.slice(0, 50).every((outcome) => outcome === 'unauthorized')).toBe(true)
   }
 })
 
@@ -133,9 +133,9 @@ test('a client is unknown again after 90 days without a login', async () => {
 
 test('verifies ten of forty concurrent attempts, and throttles no other email', async () => {
   const outcomes = await Promise.all(Array.from({ length: 40 }, () => attempt()))
-  expect(outcomes.filter((outcome) => outcome === 'unauthenticated')).toHaveLength(10)
-  expect(outcomes.filter((outcome) => outcome.startsWith('throttled'))).toHaveLength(30)
-  expect(await attempt('another@example.com')).toBe('unauthenticated')
+  expect(outcomes.filter((outcome) => outcome === 'unauthorized')).toHaveLength(10)
+  expect(outcomes.filter((outcome) => outcome.startsWith('rate_limited'))).toHaveLength(30)
+  expect(await attempt('another@example.com')).toBe('unauthorized')
 })
 
 test('an attempt that is rejected for lack of capacity is not a failure', async () => {
@@ -143,7 +143,7 @@ test('an attempt that is rejected for lack of capacity is not a failure', async 
   const outcomes = await Promise.all(addresses.map((address) => attempt(address)))
   const busy = outcomes.filter((outcome) => outcome === 'unavailable').length
   expect(busy).toBeGreaterThan(0)
-  expect(outcomes.filter((outcome) => outcome === 'unauthenticated')).toHaveLength(80 - busy)
+  expect(outcomes.filter((outcome) => outcome === 'unauthorized')).toHaveLength(80 - busy)
   // One counter of the client, and one of all unknown clients.
   expect(await database.db.$count(loginFailures, sql`count = 0`)).toBe(2 * busy)
 })

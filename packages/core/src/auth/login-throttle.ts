@@ -32,7 +32,7 @@ const knownPeriodEnd = sql`now() + interval '90 days'`
 /**
  * Returns the user of this email and password. Returns undefined if either is wrong, in constant time. Failures are
  * counted per email, whether or not it has an account: for each client, and in total for all clients without a
- * successful login in the last 90 days. Above the limit, attempts throw `throttled`, even with the correct password.
+ * successful login in the last 90 days. Above the limit, attempts throw `rate_limited`, even with the correct password.
  * The wait never exceeds 15 minutes, and failures of other clients never delay a client that has logged in before.
  */
 export async function verifyCredentials(
@@ -105,7 +105,7 @@ async function incrementCounter(
   if (counted) return counted
   const secondsLeft = sql<number>`ceil(extract(epoch from ${blockedUntil} - now()))::int`
   const [row] = await db.select({ seconds: secondsLeft }).from(loginFailures).where(eq(loginFailures.emailHash, hash))
-  throw new AppError('throttled', 'Too many wrong passwords', { retryAfterSeconds: Math.max(1, row?.seconds ?? 1) })
+  throw new AppError('rate_limited', 'Too many wrong passwords', { retryAfterSeconds: Math.max(1, row?.seconds ?? 1) })
 }
 
 /** Reverses the count of an attempt that was correct or whose password could not be verified. */

@@ -17,7 +17,7 @@ const sessionDays = 30
 
 /**
  * Creates a user, a workspace with the user as its OWNER, and a session, and sends a verification email. Throws
- * `forbidden` if sign-up is closed, and `conflict` if the address is taken.
+ * `forbidden` if sign-up is closed, and `already_exists` if the address is taken.
  */
 export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session> {
   if (!ctx.settings.isSignUpOpen) throw new AppError('forbidden', 'Sign-up is closed: ask for an invite')
@@ -36,10 +36,10 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
 
 /**
  * Opens a session for 30 days. A wrong email and a wrong password get the same error, in constant time. Throws
- * `throttled` after too many failures.
+ * `rate_limited` after too many failures.
  */
 export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
-  const invalidLogin = new AppError('unauthenticated', 'Invalid email or password')
+  const invalidLogin = new AppError('unauthorized', 'Invalid email or password')
   const email = normalizeEmail(input.email) ?? input.email
   const user = await verifyCredentials(ctx, email, input.password)
   if (!user) throw invalidLogin

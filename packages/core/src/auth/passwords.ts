@@ -16,7 +16,7 @@ const runHashing = limitConcurrency(2, { maxWaiting: 32, message: 'Too many conc
 /** Verified when the user does not exist, so that an unknown address takes as long as a wrong password. */
 const dummyHash = hash('no user has this password', parameters)
 
-/** Rejects common passwords with `invalid`. */
+/** Rejects common passwords with `validation_error`. */
 export function checkPassword(password: string, email: string): void {
   const lowered = password.toLowerCase()
   if (commonPasswords.has(lowered) || lowered === email.toLowerCase() || /^(.)\1+$/.test(lowered)) {

@@ -8,7 +8,7 @@ import { members, users } from '../db/schema/index.ts'
 
 type UserRow = typeof users.$inferSelect
 
-/** Creates a user. Throws `conflict` if the address is taken. */
+/** Creates a user. Throws `already_exists` if the address is taken. */
 export async function createUser(
   ctx: BaseCtx,
   user: Pick<UserRow, 'email' | 'name' | 'passwordHash'>,
@@ -17,7 +17,7 @@ export async function createUser(
     .insert(users)
     .values({ id: newId('usr'), ...user })
     .returning()
-    .catch(onConstraint('users_email_key', () => conflict('Email already registered')))
+    .catch(onConstraint('users_email_key', () => conflict('already_exists', 'Email already registered')))
   if (!row) throw new Error('INSERT … RETURNING returned nothing')
   return row
 }

@@ -123,7 +123,7 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
 }
 
 /**
- * Renders the campaign's mail with the values of a contact, or of an example contact. Sends nothing. Throws `invalid`
+ * Renders the campaign's mail with the values of a contact, or of an example contact. Sends nothing. Throws `validation_error`
  * if a template exceeds its limits.
  */
 export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
@@ -136,7 +136,7 @@ export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contac
 
 /**
  * Enqueues one test mail. The campaign can have any status. With `contactId`, the mail shows the values of that
- * contact. Throws `invalid` if a template exceeds its limits.
+ * contact. Throws `validation_error` if a template exceeds its limits.
  */
 export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
   // Before the transaction: it must not stay open while the templates are rendered.
@@ -164,12 +164,12 @@ async function renderPreviewMail(
   if ('fault' in rendered) {
     const { field, message } = rendered.fault
     const issue = `The template cannot be rendered: ${message}`
-    throw new AppError('invalid', issue, { issues: [{ path: field, message: issue }] })
+    throw new AppError('validation_error', issue, { issues: [{ path: field, message: issue }] })
   }
   return { ...rendered, ...createHeader(rendered.subject) }
 }
 
-const createListDeletedError = () => conflict('The list of this campaign was deleted')
+const createListDeletedError = () => conflict('wrong_state', 'The list of this campaign was deleted')
 
 /** No contact has the nil UUID, so the unsubscribe link of a test mail has no effect. */
 const exampleRecipient: Recipient = {

@@ -68,6 +68,9 @@ test('a DRAFT can be deleted; a sent campaign can be neither deleted nor changed
   const sent = await createTestCampaign(ctx, { listId: draft.listId ?? newId('lst') })
   await sendCampaign(ctx, sent.id)
   for (const change of [() => deleteCampaign(ctx, sent.id), () => updateCampaign(ctx, sent.id, { name: 'x' })]) {
-    await expect(change()).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(/^Only a DRAFT/) })
+    await expect(change()).rejects.toMatchObject({
+      code: 'wrong_state',
+      message: expect.stringMatching(/^Only a DRAFT/),
+    })
   }
 })

@@ -75,7 +75,7 @@ describe('sending', () => {
     expect(refused).toHaveLength(49)
     for (const error of refused) {
       expect(error).toMatchObject({
-        code: 'conflict',
+        code: 'wrong_state',
         message: 'Only a DRAFT can be sent: this campaign is SENDING',
       })
     }
@@ -88,7 +88,7 @@ describe('sending', () => {
     const list = await createTestList(ctx)
     await addSubscribers(ctx, list.id, { count: 2, status: 'PENDING' })
     const campaign = await createTestCampaign(ctx, { listId: list.id })
-    const refusal = { code: 'invalid', message: 'List has no subscribed recipients', issues: undefined }
+    const refusal = { code: 'no_recipients', message: 'List has no subscribed recipients', issues: undefined }
     await expect(sendCampaign(ctx, campaign.id)).rejects.toMatchObject(refusal)
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({ status: 'DRAFT', sentAt: null, queued: 0 })
     expect(await listEventTypes(ctx)).toEqual([])
@@ -129,7 +129,7 @@ describe('sending', () => {
     await waitUntilBlocked(database.db)
     const message = 'Only a DRAFT can be changed: this campaign is SENDING'
     const [refusal] = await Promise.all([changing.catch((error: unknown) => error), sending.commit()])
-    expect(refusal).toMatchObject({ code: 'conflict', message })
+    expect(refusal).toMatchObject({ code: 'wrong_state', message })
     expect((await readCampaign(ctx, campaign.id)).subject).toBe(campaign.subject)
   })
 
@@ -153,7 +153,7 @@ describe('a campaign', () => {
   test('with an unknown list or a list of another workspace is invalid', async () => {
     const others = await createTestList(await createTestCtx(database.db))
     const campaign = await createTestCampaign(ctx)
-    const refusal = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }
+    const refusal = { code: 'validation_error', issues: [{ path: 'listId', message: 'List not found' }] }
     for (const listId of [others.id, newId('lst')]) {
       await expect(createTestCampaign(ctx, { listId })).rejects.toMatchObject(refusal)
       await expect(updateCampaign(ctx, campaign.id, { listId })).rejects.toMatchObject(refusal)
@@ -164,7 +164,7 @@ describe('a campaign', () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
     await updateCampaign(ctx, campaign.id, { subject: 'Better' })
     await sendCampaign(ctx, campaign.id)
-    await expect(updateCampaign(ctx, campaign.id, { subject: 'Best' })).rejects.toMatchObject({ code: 'conflict' })
+    await expect(updateCampaign(ctx, campaign.id, { subject: 'Best' })).rejects.toMatchObject({ code: 'wrong_state' })
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({ subject: 'Better' })
   })
 })
@@ -194,7 +194,7 @@ describe('a test mail', () => {
   test('with a contact of another workspace is invalid', async () => {
     const campaign = await createTestCampaign(ctx)
     const { id } = await createTestContact(await createTestCtx(database.db))
-    const refusal = { code: 'invalid', issues: [{ path: 'contactId', message: 'Contact not found' }] }
+    const refusal = { code: 'validation_error', issues: [{ path: 'contactId', message: 'Contact not found' }] }
     const asking = sendTestMail(ctx, campaign.id, { email: 'me@example.com', contactId: id })
     await expect(asking).rejects.toMatchObject(refusal)
     expect(await listPendingWork(ctx)).toEqual([])

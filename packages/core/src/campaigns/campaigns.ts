@@ -77,7 +77,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
   return { ...page, data: page.data.map(toCampaign) }
 }
 
-/** Updates a DRAFT. Throws `conflict` if the campaign has any other status. */
+/** Updates a DRAFT. Throws `wrong_state` if the campaign has any other status. */
 export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<void> {
   await checkTemplates(ctx.workspaceId, change)
   checkSender(ctx, change.fromEmail)
@@ -91,7 +91,7 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   if (!row) throw await createNotDraftError(ctx, id, 'changed')
 }
 
-/** Deletes a DRAFT. Throws `conflict` for any other campaign: it is the record of the mails that were sent. */
+/** Deletes a DRAFT. Throws `wrong_state` for any other campaign: it is the record of the mails that were sent. */
 export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -103,7 +103,7 @@ export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
   })
 }
 
-/** Reads the contact that a request body refers to. Throws `invalid` if the contact does not exist. */
+/** Reads the contact that a request body refers to. Throws `validation_error` if the contact does not exist. */
 export async function findReferencedContact(ctx: Ctx, contactId: ContactId): Promise<Contact> {
   return readContact(ctx, contactId).catch((error: unknown) => {
     throw error instanceof AppError ? invalidField('contactId', 'Contact not found') : error
@@ -117,7 +117,7 @@ export async function createNotDraftError(
   action: 'changed' | 'deleted' | 'sent',
 ): Promise<AppError> {
   const { status } = await readCampaign(ctx, id)
-  return conflict(`Only a DRAFT can be ${action}: this campaign is ${status}`)
+  return conflict('wrong_state', `Only a DRAFT can be ${action}: this campaign is ${status}`)
 }
 
 export function toCampaign(row: CampaignRow): Campaign {

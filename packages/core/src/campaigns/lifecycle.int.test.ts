@@ -87,7 +87,7 @@ describe('pausing', () => {
       [cancelCampaign, 'canceled', 'SENDING or PAUSED'],
     ] as const) {
       const message = `Only a campaign that is ${allowed} can be ${action}: this campaign is DRAFT`
-      await expect(operation(ctx, draft.id)).rejects.toMatchObject({ code: 'conflict', message })
+      await expect(operation(ctx, draft.id)).rejects.toMatchObject({ code: 'wrong_state', message })
     }
   })
 
@@ -251,6 +251,6 @@ describe('a retry', () => {
     expect(await retryCampaign(ctx, id, { includeInterrupted: false })).toEqual({ queued: 1 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'PAUSED' })
     await cancelCampaign(ctx, id)
-    await expect(retryCampaign(ctx, id, { includeInterrupted: false })).rejects.toMatchObject({ code: 'conflict' })
+    await expect(retryCampaign(ctx, id, { includeInterrupted: false })).rejects.toMatchObject({ code: 'wrong_state' })
   })
 })

@@ -99,7 +99,10 @@ async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
 
 function requireStatus({ status }: CampaignRow, allowed: CampaignRow['status'][], action: string) {
   if (allowed.includes(status)) return
-  throw conflict(`Only a campaign that is ${allowed.join(' or ')} can be ${action}: this campaign is ${status}`)
+  throw conflict(
+    'wrong_state',
+    `Only a campaign that is ${allowed.join(' or ')} can be ${action}: this campaign is ${status}`,
+  )
 }
 
 type Change = Partial<Pick<CampaignRow, 'status' | 'pauseReason' | 'completedAt'>>

@@ -21,7 +21,7 @@ const batchSize = 200
 /**
  * Starts sending a DRAFT to the subscribers that are CONFIRMED on its list now, and returns their exact number. The
  * transaction is short even for a large list: it writes one row per batch, not per recipient. The second of two
- * concurrent calls throws `conflict`.
+ * concurrent calls throws `wrong_state`.
  */
 export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
@@ -34,7 +34,7 @@ export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
     if (!draft) throw await createNotDraftError(ctx, id, 'sent')
     checkSender(ctx, draft.fromEmail ?? (await readWorkspace(ctx)).fromEmail)
     const queued = await snapshotAudience(ctx, draft)
-    if (queued === 0) throw new AppError('invalid', 'List has no subscribed recipients')
+    if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
     const [sending] = await ctx.db
       .update(campaigns)
       .set({ queued })

@@ -53,10 +53,10 @@ describe('a link', () => {
     const invalidTokens = [forged, body, `${body}.`, `x${token}`, `${token}x`, '', tokenIn(track('', { opens: true }))]
     for (const invalidToken of invalidTokens) {
       await expect(resolveTrackedLink(ctx, invalidToken, { shouldRecord: false })).rejects.toMatchObject({
-        code: 'invalid',
+        code: 'invalid_token',
       })
     }
-    await expect(recordOpen(ctx, token)).rejects.toMatchObject({ code: 'invalid' })
+    await expect(recordOpen(ctx, token)).rejects.toMatchObject({ code: 'invalid_token' })
   })
 })
 

@@ -23,14 +23,14 @@ export function createTracking(
   }
 }
 
-/** Records an open. Throws `invalid` if the token of the pixel is forged or damaged. */
+/** Records an open. Throws `invalid_token` if the token of the pixel is forged or damaged. */
 export async function recordOpen(base: BaseCtx, token: string): Promise<void> {
   const payload = verifyPayload(base.settings.keys.links, 'open', token)
   if (!payload) throw createInvalidLinkError()
   await tryToRecord(base, payload, 'opened')
 }
 
-/** Records a click and returns the target URL of the link. Throws `invalid` if the token is forged or damaged. */
+/** Records a click and returns the target URL of the link. Throws `invalid_token` if the token is forged or damaged. */
 export async function resolveTrackedLink(
   base: BaseCtx,
   token: string,
@@ -42,7 +42,7 @@ export async function resolveTrackedLink(
   return new URL(String(payload[3])).href
 }
 
-const createInvalidLinkError = () => new AppError('invalid', 'Invalid or expired link')
+const createInvalidLinkError = () => new AppError('invalid_token', 'Invalid or expired link')
 
 /** Records nothing while the database is unavailable: the reader still gets the image or the page. */
 async function tryToRecord(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], engagement: Engagement) {

@@ -18,7 +18,7 @@ export async function lockContactByEmail(ctx: Ctx, email: string): Promise<Conta
 
 /** The error for an email that is taken. `owner` is undefined if the conflicting record was deleted in the meantime. */
 export function alreadyExists(owner: ContactRow | undefined): AppError {
-  if (owner) return conflict('Contact already exists', { contactId: owner.id })
+  if (owner) return conflict('already_exists', 'Contact already exists', { contactId: owner.id })
   return new AppError('unavailable', 'A concurrent request changed related data; retry the request')
 }
 

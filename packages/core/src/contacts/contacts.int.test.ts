@@ -68,7 +68,7 @@ test('rejects a taken email with conflict and the id of its contact', async () =
   const ada = await createTestContact(ctx, { email: 'ada@example.com' })
   const eve = await createTestContact(ctx, { email: 'eve@example.com' })
   await expect(updateContact(ctx, eve.id, { email: 'ADA@example.com' })).rejects.toMatchObject({
-    code: 'conflict',
+    code: 'already_exists',
     details: { contactId: ada.id },
   })
 })

@@ -52,10 +52,10 @@ test('an invalid contact fails alone, and the others are created', async () => {
   expect(results).toMatchObject([
     { value: { email: 'person-1@example.com' } },
     { value: { email: 'person-2@example.com' } },
-    { reason: { code: 'conflict', details: { contactId: known.id } } },
-    { reason: { code: 'invalid', message: 'customFieldValues.seats: must be a number' } },
-    { reason: { code: 'invalid', message: 'customFieldValues.colour: unknown custom field' } },
-    { reason: { code: 'conflict' } },
+    { reason: { code: 'already_exists', details: { contactId: known.id } } },
+    { reason: { code: 'validation_error', message: 'customFieldValues.seats: must be a number' } },
+    { reason: { code: 'validation_error', message: 'customFieldValues.colour: unknown custom field' } },
+    { reason: { code: 'already_exists' } },
     { value: { customFieldValues: { seats: 3 }, tags: ['a b', 'c"d'], phone: '+1', emailSubscribedStatus: 'NONE' } },
   ])
   expect(await listEventTypes(ctx)).toHaveLength(4)
@@ -99,7 +99,7 @@ test('a creation that waits for a taken email does not delay others', async () =
   expect(await createContact(ctx, person(2))).toMatchObject(person(2))
   taken.resolve()
   await taking
-  await expect(second).rejects.toMatchObject({ code: 'conflict' })
+  await expect(second).rejects.toMatchObject({ code: 'already_exists' })
 })
 
 test('a conflict whose owner cannot be looked up fails alone', async () => {
@@ -158,7 +158,7 @@ test('a custom field stays locked until its values are written', async () => {
   const free = sql`select from custom_fields where workspace_id = ${uuidOf(ctx.workspaceId)} for update skip locked`
   expect((await database.db.execute(free)).rowCount).toBe(0)
   await taking.commit()
-  await expect(second).rejects.toMatchObject({ code: 'conflict' })
+  await expect(second).rejects.toMatchObject({ code: 'already_exists' })
   expect((await database.db.execute(free)).rowCount).toBe(1)
 })
 

@@ -16,7 +16,7 @@ import {
 } from './custom-fields/custom-fields.ts'
 
 /**
- * Creates a contact and emits `contact.created`. Throws `conflict` with the id of the existing contact if the email is
+ * Creates a contact and emits `contact.created`. Throws `already_exists` with the id of the existing contact if the email is
  * taken.
  */
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
@@ -25,7 +25,7 @@ export async function createContact(ctx: Ctx, input: ContactInput): Promise<Cont
   throw alreadyExists(await findContactByEmail(ctx, contact.email))
 }
 
-/** Builds the row of a new contact. Throws `invalid` for an unknown custom field or an invalid value. */
+/** Builds the row of a new contact. Throws `validation_error` for an unknown custom field or an invalid value. */
 export async function checkNewContact(ctx: Ctx, input: ContactInput): Promise<ContactRow> {
   const customFieldValues = await checkCustomValues(ctx, input.customFieldValues ?? {})
   return newContactRow(ctx, { ...input, customFieldValues: mergeCustomValues({}, customFieldValues) })

@@ -60,7 +60,7 @@ describe('a pool', () => {
     proxy.cut(/rollback/)
     const failing = transaction(database.db, async (db) => {
       await db.execute(sql`select 1`)
-      throw new AppError('conflict', 'Already changed')
+      throw new AppError('wrong_state', 'Already changed')
     })
     await expect(failing).rejects.toThrow('Already changed')
     proxy.cut(undefined)

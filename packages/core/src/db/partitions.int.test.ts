@@ -214,7 +214,7 @@ test('redelivery of a dropped event is a conflict, and its delivery is kept', as
   const dropping = await openTransaction(database.db, (db) => db.execute(sql`drop table events_past`))
   const redelivering = redeliver(ctx, webhook.id, later.id)
   await waitUntilBlocked(database.db)
-  await Promise.all([dropping.commit(), expect(redelivering).rejects.toMatchObject({ code: 'conflict' })])
+  await Promise.all([dropping.commit(), expect(redelivering).rejects.toMatchObject({ code: 'wrong_state' })])
   const all = { status: 'SUCCEEDED', since: inDays(-1), until: inDays(30) } as const
   expect(await redeliverMany(ctx, webhook.id, { ...all, dryRun: true })).toEqual({ queued: 0 })
   expect(await redeliverMany(ctx, webhook.id, { ...all, dryRun: false })).toEqual({ queued: 0 })

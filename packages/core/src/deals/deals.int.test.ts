@@ -69,7 +69,7 @@ test('rejects an unknown pipeline, contact or stage and names the field', async 
   ] as const
   for (const [fields, path, message] of cases) {
     await expect(createDeal(ctx, { name: '', valueCents: 0, ...fields })).rejects.toMatchObject({
-      code: 'invalid',
+      code: 'validation_error',
       issues: [{ path, message }],
     })
   }

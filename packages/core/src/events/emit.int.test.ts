@@ -52,7 +52,7 @@ test('a rolled-back change leaves no event, delivery or work', async () => {
   })
   await expect(rolledBack).rejects.toThrow('roll back')
   await createTestContact(ctx, { email: 'ada@example.com' })
-  await expect(createTestContact(ctx, { email: 'ADA@example.com' })).rejects.toMatchObject({ code: 'conflict' })
+  await expect(createTestContact(ctx, { email: 'ADA@example.com' })).rejects.toMatchObject({ code: 'already_exists' })
   expect(await listEventTypes(ctx)).toEqual(['contact.created'])
   expect(await webhooksWithDelivery()).toHaveLength(1)
 })

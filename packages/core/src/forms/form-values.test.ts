@@ -18,7 +18,7 @@ function check(of: FormField, input: unknown): unknown {
   try {
     return checkFormValues([of], { it: input })['it']
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'invalid') throw error
+    if (!(error instanceof AppError) || error.code !== 'validation_error') throw error
     return error.issues
   }
 }

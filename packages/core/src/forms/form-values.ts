@@ -8,7 +8,7 @@ import type { FormField } from '../db/schema/index.ts'
 export type FormValues = Record<string, string | number | boolean>
 
 /**
- * Returns the values to store: trimmed, in the type of their field, without empty values. Throws `invalid` with one
+ * Returns the values to store: trimmed, in the type of their field, without empty values. Throws `validation_error` with one
  * issue for each invalid value and each unknown field, by field id.
  */
 export function checkFormValues(fields: readonly FormField[], input: Record<string, unknown>): FormValues {
@@ -23,7 +23,7 @@ export function checkFormValues(fields: readonly FormField[], input: Record<stri
     else if (result.value !== undefined) values[field.id] = result.value
   }
   const [first] = issues
-  if (first) throw new AppError('invalid', `${first.path}: ${first.message}`, { issues })
+  if (first) throw new AppError('validation_error', `${first.path}: ${first.message}`, { issues })
   return values
 }
 

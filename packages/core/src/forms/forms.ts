@@ -19,7 +19,7 @@ import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm
 
 export type FormRow = typeof forms.$inferSelect
 
-/** Creates a form. Throws `invalid` for an unknown mapping target or a list that no submission could subscribe to. */
+/** Creates a form. Throws `validation_error` for an unknown mapping target or a list that no submission could subscribe to. */
 export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   const fields = await checkFields(ctx, input.fields)
   checkConsentToList({ ...input, fields })
@@ -161,7 +161,7 @@ async function checkFields(ctx: Ctx, input: readonly FormFieldInput[]): Promise<
   const fields = withIds(input)
   const issues = [...repeated, ...(await findMappingIssues(ctx, fields))]
   const [first] = issues
-  if (first) throw new AppError('invalid', `${first.path}: ${first.message}`, { issues })
+  if (first) throw new AppError('validation_error', `${first.path}: ${first.message}`, { issues })
   return fields
 }
 

@@ -119,7 +119,7 @@ describe('submitting a form', () => {
       [{ email, constructor: 1 }, 'constructor'],
       [{ email, message: { a: 1 } }, 'message'],
     ] as const) {
-      await expect(submit(form, values)).rejects.toMatchObject({ code: 'invalid', issues: [{ path }] })
+      await expect(submit(form, values)).rejects.toMatchObject({ code: 'validation_error', issues: [{ path }] })
     }
     expect([await submissionsOf(form), await findContact(), await listEventTypes(ctx)]).toEqual([[], undefined, []])
   })

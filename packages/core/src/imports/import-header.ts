@@ -16,14 +16,15 @@ export interface Layout {
 
 const maxHeaderBytes = 65_536
 
-/** Returns where the rows of an NDJSON file begin. Throws `invalid` if the file is empty or in UTF-16. */
+/** Returns where the rows of an NDJSON file begin. Throws `validation_error` if the file is empty or in UTF-16. */
 export function findNdjsonStart(head: Buffer): FileLocation {
   const position = skipByteOrderMark(head)
-  if (head.subarray(position).toString('latin1').trim() === '') throw new AppError('invalid', 'The file is empty')
+  if (head.subarray(position).toString('latin1').trim() === '')
+    throw new AppError('validation_error', 'The file is empty')
   return { position, line: 1 }
 }
 
-/** Reads the header of a CSV from its first bytes. Throws `invalid` with the reason if it is not valid. */
+/** Reads the header of a CSV from its first bytes. Throws `validation_error` with the reason if it is not valid. */
 export async function readHeader(head: Buffer, fields: CustomFields): Promise<{ layout: Layout; start: FileLocation }> {
   const position = skipByteOrderMark(head)
   const delimiter = findDelimiter(head.subarray(position, position + maxHeaderBytes).toString('latin1'))
@@ -32,17 +33,18 @@ export async function readHeader(head: Buffer, fields: CustomFields): Promise<{ 
     line: 1,
   })
   const [header] = await createCsvReader(delimiter)(window, 1)
-  if (!header) throw new AppError('invalid', 'The file is empty')
-  if (window.location.position > maxHeaderBytes) throw new AppError('invalid', 'The header is larger than 64 KiB')
-  if ('error' in header) throw new AppError('invalid', `The header cannot be read: ${header.error}`)
+  if (!header) throw new AppError('validation_error', 'The file is empty')
+  if (window.location.position > maxHeaderBytes)
+    throw new AppError('validation_error', 'The header is larger than 64 KiB')
+  if ('error' in header) throw new AppError('validation_error', `The header cannot be read: ${header.error}`)
   return { layout: { delimiter, columns: matchColumns(header.content, fields) }, start: window.location }
 }
 
 function skipByteOrderMark(head: Buffer): number {
   if (head[0] === 0xff && head[1] === 0xfe)
-    throw new AppError('invalid', 'The file is encoded in UTF-16: save it as UTF-8')
+    throw new AppError('validation_error', 'The file is encoded in UTF-16: save it as UTF-8')
   if (head[0] === 0xfe && head[1] === 0xff)
-    throw new AppError('invalid', 'The file is encoded in UTF-16: save it as UTF-8')
+    throw new AppError('validation_error', 'The file is encoded in UTF-16: save it as UTF-8')
   return head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0
 }
 
@@ -75,7 +77,7 @@ const propertiesByColumnName = new Map([
 
 /**
  * Matches column names, in any common spelling, first to properties of a contact, then to custom fields by key or
- * label. Throws `invalid` for an unknown column, for two columns with the same target, and if no column is the email.
+ * label. Throws `validation_error` for an unknown column, for two columns with the same target, and if no column is the email.
  */
 export function matchColumns(names: readonly string[], fields: CustomFields): (string | null)[] {
   const columns = names.map((name) => matchColumn(name.trim(), fields))
@@ -83,9 +85,9 @@ export function matchColumns(names: readonly string[], fields: CustomFields): (s
   if (unknown.length > 0) throw unknownColumns(unknown, fields)
   const known = columns.filter((column) => column)
   const duplicate = known.find((column, index) => known.indexOf(column) < index)
-  if (duplicate) throw new AppError('invalid', `Two columns of the file map to ${duplicate}`)
+  if (duplicate) throw new AppError('validation_error', `Two columns of the file map to ${duplicate}`)
   if (!known.includes('email'))
-    throw new AppError('invalid', `The file has no email column. ${listKnownColumns(fields)}`)
+    throw new AppError('validation_error', `The file has no email column. ${listKnownColumns(fields)}`)
   return columns as (string | null)[]
 }
 
@@ -122,7 +124,7 @@ function unknownColumns(names: readonly string[], fields: CustomFields): AppErro
   const shown = names.slice(0, 10).map(toPrintable)
   const rest = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
   const list = shown.map((name) => `"${name}"`).join(', ')
-  return new AppError('invalid', `Unknown columns: ${list}${rest}. ${listKnownColumns(fields)}`, {
+  return new AppError('validation_error', `Unknown columns: ${list}${rest}. ${listKnownColumns(fields)}`, {
     issues: shown.map((path) => ({ path, message: 'unknown column' })),
   })
 }

@@ -22,7 +22,7 @@ const maxFileBytes = 4 * 1_024 ** 3
 
 /**
  * Receives a file part by part, in constant memory, and returns the id of the import, which waits for `queueImport`.
- * Throws `invalid` if the header, read from the first part, is not valid. After any error, the stored data is deleted.
+ * Throws `validation_error` if the header, read from the first part, is not valid. After any error, the stored data is deleted.
  */
 export async function receiveImport(
   ctx: Ctx,
@@ -37,9 +37,9 @@ export async function receiveImport(
       if (size === 0) await createImport(ctx, { ...options, id }, part)
       await storePart(ctx, id, { position: size, bytes: part })
       size += part.length
-      if (size > maxFileBytes) throw new AppError('too_large', 'The file is larger than 4 GiB')
+      if (size > maxFileBytes) throw new AppError('payload_too_large', 'The file is larger than 4 GiB')
     }
-    if (size === 0) throw new AppError('invalid', 'The file is empty')
+    if (size === 0) throw new AppError('validation_error', 'The file is empty')
     return id
   } catch (error) {
     // If the database is unavailable, maintenance deletes the data later.

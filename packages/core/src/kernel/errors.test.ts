@@ -87,7 +87,7 @@ describe('the database is available', () => {
   test.each([
     new Error('boom'),
     new TypeError('x is undefined'),
-    conflict('taken'),
+    conflict('already_exists', 'taken'),
     new AggregateError([]),
     withCode('ENOENT'),
   ])('when %s was thrown', (error) => {
@@ -109,8 +109,8 @@ describe('a violated constraint', () => {
   })
 
   test('is converted to the given error, and any other error is rethrown', () => {
-    const handle = onConstraint('users_email_key', () => conflict('Taken'))
-    expect(() => handle(violation)).toThrow(expect.objectContaining({ code: 'conflict', message: 'Taken' }))
+    const handle = onConstraint('users_email_key', () => conflict('already_exists', 'Taken'))
+    expect(() => handle(violation)).toThrow(expect.objectContaining({ code: 'already_exists', message: 'Taken' }))
     const other = wrapped(databaseError('23505', 'other_key'))
     expect(() => handle(other)).toThrow(other)
   })
@@ -119,7 +119,10 @@ describe('a violated constraint', () => {
 test('an invalid field is reported with its path', () => {
   const error = invalidField('fields.0.label', 'must not be empty')
   expect(error).toBeInstanceOf(AppError)
-  expect(error).toMatchObject({ code: 'invalid', issues: [{ path: 'fields.0.label', message: 'must not be empty' }] })
+  expect(error).toMatchObject({
+    code: 'validation_error',
+    issues: [{ path: 'fields.0.label', message: 'must not be empty' }],
+  })
 })
 
 test('a logged error omits the parameters of a failed statement, also in its cause', () => {

@@ -1,17 +1,32 @@
 import { DrizzleQueryError } from 'drizzle-orm'
 import pg from 'pg'
 
-export type ErrorCode =
-  | 'invalid'
-  | 'unauthenticated'
-  | 'forbidden'
-  | 'not_found'
-  | 'conflict'
-  | 'precondition_failed'
-  | 'unprocessable'
-  | 'too_large'
-  | 'throttled'
-  | 'unavailable'
+/** What a client can switch on. The API maps each code to one status. */
+export const errorCodes = [
+  'validation_error',
+  'invalid_token',
+  'unauthorized',
+  'forbidden',
+  'not_found',
+  'request_timeout',
+  'already_exists',
+  'in_use',
+  'wrong_state',
+  'opted_out',
+  'quota_exceeded',
+  'request_in_progress',
+  'precondition_failed',
+  'payload_too_large',
+  'unsupported_media_type',
+  'idempotency_conflict',
+  'internal_error',
+  'unavailable',
+] as const
+
+/** The last two are not shown: the specification words the bodies of their responses, which have no code. */
+export type ErrorCode = (typeof errorCodes)[number] | 'no_recipients' | 'rate_limited'
+
+type ConflictCode = 'already_exists' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress'
 
 /** One invalid value: its path in the input (`fields.0.label`) and what is wrong with it. */
 export interface Issue {
@@ -41,15 +56,16 @@ export class AppError extends Error {
 
 export const notFound = (what: string) => new AppError('not_found', `${what} not found`)
 /** For the tokens of emails. The error does not say whether the token is wrong, used or expired. */
-export const invalidToken = () => new AppError('invalid', 'Invalid or expired token')
-export const conflict = (message: string, details: Record<string, string | number> = {}) =>
-  new AppError('conflict', message, { details })
+export const invalidToken = () => new AppError('invalid_token', 'Invalid or expired token')
+/** An error about the current state of a record. `details` are added to the body, such as the id of the other record. */
+export const conflict = (code: ConflictCode, message: string, details: Record<string, string | number> = {}) =>
+  new AppError(code, message, { details })
 
 /** A validation error with one issue. If `message` starts with the path, the message of the issue omits it. */
 export function invalidField(path: string, message: string): AppError {
   const prefix = `${path}: `
   const own = message.startsWith(prefix) ? message.slice(prefix.length) : message
-  return new AppError('invalid', message, { issues: [{ path, message: own }] })
+  return new AppError('validation_error', message, { issues: [{ path, message: own }] })
 }
 
 /** Returns the name of the constraint that a failed statement violated; undefined if it failed for another reason. */

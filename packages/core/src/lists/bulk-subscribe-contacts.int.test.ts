@@ -71,7 +71,7 @@ test('rejects a list of another workspace, and a list without consent', async ()
   const other = await createTestCtx(database.db)
   const list = await createTestList(other)
   await expect(runTestImport(ctx, 'email\n', { listId: list.id })).rejects.toMatchObject({
-    code: 'invalid',
+    code: 'validation_error',
     issues: [{ path: 'listId', message: 'List not found' }],
   })
   expect(ImportOptions.safeParse({ listId: list.id }).error?.issues).toMatchObject([{ path: ['consent'] }])

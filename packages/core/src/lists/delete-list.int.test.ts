@@ -36,8 +36,8 @@ beforeEach(async () => {
 })
 
 const notFound = { code: 'not_found', message: 'List not found' }
-const unknownList = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }
-const activeCampaign = { code: 'conflict', message: 'A campaign to this list is SENDING or PAUSED' }
+const unknownList = { code: 'validation_error', issues: [{ path: 'listId', message: 'List not found' }] }
+const activeCampaign = { code: 'in_use', message: 'A campaign to this list is SENDING or PAUSED' }
 const clear = async () => {
   let steps = 1
   while (await clearDeletedList(ctx, uuidOf(list.id))) steps += 1
@@ -82,7 +82,7 @@ test('a deleted list is unavailable immediately, before the worker clears it', a
   await expect(createForm(ctx, formInput())).rejects.toMatchObject(unknownList)
   await expect(sendCampaign(ctx, draft.id)).rejects.toMatchObject({ message: 'List has no subscribed recipients' })
   await expect(sendTestMail(ctx, draft.id, { email: 'ada@example.com' })).rejects.toMatchObject({
-    code: 'conflict',
+    code: 'wrong_state',
     message: 'The list of this campaign was deleted',
   })
   await expect(runTestImport(ctx, 'email\nnew@example.com', { listId: list.id })).rejects.toMatchObject(unknownList)

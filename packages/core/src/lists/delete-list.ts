@@ -11,7 +11,7 @@ import { lockContacts } from '../contacts/lock-contact.ts'
 
 /**
  * Deletes a list. It is unavailable immediately, and the worker removes its subscriptions in the background. Throws
- * `conflict` while a campaign to it is SENDING or PAUSED. Campaigns, forms and events that refer to it remain.
+ * `in_use` while a campaign to it is SENDING or PAUSED. Campaigns, forms and events that refer to it remain.
  */
 export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -29,7 +29,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
       .from(campaigns)
       .where(and(eq(campaigns.workspaceId, ctx.workspaceId), isActive))
       .limit(1)
-    if (campaign) throw conflict('A campaign to this list is SENDING or PAUSED')
+    if (campaign) throw conflict('in_use', 'A campaign to this list is SENDING or PAUSED')
     await enqueue(ctx, 'maintenance', id)
     await audit(ctx, 'list.deleted', { subjectId: id })
   })

@@ -93,7 +93,7 @@ export async function requireList(ctx: Ctx, id: ListId): Promise<void> {
   if (!(await findList(ctx, id))) throw notFound('List')
 }
 
-/** Throws `invalid` if the list, which the input names, does not exist. */
+/** Throws `validation_error` if the list, which the input names, does not exist. */
 export async function checkListId(ctx: Ctx, id: ListId): Promise<void> {
   if (!(await findList(ctx, id))) throw invalidField('listId', 'List not found')
 }

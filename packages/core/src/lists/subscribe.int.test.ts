@@ -29,7 +29,7 @@ beforeEach(async () => {
 })
 
 const ada = { email: 'ada@example.com', firstName: '', lastName: '' }
-const invalidLink = { code: 'invalid', message: 'Invalid or expired link' }
+const invalidLink = { code: 'invalid_token', message: 'Invalid or expired link' }
 
 async function findAda(): Promise<Contact> {
   const [row] = await ctx.db

@@ -28,7 +28,7 @@ beforeEach(async () => {
   ada = await createTestContact(ctx, { email: 'ada@example.com' })
 })
 
-const optedOut = { code: 'conflict', message: 'Contact has opted out of this list; only the contact can opt in again' }
+const optedOut = { code: 'opted_out', message: 'Contact has opted out of this list; only the contact can opt in again' }
 const mailsOf = () => ctx.db.$count(mails, sql`workspace_id = ${uuidOf(ctx.workspaceId)}`)
 const set = (status: Subscription['status']) =>
   ctx.db.insert(subscriptions).values({ workspaceId: ctx.workspaceId, listId: list.id, contactId: ada.id, status })
@@ -110,7 +110,7 @@ describe('adding a subscriber', () => {
     const otherCtx = await createTestCtx(database.db)
     const foreign = await createTestContact(otherCtx)
     await expect(add('CONFIRMED', { contactId: foreign.id })).rejects.toMatchObject({
-      code: 'invalid',
+      code: 'validation_error',
       issues: [{ path: 'contactId', message: 'Contact not found' }],
     })
     await expect(

@@ -36,7 +36,7 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
 
 /**
  * Subscribes a contact by id or email. CONFIRMED states that the contact has consented; PENDING sends a confirmation
- * email. Throws `conflict` if the contact, or a deleted contact with its email, has opted out. A CONFIRMED subscription
+ * email. Throws `opted_out` if the contact, or a deleted contact with its email, has opted out. A CONFIRMED subscription
  * is unchanged. `isNew` is false if the contact already had a subscription.
  */
 export function addSubscriber(
@@ -52,7 +52,7 @@ export function addSubscriber(
     const hasOptedOut = existing !== undefined && existing.status !== 'PENDING' && existing.status !== 'CONFIRMED'
     const optOuts = await findOptOuts(ctx, listId, [contact.email])
     if (hasOptedOut || optOuts.size > 0) {
-      throw conflict('Contact has opted out of this list; only the contact can opt in again')
+      throw conflict('opted_out', 'Contact has opted out of this list; only the contact can opt in again')
     }
     if (input.status === 'CONFIRMED') await confirmImmediately(ctx, link, 'api')
     else await requestConfirmation(ctx, { link, email: contact.email, source: 'api' })

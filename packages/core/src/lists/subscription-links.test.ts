@@ -20,7 +20,7 @@ const week = 7 * 24 * 60 * 60 * 1000
 const tokenOf = (url: string) => new URL(url).searchParams.get('token') ?? ''
 const confirmToken = tokenOf(confirmationUrl(ctx, { ...link, email, issuedAt }))
 const unsubscribeToken = tokenOf(unsubscribeUrl(ctx, link))
-const invalid = { code: 'invalid', message: 'Invalid or expired link' }
+const invalid = { code: 'invalid_token', message: 'Invalid or expired link' }
 
 test('a confirmation link contains its subscription, time and hashed email', () => {
   const opened = openConfirmation(ctx, confirmToken, issuedAt.getTime())

@@ -37,7 +37,7 @@ export function confirmationUrl(ctx: Ctx, { email, issuedAt, ...link }: Confirma
   return urlWithToken(ctx, '/public/subscriptions/confirm', signPayload(ctx.settings.keys.links, 'confirm', payload))
 }
 
-/** Opens a confirmation token. Throws `invalid` if it is forged, damaged or expired, without a database query. */
+/** Opens a confirmation token. Throws `invalid_token` if it is forged, damaged or expired, without a database query. */
 export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()): OpenedConfirmation {
   const payload = verifyPayload(ctx.settings.keys.links, 'confirm', token)
   const issuedAt = Number(payload?.[3])
@@ -55,7 +55,7 @@ export function unsubscribeUrl(ctx: Ctx, { email, campaignId, ...link }: Unsubsc
   return urlWithToken(ctx, '/public/unsubscribe', signPayload(ctx.settings.keys.links, 'unsubscribe', payload))
 }
 
-/** Opens an unsubscribe token. Throws `invalid` if it is forged or damaged. */
+/** Opens an unsubscribe token. Throws `invalid_token` if it is forged or damaged. */
 export function openUnsubscribe(ctx: BaseCtx, token: string): OpenedUnsubscription {
   const payload = verifyPayload(ctx.settings.keys.links, 'unsubscribe', token)
   if (!payload) throw invalidLink()
@@ -68,7 +68,7 @@ export function openUnsubscribe(ctx: BaseCtx, token: string): OpenedUnsubscripti
   }
 }
 
-export const invalidLink = () => new AppError('invalid', 'Invalid or expired link')
+export const invalidLink = () => new AppError('invalid_token', 'Invalid or expired link')
 
 function urlWithToken(ctx: Ctx, path: string, token: string) {
   return `${ctx.settings.publicUrl}${path}?token=${token}`

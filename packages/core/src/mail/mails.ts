@@ -22,7 +22,7 @@ export async function enqueueMail(ctx: Ctx, mail: { kind: MailKind; to: string; 
 }
 
 /**
- * Throws `throttled` if the workspace sent an invite to the address within the last 10 minutes, or three within the
+ * Throws `quota_exceeded` if the workspace sent an invite to the address within the last 10 minutes, or three within the
  * last day. Deleted invites count too. Concurrent callers must take the same lock first.
  */
 export async function throttleInvites(ctx: Ctx, address: string): Promise<void> {
@@ -39,7 +39,8 @@ export async function throttleInvites(ctx: Ctx, address: string): Promise<void> 
     .from(mails)
     .where(isRecent)
   const retryAfterSeconds = wait?.seconds ?? 0
-  if (retryAfterSeconds > 0) throw new AppError('throttled', 'This address was invited recently', { retryAfterSeconds })
+  if (retryAfterSeconds > 0)
+    throw new AppError('quota_exceeded', 'This address was invited recently', { retryAfterSeconds })
 }
 
 /** Claims a PENDING mail. Of concurrent callers, one gets the mail, and only that caller may send it. */

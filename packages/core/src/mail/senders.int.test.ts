@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 
 const senderError = {
-  code: 'invalid',
+  code: 'validation_error',
   issues: [{ path: 'fromEmail', message: 'must be an address at example.org or example.net' }],
 }
 const wrong = ['ceo@bank.example', 'a@sub.example.org', 'a@example.org.evil.example', 'a@notexample.org']

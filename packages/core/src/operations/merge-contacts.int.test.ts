@@ -76,8 +76,8 @@ test('an unsubscribe link of a duplicate works after several merges', async () =
 test('does not find a contact of another workspace', async () => {
   const other = await createTestContact(await createTestCtx(database.db))
   const own = await createTestContact(ctx)
-  await expect(mergeContacts(ctx, own.id, { contactId: other.id })).rejects.toMatchObject({ code: 'invalid' })
+  await expect(mergeContacts(ctx, own.id, { contactId: other.id })).rejects.toMatchObject({ code: 'validation_error' })
   await expect(mergeContacts(ctx, other.id, { contactId: own.id })).rejects.toMatchObject({ code: 'not_found' })
-  await expect(mergeContacts(ctx, own.id, { contactId: own.id })).rejects.toMatchObject({ code: 'invalid' })
+  await expect(mergeContacts(ctx, own.id, { contactId: own.id })).rejects.toMatchObject({ code: 'validation_error' })
   expect(await updateContact(ctx, own.id, {})).toEqual(own)
 })

@@ -51,7 +51,7 @@ describe('updating the stages of a pipeline', () => {
     const other = await createTestPipeline(ctx)
     for (const id of [other.stages[0]?.id, newId('stg')]) {
       await expect(change({ stages: [{ id: stageIds()[0] }, { id }] })).rejects.toMatchObject({
-        code: 'invalid',
+        code: 'validation_error',
         issues: [{ path: 'stages.1.id', message: 'Stage not found' }],
       })
     }
@@ -70,7 +70,7 @@ describe('removing stages and pipelines', () => {
       [{ stages: [{ id: c }] }, 2],
     ]
     for (const [input, dealCount] of removals) {
-      await expect(change(input)).rejects.toMatchObject({ code: 'conflict', details: { dealCount } })
+      await expect(change(input)).rejects.toMatchObject({ code: 'in_use', details: { dealCount } })
     }
     await expect(deletePipeline(ctx, pipeline.id)).rejects.toMatchObject({ message: 'In use by 2 deals' })
     expect(await readPipeline(ctx, pipeline.id)).toEqual(pipeline)

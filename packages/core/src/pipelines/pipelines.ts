@@ -65,7 +65,7 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
 
 /**
  * Updates the name and replaces the list of stages. Stages with an id remain, and stages missing from the list are
- * removed. Throws `conflict` if a removed stage has deals. The lock on the pipeline serializes concurrent updates.
+ * removed. Throws `in_use` if a removed stage has deals. The lock on the pipeline serializes concurrent updates.
  */
 export function updatePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange): Promise<Pipeline> {
   return inTransaction(ctx, async (ctx) => {
@@ -87,7 +87,7 @@ export function updatePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange)
   })
 }
 
-/** Deletes a pipeline. Throws `conflict` with the number of deals if it has any. */
+/** Deletes a pipeline. Throws `in_use` with the number of deals if it has any. */
 export function deletePipeline(ctx: Ctx, id: PipelineId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const { stages } = await withStages(ctx, await lockPipeline(ctx, id))

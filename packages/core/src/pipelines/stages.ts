@@ -15,7 +15,7 @@ export interface StageTarget {
   stageId?: StageId | undefined
 }
 
-/** Finds the stage and locks it against removal until the transaction ends. Throws `invalid` if it does not exist. */
+/** Finds the stage and locks it against removal until the transaction ends. Throws `validation_error` if it does not exist. */
 export async function lockStage(ctx: Ctx, target: StageTarget): Promise<{ pipelineId: PipelineId; stageId: StageId }> {
   const isInPipeline = isInPipelines(ctx, [target.pipelineId])
   const [stage] = await ctx.db
@@ -79,7 +79,7 @@ export function applyStageChanges(current: readonly Stage[], change: readonly St
   })
 }
 
-/** Replaces all stages of a locked pipeline with `next`. Throws `conflict` if a removed stage has deals. */
+/** Replaces all stages of a locked pipeline with `next`. Throws `in_use` if a removed stage has deals. */
 export async function replaceStages(
   ctx: Ctx,
   pipelineId: PipelineId,
@@ -115,7 +115,7 @@ export async function replaceStages(
     })
 }
 
-/** Removes stages. Throws `conflict` with the number of deals if they have any. */
+/** Removes stages. Throws `in_use` with the number of deals if they have any. */
 export async function removeStages(ctx: Ctx, ids: readonly StageId[]): Promise<void> {
   if (ids.length === 0) return
   const isRemoved = and(eq(stages.workspaceId, ctx.workspaceId), inArray(stages.id, [...ids]))
@@ -127,7 +127,7 @@ export async function removeStages(ctx: Ctx, ids: readonly StageId[]): Promise<v
     .where(and(eq(deals.workspaceId, ctx.workspaceId), inArray(deals.stageId, [...ids])))
   const { dealCount = 0 } = usage ?? {}
   if (dealCount > 0) {
-    throw conflict(`In use by ${dealCount} ${dealCount === 1 ? 'deal' : 'deals'}`, { dealCount })
+    throw conflict('in_use', `In use by ${dealCount} ${dealCount === 1 ? 'deal' : 'deals'}`, { dealCount })
   }
   await ctx.db.delete(stages).where(isRemoved)
 }

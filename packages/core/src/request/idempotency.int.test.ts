@@ -20,7 +20,7 @@ test('a repetition whose response cannot be decrypted is a conflict', async () =
   const keys = deriveKeys('another secret key that has at least 32 characters', [])
   const later = { ...ctx, settings: { ...ctx.settings, keys } }
   await expect(runIdempotently(later, request, work)).rejects.toMatchObject({
-    code: 'conflict',
+    code: 'wrong_state',
     message: expect.stringContaining('cannot be decrypted'),
   })
   expect(runCount).toBe(1)

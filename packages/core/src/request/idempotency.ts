@@ -16,8 +16,8 @@ export interface RecordedResponse {
  * Runs `work` once per key within 24 hours and returns the recorded response for every repetition. The record is
  * committed with the writes of `work`, so a crash cannot separate them. An error that `toResponse` converts to a
  * response is recorded like a success, and its writes are rolled back; any other error is not recorded. Throws
- * `conflict` while the first request is running, or if the SECRET_KEY that encrypted the response is unknown; throws
- * `unprocessable` if the key was used for another request.
+ * `request_in_progress` while the first request runs, `wrong_state` if the SECRET_KEY of the response is unknown, and
+ * `idempotency_conflict` if the key was used for another request.
  */
 export function runIdempotently(
   ctx: Ctx,
@@ -57,7 +57,8 @@ async function lockKey(ctx: Ctx, key: string) {
   const lock = await ctx.db.execute(
     sql`select pg_try_advisory_xact_lock(hashtextextended(${bindingOf(ctx, key)}, 0)) as taken`,
   )
-  if (!lock.rows[0]?.['taken']) throw conflict('A request with this Idempotency-Key is still running')
+  if (!lock.rows[0]?.['taken'])
+    throw conflict('request_in_progress', 'A request with this Idempotency-Key is still running')
 }
 
 async function findRecord(ctx: Ctx, request: { key: string; hash: string }): Promise<RecordedResponse | undefined> {
@@ -73,7 +74,7 @@ async function findRecord(ctx: Ctx, request: { key: string; hash: string }): Pro
     )
   if (!record) return undefined
   if (record.requestHash !== request.hash) {
-    throw new AppError('unprocessable', 'This Idempotency-Key was used for another request')
+    throw new AppError('idempotency_conflict', 'This Idempotency-Key was used for another request')
   }
   return { status: record.status, location: record.location, body: openBody(ctx, request.key, record.body) }
 }
@@ -82,7 +83,7 @@ function openBody(ctx: Ctx, key: string, sealed: string): string {
   try {
     return unseal(ctx.settings.keys, sealed, bindingOf(ctx, key))
   } catch {
-    throw conflict('This Idempotency-Key was used before, but its response cannot be decrypted')
+    throw conflict('wrong_state', 'This Idempotency-Key was used before, but its response cannot be decrypted')
   }
 }
 

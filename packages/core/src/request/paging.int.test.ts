@@ -75,7 +75,7 @@ describe('reading all pages', () => {
 
 describe('a cursor', () => {
   const invalid = {
-    code: 'invalid',
+    code: 'validation_error',
     issues: [{ path: 'cursor', message: 'Invalid cursor' }],
   }
 

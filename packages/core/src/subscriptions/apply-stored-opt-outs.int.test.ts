@@ -187,7 +187,7 @@ describe('an unsubscribe link also opts out the address it was mailed to', () =>
 })
 
 describe('a confirmation link is valid only for the address it was mailed to', () => {
-  const invalidLink = { code: 'invalid', message: 'Invalid or expired link' }
+  const invalidLink = { code: 'invalid_token', message: 'Invalid or expired link' }
 
   test('rejects the link after a change of email, until it is changed back', async () => {
     const id = await signUp(otherEmail)

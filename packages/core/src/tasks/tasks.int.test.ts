@@ -107,7 +107,7 @@ describe('the assignee of a task', () => {
     expect(await updateTask(ctx, task.id, { assigneeId: member })).toMatchObject({ assigneeId: member })
     const otherMember = await createMember((await createTestCtx(database.db)).workspaceId)
     for (const assigneeId of [otherMember, newId('usr')]) {
-      const error = { code: 'invalid', issues: [{ path: 'assigneeId', message: 'User not found' }] }
+      const error = { code: 'validation_error', issues: [{ path: 'assigneeId', message: 'User not found' }] }
       await expect(updateTask(ctx, task.id, { assigneeId })).rejects.toMatchObject(error)
       await expect(createTestTask(ctx, { assigneeId })).rejects.toMatchObject(error)
     }

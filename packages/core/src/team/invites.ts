@@ -24,13 +24,13 @@ type InviteRow = typeof invites.$inferSelect
 const inSevenDays = sql`now() + interval '7 days'`
 
 /**
- * Emails an invite with at most the actor's own role. Throws `conflict` if the address is already a member or invited.
- * Throws `throttled` if the workspace sent this address an invite within ten minutes, or three within a day.
+ * Emails an invite with at most the actor's own role. Throws `already_exists` if the address is already a member or invited.
+ * Throws `quota_exceeded` if the workspace sent this address an invite within ten minutes, or three within a day.
  */
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
     requireRoleNotAboveOwn(ctx, input.role)
-    if (await isMember(ctx, input.email)) throw conflict('This address already belongs to a member')
+    if (await isMember(ctx, input.email)) throw conflict('already_exists', 'This address already belongs to a member')
     const id = newId('inv')
     const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed({ id, resends: 0 })))
     const createdBy = await lockCreator(ctx)
@@ -39,7 +39,9 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
       .values({ ...input, workspaceId: ctx.workspaceId, id, tokenHash, createdBy, expiresAt: inSevenDays })
       .returning()
       .catch(
-        onConstraint('invites_email_key', () => conflict('This address already has an invite: resend or delete it')),
+        onConstraint('invites_email_key', () =>
+          conflict('already_exists', 'This address already has an invite: resend or delete it'),
+        ),
       )
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
     await throttleInvites(ctx, row.email)
@@ -132,7 +134,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   if (!invite) throw invalidToken()
   const existingUser = await findUserByEmail(base, invite.email)
   if (existingUser && !(await verifyCredentials(base, existingUser.email, password))) {
-    throw new AppError('unauthenticated', 'This address already has an account: use its password')
+    throw new AppError('unauthorized', 'This address already has an account: use its password')
   }
   if (!existingUser) checkPassword(password, invite.email)
   const passwordHash = existingUser ? existingUser.passwordHash : await hashPassword(password)
@@ -146,7 +148,9 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
       .onConflictDoNothing()
       // The user was deleted with their last workspace after the look-up above.
       .catch(
-        onConstraint('members_user_id_users_id_fk', () => conflict('The account was deleted: accept the invite again')),
+        onConstraint('members_user_id_users_id_fk', () =>
+          conflict('wrong_state', 'The account was deleted: accept the invite again'),
+        ),
       )
     // The token proves access to the address, and the password access to the account.
     await markEmailVerified(base, user.id)

@@ -37,7 +37,7 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
 
 /**
  * Changes the role of a member. Neither the old nor the new role may be above the actor's own. Invites that the member
- * could not create with the new role are deleted. Throws `conflict` for the last OWNER.
+ * could not create with the new role are deleted. Throws `wrong_state` for the last OWNER.
  */
 export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): Promise<Member> {
   return inTransaction(ctx, async (ctx) => {
@@ -55,7 +55,7 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 /**
  * Removes a member from the workspace. Their sessions in it and the invites they created are deleted, and the account
  * too if this was its last workspace. API keys that they created belong to the workspace and remain, unless
- * `revokeApiKeys` is set. Throws `conflict` for the last OWNER.
+ * `revokeApiKeys` is set. Throws `wrong_state` for the last OWNER.
  */
 export function removeMember(ctx: Ctx, userId: UserId, { revokeApiKeys }: MemberRemoval = {}): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -86,7 +86,7 @@ async function lockMember(ctx: Ctx, userId: UserId): Promise<MemberRow> {
 async function requireAnotherOwner(ctx: Ctx, member: MemberRow): Promise<void> {
   if (member.role !== 'OWNER') return
   const owners = await ctx.db.$count(members, and(eq(members.workspaceId, ctx.workspaceId), eq(members.role, 'OWNER')))
-  if (owners === 1) throw conflict('A workspace must have an OWNER, and this is the last one')
+  if (owners === 1) throw conflict('wrong_state', 'A workspace must have an OWNER, and this is the last one')
 }
 
 function selectMembers(ctx: Ctx) {

@@ -126,7 +126,7 @@ test('limits invites of an address to one in ten minutes and three a day', async
   const refused = 'This address was invited recently'
   expect(await Promise.all(tries())).toEqual([refused, refused, refused])
   await backdateMails('9 minutes')
-  await expect(resendInvite(ctx, id)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 60 })
+  await expect(resendInvite(ctx, id)).rejects.toMatchObject({ code: 'quota_exceeded', retryAfterSeconds: 60 })
   await backdateMails('1 minute')
   expect((await Promise.all(tries())).toSorted()).toEqual([refused, refused, 'done'])
 
@@ -140,7 +140,7 @@ test('limits invites of an address to one in ten minutes and three a day', async
   await backdateMails('10 minutes')
   const again = await invite()
   await backdateMails('23 hours')
-  await expect(resendInvite(ctx, again.id)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 2_400 })
+  await expect(resendInvite(ctx, again.id)).rejects.toMatchObject({ code: 'quota_exceeded', retryAfterSeconds: 2_400 })
   await backdateMails('40 minutes')
   await resendInvite(ctx, again.id)
 })

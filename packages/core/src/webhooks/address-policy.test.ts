@@ -89,7 +89,7 @@ describe('the URL of a webhook', () => {
       checkWebhookUrl(url, networks)
       return 'allowed'
     } catch (error) {
-      expect(error).toMatchObject({ code: 'invalid', issues: [{ path: 'url' }] })
+      expect(error).toMatchObject({ code: 'validation_error', issues: [{ path: 'url' }] })
       return (error as Error).message
     }
   }

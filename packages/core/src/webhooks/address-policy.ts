@@ -27,7 +27,7 @@ function parseNetwork(network: string) {
   return range
 }
 
-/** Checks the URL of a webhook before it is saved, without DNS. Returns the normalized URL, or throws `invalid`. */
+/** Checks the URL of a webhook before it is saved, without DNS. Returns the normalized URL, or throws `validation_error`. */
 export function checkWebhookUrl(text: string, allowedNetworks: readonly string[]): string {
   const createError = (message: string) => invalidField('url', `url: ${message}`)
   const url = URL.parse(text)

@@ -55,7 +55,7 @@ export async function readDelivery(ctx: Ctx, webhookId: WebhookId, id: DeliveryI
   return toDelivery(row)
 }
 
-/** Emits a `webhook.test` event to one webhook. Throws `conflict` if the webhook is disabled. */
+/** Emits a `webhook.test` event to one webhook. Throws `wrong_state` if the webhook is disabled. */
 export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     const data = await readEnabledWebhook(ctx, id)
@@ -68,16 +68,16 @@ export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
 }
 
 /**
- * Creates a new delivery of the same event, so that the receiver gets the same `webhook-id`. Throws `conflict` if the
+ * Creates a new delivery of the same event, so that the receiver gets the same `webhook-id`. Throws `wrong_state` if the
  * delivery is PENDING, the webhook is disabled or the event has expired.
  */
 export function redeliver(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     await readEnabledWebhook(ctx, webhookId)
     const { status, eventId } = await readDelivery(ctx, webhookId, id)
-    if (status === 'PENDING') throw conflict('The delivery is still PENDING')
+    if (status === 'PENDING') throw conflict('wrong_state', 'The delivery is still PENDING')
     const [uuid] = await insertDeliveries(ctx, webhookId, sql`select ${uuidOf(eventId)}::uuid as event_id`)
-    if (!uuid) throw conflict('The event has expired')
+    if (!uuid) throw conflict('wrong_state', 'The event has expired')
     return readDelivery(ctx, webhookId, idOf('dlv', uuid))
   })
 }
@@ -136,7 +136,7 @@ async function insertDeliveries(ctx: Ctx, webhookId: WebhookId, eventIds: SQL): 
 
 async function readEnabledWebhook(ctx: Ctx, id: WebhookId) {
   const webhook = await readWebhook(ctx, id)
-  if (!webhook.enabled) throw conflict('The webhook is disabled')
+  if (!webhook.enabled) throw conflict('wrong_state', 'The webhook is disabled')
   return webhook
 }
 

@@ -108,7 +108,7 @@ test('after with an unknown event, or with descending order, is invalid', async 
   await createNamed('theirs', other)
   const foreignId = (await listEvents(other, EventQuery.parse({}))).data[0]?.id ?? ''
   for (const after of [foreignId, newId('evt')]) {
-    await expect(list({ after })).rejects.toMatchObject({ code: 'invalid', issues: [{ path: 'after' }] })
+    await expect(list({ after })).rejects.toMatchObject({ code: 'validation_error', issues: [{ path: 'after' }] })
   }
   await createNamed('mine')
   const ownId = (await waitForEvents(1)).data[0]?.id ?? ''

@@ -24,7 +24,7 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
       // A secret that cannot be unsealed, because its SECRET_KEY was lost, must not prevent the rotation.
       .filter(({ encrypted }) => canUnseal(ctx, encrypted, id))
     if (formerSecrets.length > maxFormerSecrets) {
-      throw conflict(`A secret can be rotated at most ${maxFormerSecrets} times in 24 hours`)
+      throw conflict('quota_exceeded', `A secret can be rotated at most ${maxFormerSecrets} times in 24 hours`)
     }
     const secret = newSecret()
     await ctx.db

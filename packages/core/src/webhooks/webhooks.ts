@@ -31,7 +31,7 @@ const maxWebhooks = 50
 
 /**
  * Creates an enabled webhook. Only this result contains its secret in plain text; the database stores it encrypted.
- * Throws `conflict` if the workspace has the maximum number of webhooks.
+ * Throws `quota_exceeded` if the workspace has the maximum number of webhooks.
  */
 export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWebhook> {
   const url = checkWebhookUrl(input.url, ctx.settings.allowedNetworks)
@@ -39,7 +39,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
     // Locks the workspace, so that concurrent calls cannot exceed the maximum.
     await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId)).for('no key update')
     if ((await ctx.db.$count(webhooks, isLiveInWorkspace(ctx))) >= maxWebhooks) {
-      throw conflict(`A workspace has at most ${maxWebhooks} webhooks`)
+      throw conflict('quota_exceeded', `A workspace has at most ${maxWebhooks} webhooks`)
     }
     const id = newId('whk')
     const secret = newSecret()

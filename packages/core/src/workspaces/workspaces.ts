@@ -22,7 +22,7 @@ export async function createWorkspace(db: Db, name: string): Promise<Workspace> 
 /** Reads the workspace of the credential. Without its workspace, a credential is invalid. */
 export async function readWorkspace({ db, workspaceId }: Ctx): Promise<Workspace> {
   const [row] = await db.select().from(workspaces).where(eq(workspaces.id, workspaceId))
-  if (!row) throw new AppError('unauthenticated', 'Missing or invalid credential')
+  if (!row) throw new AppError('unauthorized', 'Missing or invalid credential')
   return toWorkspace(row)
 }
 

@@ -41,7 +41,7 @@ function parseJson(raw: Buffer): unknown {
   try {
     value = JSON.parse(utf8.decode(raw))
   } catch {
-    throw new AppError('invalid', 'The body is not valid JSON')
+    throw new AppError('validation_error', 'The body is not valid JSON')
   }
   checkValue(value)
   return value
@@ -55,9 +55,9 @@ function checkValue(root: unknown) {
     const { value, path, depth } = next
     if (typeof value === 'string') checkText(value, path)
     if (typeof value !== 'object' || value === null) continue
-    if (depth >= maxDepth) throw new AppError('invalid', `The body is nested deeper than ${maxDepth} levels`)
+    if (depth >= maxDepth) throw new AppError('validation_error', `The body is nested deeper than ${maxDepth} levels`)
     values += Array.isArray(value) ? value.length : Object.keys(value).length
-    if (values > maxValues) throw new AppError('invalid', `The body has more than ${maxValues} values`)
+    if (values > maxValues) throw new AppError('validation_error', `The body has more than ${maxValues} values`)
     for (const [key, item] of Object.entries(value)) {
       checkText(key, path)
       const itemPath = path ? `${path}.${key}` : key

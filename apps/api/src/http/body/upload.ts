@@ -35,7 +35,7 @@ export async function* readUpload(
     for await (const piece of body) yield piece as Buffer
   } catch (error) {
     const isZlib = String((error as NodeJS.ErrnoException).code).startsWith('Z_')
-    throw isZlib ? new AppError('invalid', 'The body is not valid gzip') : error
+    throw isZlib ? new AppError('validation_error', 'The body is not valid gzip') : error
   } finally {
     clearInterval(watch)
     raw.off('error', failIncomplete).off('close', failIncomplete)

@@ -56,7 +56,7 @@ test('workspaces take turns, and each has a limited queue', async () => {
 
   const many = await Promise.allSettled(Array.from({ length: 30 }, () => check(eve)).concat(check(ada)))
   const errors = many.filter((check) => check.status === 'rejected').map((check) => check.reason as unknown)
-  expect(errors).toMatchObject(Array.from({ length: 9 }, () => ({ code: 'throttled' })))
+  expect(errors).toMatchObject(Array.from({ length: 9 }, () => ({ code: 'unavailable' })))
   expect(many.at(-1)).toMatchObject({ status: 'fulfilled' })
 })
 
@@ -98,7 +98,11 @@ describe('before parsing', () => {
     ['subject', `{{ a ${'|upcase'.repeat(5_001)} }}`, 'must have at most 5,000 filters'],
   ])('a template with too many tags or filters is rejected: %s', async (field, source, message) => {
     await expect(checkTemplates(eve, { [field]: source })).rejects.toThrow(
-      expect.objectContaining({ code: 'invalid', message: `${field}: ${message}`, issues: [{ path: field, message }] }),
+      expect.objectContaining({
+        code: 'validation_error',
+        message: `${field}: ${message}`,
+        issues: [{ path: field, message }],
+      }),
     )
   })
 

@@ -38,7 +38,7 @@ const maxQueueLength = 20
 /** Well above the memory that liquid.ts allows: a thread reaches these limits only with many small allocations. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
-/** Throws `invalid` if a template cannot be parsed, with line and column, or if parsing takes too long. */
+/** Throws `validation_error` if a template cannot be parsed, with line and column, or if parsing takes too long. */
 export async function checkTemplates(workspaceId: WorkspaceId, sources: PartialTemplateSources): Promise<void> {
   const fault = findExcess(sources) ?? (await parseInThread(workspaceId, sources))
   if (fault) throw invalidField(fault.field, `${fault.field}: ${fault.message}`)
@@ -131,7 +131,7 @@ function queueTask(workspaceId: WorkspaceId, task: Task, deadlineMs: number): Pr
   return new Promise((resolve, reject) => {
     const queue = queues.get(workspaceId) ?? []
     if (queue.length >= maxQueueLength)
-      throw new AppError('throttled', 'Too many template renderings are queued', { retryAfterSeconds: 1 })
+      throw new AppError('unavailable', 'Too many template renderings are queued', { retryAfterSeconds: 1 })
     queue.push({ task, deadlineMs, resolve, reject })
     queues.set(workspaceId, queue)
     processing ??= processQueues()

@@ -34,7 +34,7 @@ describe('a template with a syntax error', () => {
   ])('in %s, "%s", is rejected with line and column', async (field, source, error) => {
     const message = `${field}: ${error}`
     await expect(checkTemplates({ [field]: source })).rejects.toThrow(
-      expect.objectContaining({ code: 'invalid', message, issues: [{ path: field, message: error }] }),
+      expect.objectContaining({ code: 'validation_error', message, issues: [{ path: field, message: error }] }),
     )
   })
 

@@ -19,7 +19,7 @@ type CustomFieldRow = typeof customFields.$inferSelect
 /** The definitions of a workspace, by key. */
 export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'label' | 'type' | 'options'>>
 
-/** Creates a custom field. Throws `conflict` if the key is taken or its former field is still being removed. */
+/** Creates a custom field. Throws `already_exists` if the key is taken or its former field is still being removed. */
 export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
   const now = new Date()
   const customField: CustomFieldRow = {
@@ -38,7 +38,7 @@ export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Prom
     .values(customField)
     .catch(
       onConstraint('custom_fields_key_key', () =>
-        conflict(`Custom field "${input.key}" already exists or is still being removed`),
+        conflict('already_exists', `Custom field "${input.key}" already exists or is still being removed`),
       ),
     )
   return toCustomField(customField)
@@ -114,7 +114,7 @@ export async function lockCustomFields(
 }
 
 /**
- * Checks values against their definitions, and locks the definitions until the transaction ends. Throws `invalid` for
+ * Checks values against their definitions, and locks the definitions until the transaction ends. Throws `validation_error` for
  * unknown keys and invalid values. Null, which removes a value, is returned unchanged.
  */
 export async function checkCustomValues(
@@ -130,7 +130,7 @@ export async function checkCustomValues(
     else values[key] = result.value
   }
   const [first] = issues
-  if (first) throw new AppError('invalid', `${first.path}: ${first.message}`, { issues })
+  if (first) throw new AppError('validation_error', `${first.path}: ${first.message}`, { issues })
   return values
 }
 

@@ -1,0 +1,193 @@
+import { previewCampaign, sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
+import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
+import { readAudience, readStats } from '@rapport/core/campaigns/campaign-stats.ts'
+import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import {
+  Audience,
+  Campaign,
+  CampaignRecipient,
+  CampaignStats,
+  Preview,
+  PreviewInput,
+  RecipientQuery,
+  RetryInput,
+  SendResult,
+  SendTestInput,
+} from '@rapport/core/campaigns/campaigns.schema.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { IdParams, EmptyBody, NoQuery } from './shapes.ts'
+
+const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
+
+/** The routes that send a campaign and report on it. */
+export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/campaigns/:id/audience',
+    {
+      schema: {
+        ...common,
+        operationId: 'campaigns.getAudience',
+        summary: 'Retrieve the audience of a campaign',
+        description: 'Counts the subscribers that would receive the campaign now, and those that would not, by status.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        response: { 200: Audience },
+      },
+    },
+    (request) => readAudience(request.ctx, request.params.id),
+  )
+
+  app.post(
+    '/campaigns/:id/preview',
+    {
+      schema: {
+        ...common,
+        operationId: 'campaigns.preview',
+        summary: 'Preview a campaign',
+        description:
+          'Renders the campaign for a contact, or for an example contact. Sends no email and adds no tracking. A template that takes too long to render returns 400.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        body: PreviewInput,
+        response: { 200: Preview },
+      },
+    },
+    (request) => previewCampaign(request.ctx, request.params.id, request.body),
+  )
+
+  app.post(
+    '/campaigns/:id/send',
+    {
+      schema: {
+        ...common,
+        operationId: 'campaigns.send',
+        summary: 'Send a campaign',
+        description:
+          'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        body: EmptyBody,
+        response: { 202: SendResult },
+      },
+    },
+    async (request, reply) => {
+      const result = await sendCampaign(request.ctx, request.params.id)
+      reply.code(202)
+      return result
+    },
+  )
+
+  app.post(
+    '/campaigns/:id/send-test',
+    {
+      schema: {
+        ...common,
+        operationId: 'campaigns.sendTest',
+        summary: 'Send a test email',
+        description:
+          'Sends one email with `[Test]` in its subject, in any status of the campaign. A template that takes too long to render returns 400.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        body: SendTestInput,
+        response: { 202: SendResult },
+      },
+    },
+    async (request, reply) => {
+      const result = await sendTestMail(request.ctx, request.params.id, request.body)
+      reply.code(202)
+      return result
+    },
+  )
+
+  app.post(
+    '/campaigns/:id/retry',
+    {
+      schema: {
+        ...common,
+        operationId: 'campaigns.retry',
+        summary: 'Retry failed recipients',
+        description:
+          'Sends the campaign again to FAILED recipients. INTERRUPTED recipients are included only with `includeInterrupted: true`, because they may receive the email twice. `queued` is the number of recipients.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        body: RetryInput,
+        response: { 202: SendResult },
+      },
+    },
+    async (request, reply) => {
+      const result = await retryCampaign(request.ctx, request.params.id, request.body)
+      reply.code(202)
+      return result
+    },
+  )
+
+  const transitions = [
+    [
+      'pause',
+      'Pause a campaign',
+      'Stops a SENDING campaign within seconds. Recipients not yet sent remain PENDING.',
+      pauseCampaign,
+    ],
+    ['resume', 'Resume a campaign', 'Continues a PAUSED campaign with the PENDING recipients.', resumeCampaign],
+    [
+      'cancel',
+      'Cancel a campaign',
+      'Stops a SENDING or PAUSED campaign permanently. PENDING recipients become SKIPPED; `completedAt` is set once no recipient is PENDING.',
+      cancelCampaign,
+    ],
+  ] as const
+  for (const [step, summary, description, apply] of transitions) {
+    app.post(
+      `/campaigns/:id/${step}`,
+      {
+        schema: {
+          ...common,
+          operationId: `campaigns.${step}`,
+          summary,
+          description: `${description} Repeating the request is a no-op. Returns 409 for any other status.`,
+          params: IdParams('cmp'),
+          querystring: NoQuery,
+          body: EmptyBody,
+          response: { 200: Campaign },
+        },
+      },
+      (request) => apply(request.ctx, request.params.id),
+    )
+  }
+
+  app.get(
+    '/campaigns/:id/stats',
+    {
+      schema: {
+        ...common,
+        operationId: 'campaigns.getStats',
+        summary: 'Retrieve the statistics of a campaign',
+        description:
+          'Counts the recipients by status. At any time, queued = sent + failed + skipped + interrupted + pending.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        response: { 200: CampaignStats },
+      },
+    },
+    (request) => readFromReplica(request.ctx, (ctx) => readStats(ctx, request.params.id)),
+  )
+
+  app.get(
+    '/campaigns/:id/recipients',
+    {
+      schema: {
+        ...common,
+        operationId: 'campaigns.listRecipients',
+        summary: 'List the recipients of a campaign',
+        description: 'Returns the recipients with the status of their email, and the reason if it was not sent.',
+        params: IdParams('cmp'),
+        querystring: RecipientQuery,
+        response: { 200: PageOf(CampaignRecipient) },
+      },
+    },
+    (request) => readFromReplica(request.ctx, (ctx) => listRecipients(ctx, request.params.id, request.query)),
+  )
+}
