@@ -171,6 +171,7 @@ test('a 500 exposes only the request id; the log has the error without data', as
     statusCode: 500,
     message: 'Internal Server Error',
     error: 'Internal Server Error',
+    code: 'internal_error',
     requestId: 'find-me',
   })
   const failures = api.takeLog()

@@ -77,6 +77,7 @@ test('an existing address in any case returns 409 with its contactId', async () 
       statusCode: 409,
       message: 'Contact already exists',
       error: 'Conflict',
+      code: 'already_exists',
       contactId: first.id,
     })
   }

@@ -43,8 +43,8 @@ const setFailures = (count: number, secondsAgo: number) =>
 test('throttles an email after ten failures, even with the right password', async () => {
   for (const address of [email, 'unknown@example.com']) {
     for (let count = 0; count < 10; count++) expect(await attempt(address)).toBe('unauthorized')
-    expect(await attempt(address)).toBe('throttled 1')
-    expect(await attempt(address.toUpperCase(), password)).toBe('throttled 1')
+    expect(await attempt(address)).toBe('rate_limited 1')
+    expect(await attempt(address.toUpperCase(), password)).toBe('rate_limited 1')
   }
 })
 
@@ -60,7 +60,7 @@ test('each failure doubles the wait, up to 15 minutes', async () => {
     [1_000_000, 900],
   ] as const) {
     await setFailures(count, seconds - 0.5)
-    expect(await attempt(email, password)).toBe('throttled 1')
+    expect(await attempt(email, password)).toBe('rate_limited 1')
     await setFailures(count, seconds + 0.1)
     expect(await attempt()).toBe('unauthorized')
   }
@@ -71,7 +71,7 @@ test('each failure doubles the wait, up to 15 minutes', async () => {
 test('an attempt during the wait does not extend it', async () => {
   await attempt()
   await setFailures(14, 10)
-  for (let count = 0; count < 3; count++) expect(await attempt()).toMatch(/^throttled [56]$/)
+  for (let count = 0; count < 3; count++) expect(await attempt()).toMatch(/^rate_limited [56]$/)
 })
 
 test('a successful login or a password reset clears the failures', async () => {
@@ -94,11 +94,11 @@ test('failures of other clients do not throttle a client that has logged in', as
   const knownAddress = '203.0.113.7'
   expect(await attempt(email, password, knownAddress)).toBe('in')
   for (let client = 0; client < 60; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
-  expect(await attempt(email, 'wrong', '192.0.2.100')).toMatch(/^throttled/)
+  expect(await attempt(email, 'wrong', '192.0.2.100')).toMatch(/^rate_limited/)
   expect(await attempt(email, 'wrong', knownAddress)).toBe('unauthorized')
   expect(await attempt(email, password, knownAddress)).toBe('in')
   // An unknown client must wait, even with the right password.
-  expect(await attempt(email, password, '203.0.113.8')).toMatch(/^throttled/)
+  expect(await attempt(email, password, '203.0.113.8')).toMatch(/^rate_limited/)
   // A password reset makes its client known.
   await requestPasswordReset(base, { email })
   const token = await readMailedToken(base, email)
@@ -120,7 +120,7 @@ test('all unknown clients share fifty attempts, even for an unknown email', asyn
 
 test('throttles one client only, and an IPv6 network is one client', async () => {
   for (let count = 0; count < 11; count++) await attempt(email, 'wrong', `2001:db8::${count}`)
-  expect(await attempt(email, password, '2001:db8::99')).toBe('throttled 1')
+  expect(await attempt(email, password, '2001:db8::99')).toBe('rate_limited 1')
   expect(await attempt(email, password, '2001:db8:0:1::1')).toBe('in')
 })
 
@@ -128,7 +128,7 @@ test('a client is unknown again after 90 days without a login', async () => {
   await attempt(email, password)
   await database.db.execute(sql`update login_failures set known_until = now()`)
   for (let client = 0; client < 50; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
-  expect(await attempt(email, password)).toBe('throttled 1')
+  expect(await attempt(email, password)).toBe('rate_limited 1')
 })
 
 test('verifies ten of forty concurrent attempts, and throttles no other email', async () => {
