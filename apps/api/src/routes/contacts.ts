@@ -90,6 +90,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/contacts/export',
     {
+      config: { role: 'MEMBER' },
       schema: {
         ...common,
         operationId: 'contacts.export',
