@@ -1,7 +1,12 @@
 import { defineEvent } from '../events/event-definition.ts'
 import { Contact, MergedContact } from './contacts.schema.ts'
 
+const later = '2026-11-27T14:02:11.508Z'
+
 export const contactCreated = defineEvent('contact.created', Contact)
-export const contactUpdated = defineEvent('contact.updated', Contact)
+export const contactUpdated = defineEvent('contact.updated', Contact, {
+  company: 'Analytical Engines',
+  updatedAt: later,
+})
 export const contactDeleted = defineEvent('contact.deleted', Contact)
-export const contactMerged = defineEvent('contact.merged', MergedContact)
+export const contactMerged = defineEvent('contact.merged', MergedContact, { updatedAt: later })

@@ -43,15 +43,19 @@ export interface EventDefinition<Data extends EventSubject, Type extends Emitted
   readonly type: Type
   /** Its `meta` must contain an `id` and an example for the API documentation. */
   readonly schema: z.ZodType<Data>
-  /** An example of `data`, if the first example of the schema does not fit the event type. */
-  readonly example?: unknown
+  /** An example of `data` that is true for the event type. */
+  readonly example: unknown
 }
 
-/** Defines an event of a slice. The compiler checks the `data` of `emit` against the definition. */
+/**
+ * Defines an event of a slice. The compiler checks the `data` of `emit` against the definition. `exampleChanges` make
+ * the example of the schema true for this event type.
+ */
 export function defineEvent<Data extends EventSubject, Type extends EmittedType>(
   type: Type,
   schema: z.ZodType<Data>,
-  example?: unknown,
+  exampleChanges: { readonly [Field in keyof Data]?: unknown } = {},
 ): EventDefinition<Data, Type> {
-  return { type, schema, example }
+  const { examples: [example] = [] } = (schema.meta() ?? {}) as { examples?: object[] }
+  return { type, schema, example: { ...example, ...exampleChanges } }
 }

@@ -70,14 +70,14 @@ function describeEventType({
 }: {
   type: string
   schema: z.ZodType
-  example?: unknown
+  example: unknown
 }): EventTypes['data'][number] {
-  const { id = '', examples } = data.meta() as { id?: string; examples?: unknown[] }
+  const { id = '' } = data.meta() as { id?: string }
   const { $schema, $defs: { [id]: own, ...others } = {} } = z.toJSONSchema(data, { io: 'output' })
   const { examples: _examples, ...schema } = own as Record<string, unknown>
   return {
     type,
     schema: { $schema, title: id, ...schema, ...(Object.keys(others).length > 0 && { $defs: others }) },
-    example: { ...exampleEvent, type, data: example ?? examples?.[0] },
+    example: { ...exampleEvent, type, data: example },
   }
 }

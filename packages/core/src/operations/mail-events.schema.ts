@@ -54,4 +54,4 @@ export const MailEvent = z
 export type MailEvent = z.output<typeof MailEvent>
 
 export const mailBounced = defineEvent('mail.bounced', MailEvent)
-export const mailComplained = defineEvent('mail.complained', MailEvent)
+export const mailComplained = defineEvent('mail.complained', MailEvent, { detail: 'abuse' })
