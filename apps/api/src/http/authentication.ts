@@ -1,15 +1,8 @@
 import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import type { Role } from '@rapport/core/db/schema/index.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The lowest role that may call the route. Default: VIEWER for GET and HEAD, MEMBER for other methods. */
-    role?: Role
-  }
-}
+import { requiredRole } from './required-role.ts'
 
 /**
  * Requires a workspace credential on every route of the scope. The hook is `preParsing`: it runs after the rate limits
@@ -21,16 +14,11 @@ export const authentication = fp(
       const token = bearerToken(request)
       if (!token) throw new AppError('unauthorized', 'Missing or invalid credential')
       request.ctx = await authenticate(request.baseCtx, token)
-      requireRole(request.ctx.actor, requiredRole(request))
+      requireRole(request.ctx.actor, requiredRole(request.routeOptions))
     })
   },
   { name: 'authentication', dependencies: ['request-context', 'rate-limits'] },
 )
-
-function requiredRole({ method, routeOptions }: FastifyRequest): Role {
-  const isReading = method === 'GET' || method === 'HEAD'
-  return routeOptions.config.role ?? (isReading ? 'VIEWER' : 'MEMBER')
-}
 
 /** The bearer token of a request (RFC 6750); undefined if there is none. */
 export function bearerToken(request: FastifyRequest): string | undefined {

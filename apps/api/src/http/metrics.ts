@@ -52,12 +52,13 @@ export const metrics = fp(
     app.withTypeProvider<ZodTypeProvider>().get(
       '/metrics',
       {
-        config: { rateLimit: false, errorStatuses: [401] },
+        config: { rateLimit: false },
         schema: {
           tags: ['Operators'],
           operationId: 'metrics.get',
           summary: 'Retrieve metrics',
           description: 'Returns metrics in the Prometheus text format. Requires `METRICS_TOKEN` as the bearer token.',
+          security: [{ metricsToken: [] }],
           querystring: NoQuery,
           produces: ['text/plain'],
           response: { 200: z.string() },

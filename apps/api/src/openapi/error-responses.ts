@@ -1,6 +1,7 @@
 /** The error responses of a route in the OpenAPI document. Most of them follow from the route's options. */
 import type { RouteOptions } from 'fastify'
 import { ErrorBody } from '../http/error-handler.ts'
+import { requiredRole } from '../http/required-role.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -15,15 +16,16 @@ export function withErrorResponses(route: RouteOptions): Record<string, unknown>
   return { ...Object.fromEntries(errorResponses), ...(route.schema?.response as object) }
 }
 
-function findErrorStatuses({ method, config, schema = {} }: RouteOptions): number[] {
-  const { role, rateLimit, errorStatuses = [] } = config ?? {}
+function findErrorStatuses(route: RouteOptions): number[] {
+  const { method, config, schema = {} } = route
+  const { rateLimit, errorStatuses = [] } = config ?? {}
   const isReading = method === 'GET' || method === 'HEAD'
   const isSecured = schema.security !== undefined
   return [
     // At least for an unknown query parameter.
     400,
     ...(isSecured ? [401] : []),
-    ...(isSecured && (role ?? (isReading ? 'VIEWER' : 'MEMBER')) !== 'VIEWER' ? [403] : []),
+    ...(isSecured && requiredRole(route) !== 'VIEWER' ? [403] : []),
     ...(schema.params === undefined ? [] : [404]),
     // A body that is sent too slowly, is too large or has another content type.
     ...(isReading ? [] : [408, 413, 415]),

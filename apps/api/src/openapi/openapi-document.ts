@@ -1,10 +1,16 @@
 /** Completes the OpenAPI document that the plugins generate from the route schemas. */
-import { STATUS_CODES } from 'node:http'
 import type { SwaggerTransform } from '@fastify/swagger'
-import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
-import { describeEventTypes } from '@rapport/core/operations/event-types.ts'
-import { z } from 'zod'
+import { allowMoreProperties, simplifySchemas } from '@rapport/core/kernel/json-schema.ts'
+import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { requiredRole } from '../http/required-role.ts'
 import { EmptyBody } from '../routes/shapes.ts'
+import { type Document, operationsOf } from './document.ts'
+import { describeEventWebhooks } from './event-webhooks.ts'
+import { describeResponses } from './responses.ts'
+
+const zodToJsonConfig = { override: allowMoreProperties }
+const toJsonSchemas = createJsonSchemaTransform({ zodToJsonConfig })
+const addSchemas = createJsonSchemaTransformObject({ zodToJsonConfig })
 
 const idempotencyKey = {
   type: 'object',
@@ -19,153 +25,91 @@ const idempotencyKey = {
   },
 }
 
-/** Describes one route: its JSON Schemas, the examples of its body, and `Idempotency-Key` for authenticated POSTs. */
+/** Describes one route: its JSON Schemas, the role that it requires, and `Idempotency-Key` for authenticated POSTs. */
 export const describeRoute: SwaggerTransform = (input) => {
-  const { schema, url } = jsonSchemaTransform(input)
+  const { schema, url } = toJsonSchemas(input)
   if (!schema || schema.hide) return { schema, url }
-  const { body } = input.schema
-  if (body === EmptyBody) delete schema.body
-  const examples = body instanceof z.ZodType ? body.meta()?.['examples'] : undefined
-  const takesKey = input.route.method === 'POST' && schema.security
+  if (input.schema.body === EmptyBody) delete schema.body
+  const { security = [] } = schema
+  const isSecured = security.some((scheme) => 'bearer' in scheme)
+  const takesKey = isSecured && input.route.method === 'POST'
   return {
     schema: {
       ...schema,
-      ...(examples !== undefined && { body: { ...(schema.body as object), examples } }),
+      ...(schema.querystring !== undefined && { querystring: withoutExamples(schema.querystring as ObjectSchema) }),
       ...(takesKey && { headers: idempotencyKey }),
+      security,
+      ...(isSecured && { 'x-required-role': requiredRole(input.route) }),
     },
     url,
   }
 }
 
-interface DocumentedResponse {
-  description: string
-  content?: Record<string, { schema: { $ref?: string } }>
-}
-interface DocumentedOperation {
-  tags?: string[]
-  responses?: Record<string, DocumentedResponse | { $ref: string }>
-}
-interface Document {
-  tags?: { name: string }[]
-  webhooks?: Record<string, unknown>
-  paths?: Record<string, Record<string, DocumentedOperation>>
-  components?: { schemas?: Record<string, unknown>; responses?: Record<string, unknown> }
+interface ObjectSchema {
+  properties?: Record<string, { examples?: unknown }>
+  required?: string[]
 }
 
-/** Finishes the document: adds tags and webhooks, names shared responses and drops unused schemas. */
-export function finishDocument(input: Parameters<typeof jsonSchemaTransformObject>[0]) {
-  const document = jsonSchemaTransformObject(input)
-  addUsedTags(document as Document)
-  nameResponses(document as Document)
-  describeWebhooks(document as Document)
+/** The reference page would fill in the example of an optional filter and send it. */
+function withoutExamples({ properties = {}, required = [], ...schema }: ObjectSchema) {
+  const described = Object.entries(properties).map(([name, { examples, ...property }]) => [
+    name,
+    required.includes(name) ? { ...property, examples } : property,
+  ])
+  return { ...schema, required, properties: Object.fromEntries(described) as object }
+}
+
+/** Finishes the document: adds webhooks and headers, names shared responses and drops unused schemas. */
+export function finishDocument(input: Parameters<typeof addSchemas>[0]) {
+  const document = addSchemas(input)
+  describeResponses(document as Document)
+  ;(document as Document).webhooks = describeEventWebhooks()
   dropUnusedSchemas(document as Document)
-  return document
+  const named = nameInputs(document as Document)
+  addBodyExamples(named)
+  simplifySchemas(named)
+  return named as typeof document
 }
 
-/** Tags that are not in the reading order come last. */
-function addUsedTags(document: Document) {
-  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
-  const names = [...(document.tags ?? []).map(({ name }) => name), ...operations.flatMap(({ tags = [] }) => tags)]
-  document.tags = [...new Set(names)].map((name) => ({ name }))
-}
+const schemaReference = /"#\/components\/schemas\/([^"]+)"/g
 
-const signatureHeaders = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
-  name,
-  in: 'header',
-  required: true,
-  schema: { type: 'string' },
-}))
-
-/** Describes the request that a webhook receives for each event type, signed as Standard Webhooks. */
-function describeWebhooks(document: Document) {
-  const described = describeEventTypes().data.map(({ type, schema, example }) => {
-    const properties = {
-      id: { type: 'string' },
-      type: { const: type },
-      timestamp: { type: 'string', format: 'date-time' },
-      data: { $ref: `#/components/schemas/${String(schema['title'])}` },
-    }
-    const body = { type: 'object', properties, required: Object.keys(properties) }
-    const post = {
-      summary: type,
-      tags: ['Events'],
-      parameters: signatureHeaders,
-      requestBody: { required: true, content: { 'application/json': { schema: body, example } } },
-      responses: {
-        '2XX': {
-          description:
-            'Delivered. With any other status, or without a response within 10 seconds, the delivery has failed.',
-        },
-      },
-    }
-    return [type, { post }]
-  })
-  document.webhooks = Object.fromEntries(described) as Record<string, unknown>
-}
-
-/** Descriptions of the error statuses. */
-const errorDescriptions: Record<string, string> = {
-  400: 'The request is invalid. `issues` lists each invalid field.',
-  401: 'The credential is missing or invalid.',
-  403: 'The role of the credential is too low.',
-  404: 'The record does not exist in this workspace.',
-  408: 'The body was sent too slowly.',
-  409: 'The request conflicts with the current state of a record, or with a request that is still running.',
-  412: 'The record has changed since it was read.',
-  413: 'The body is too large.',
-  415: 'The content type of the body is not supported.',
-  422: 'The `Idempotency-Key` was used for another request.',
-  429: 'The client has sent too many requests to this endpoint.',
-  500: 'Internal error. The log has the details under the `requestId` of the response.',
-  503: 'Temporarily unavailable. Try again.',
-}
-
-const seconds = (description: string) => ({ description, required: true, schema: { type: 'integer', minimum: 0 } })
-const retryAfter = { 'retry-after': seconds('Seconds to wait before the next request.') }
-const errorHeaders: Record<string, object> = {
-  401: { 'www-authenticate': { schema: { type: 'string' } } },
-  429: {
-    ...retryAfter,
-    'x-ratelimit-limit': {
-      required: true,
-      schema: { type: 'integer' },
-      description: 'Allowed requests per 60 seconds.',
-    },
-    'x-ratelimit-remaining': { required: true, schema: { const: 0 }, description: 'Remaining requests.' },
-    'x-ratelimit-reset': seconds('Seconds until the limit resets.'),
-  },
-  503: retryAfter,
-}
-
-const errorReference = '#/components/schemas/Error'
-const errorContent = { 'application/json': { schema: { $ref: errorReference } } }
-
-/** Describes each response by its status, and moves shared error responses to the components. */
-function nameResponses(document: Document) {
-  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
-  const shared: Record<string, unknown> = {}
-  for (const { responses = {} } of operations) {
-    for (const [status, response] of Object.entries(responses)) {
-      if ('$ref' in response) continue
-      const [reason, name = 'Response'] = [errorDescriptions[status], STATUS_CODES[status]]
-      if (response.description === 'Default Response') response.description = reason ?? name
-      const content = Object.values(response.content ?? {})
-      if (!reason || content.some(({ schema }) => schema.$ref !== errorReference)) continue
-      const key = name.replaceAll(' ', '')
-      shared[key] = { description: reason, headers: errorHeaders[status], content: errorContent }
-      responses[status] = { $ref: `#/components/responses/${key}` }
-    }
-  }
-  document.components = { ...document.components, responses: shared }
-}
-
-/** The plugin adds each named schema twice, as input and as output, but few are used as both. */
+/** The plugin adds each named schema twice, as input and as output, but each is used as one of them. */
 function dropUnusedSchemas(document: Document) {
   const schemas = document.components?.schemas ?? {}
   for (let dropped = true; dropped; ) {
-    const isUnused = (name: string) => !JSON.stringify(document).includes(`"#/components/schemas/${name}"`)
-    const unused = Object.keys(schemas).filter(isUnused)
+    const used = new Set([...JSON.stringify(document).matchAll(schemaReference)].map(([, name]) => name))
+    const unused = Object.keys(schemas).filter((name) => !used.has(name))
     for (const name of unused) delete schemas[name]
     dropped = unused.length > 0
+  }
+}
+
+/** Removes the suffix that the plugin adds to the name of an input: `ContactCreateInput` becomes `ContactCreate`. */
+function nameInputs(document: Document): Document {
+  const { schemas = {} } = document.components ?? {}
+  const nameOf = (name: string) => {
+    const ownName = name.replace(/Input$/, '')
+    return Object.hasOwn(schemas, ownName) ? name : ownName
+  }
+  const renamed = Object.entries(schemas).map(([name, schema]) => [nameOf(name), schema] as const)
+  const text = JSON.stringify({
+    ...document,
+    components: { ...document.components, schemas: Object.fromEntries(renamed.toSorted(byName)) },
+  })
+  return JSON.parse(
+    text.replace(schemaReference, (_, name: string) => `"#/components/schemas/${nameOf(name)}"`),
+  ) as Document
+}
+
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? -1 : 1)
+
+/** The example of a body is that of its schema. */
+function addBodyExamples(document: Document) {
+  for (const { requestBody } of operationsOf(document)) {
+    for (const media of Object.values(requestBody?.content ?? {})) {
+      const name = media.schema.$ref?.split('/').at(-1) ?? ''
+      const [example] = document.components?.schemas?.[name]?.examples ?? []
+      if (example !== undefined) media.example = example
+    }
   }
 }

@@ -2,28 +2,34 @@ import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { z } from 'zod'
 import { version } from '@rapport/core/runtime/version.ts'
 import { NoQuery } from '../routes/shapes.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
 import { withErrorResponses } from './error-responses.ts'
 
-const tagsInReadingOrder = [
-  'Authentication',
-  'API keys',
-  'Team',
-  'Contacts',
-  'Imports',
-  'Forms',
-  'Lists',
-  'Subscription pages',
-  'Campaigns',
-  'Pipelines',
-  'Deals',
-  'Tasks',
-  'Webhooks',
-  'Events',
-  'Operators',
-]
+/** In reading order. */
+const tags = {
+  Authentication: 'Sign-up, log-in, passwords and sessions.',
+  'API keys': 'Credentials for programs. A key has a role and belongs to one workspace.',
+  Team: 'The workspace, its members and their invites.',
+  Contacts: 'The people in the workspace, their tags and custom fields.',
+  Imports: 'Files of contacts that are imported in the background.',
+  Forms: 'Forms for any website, their submissions and their hosted pages.',
+  Lists: 'Lists of subscribers and their consent.',
+  'Subscription pages': 'The pages and images behind the links in emails.',
+  Campaigns: 'Newsletters to the subscribers of a list.',
+  Pipelines: 'The stages that deals pass through.',
+  Deals: 'Possible sales to contacts.',
+  Tasks: 'To-dos for contacts.',
+  Webhooks: 'URLs that receive events, and the deliveries to them.',
+  Events: 'The log of changes, and the requests that webhooks receive.',
+  Operators: 'Health, readiness, metrics and this document.',
+}
+
+const OpenApiDocument = z
+  .record(z.string(), z.unknown())
+  .meta({ id: 'OpenApiDocument', description: 'A document as defined by OpenAPI 3.1.' })
 
 /** Documents every route registered after it: OpenAPI 3.1 at `/openapi.json`, a reference page at `/docs`. */
 export const openApi = fp(
@@ -39,15 +45,44 @@ export const openApi = fp(
           version,
           description:
             'A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API.',
+          license: { name: 'MIT', identifier: 'MIT' },
         },
         servers: [{ url: publicUrl }],
-        tags: tagsInReadingOrder.map((name) => ({ name })),
-        components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+        tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+        security: [{ bearer: [] }],
+        components: {
+          securitySchemes: {
+            bearer: {
+              type: 'http',
+              scheme: 'bearer',
+              description:
+                'Send `Authorization: Bearer <credential>`. The credential is an API key (`rpk_…`, from `POST /api-keys`) or the token of a session (`rps_…`, from `POST /auth/signup` or `POST /auth/login`). `x-required-role` of an operation is the lowest role that may call it.',
+            },
+            metricsToken: {
+              type: 'http',
+              scheme: 'bearer',
+              description: 'Send `Authorization: Bearer <METRICS_TOKEN>`, with the token that the operator configured.',
+            },
+          },
+        },
       },
       transform: describeRoute,
       transformObject: finishDocument,
     })
-    app.get('/openapi.json', { schema: { hide: true, querystring: NoQuery } }, () => app.swagger())
+    app.get(
+      '/openapi.json',
+      {
+        schema: {
+          tags: ['Operators'],
+          operationId: 'openApi.get',
+          summary: 'Retrieve this document',
+          description: 'Returns the OpenAPI 3.1 document of this API. `/docs` shows it as a reference.',
+          querystring: NoQuery,
+          response: { 200: OpenApiDocument },
+        },
+      },
+      () => app.swagger(),
+    )
     await app.register(scalar, {
       routePrefix: '/docs',
       configuration: {

@@ -107,7 +107,7 @@ test('the id of another kind of record, or a plain string, does not compile', ()
 test('id schemas have the branded type, and RecordId accepts any string', () => {
   expectTypeOf(Id('whk').parse(newId('whk'))).toEqualTypeOf<WebhookId>()
   expectTypeOf(RecordId('whk').parse(newId('whk'))).toEqualTypeOf<WebhookId>()
-  expect(z.toJSONSchema(RecordId('whk'))).toEqual(z.toJSONSchema(z.string()))
+  expect(z.toJSONSchema(RecordId('whk'))).toEqual(z.toJSONSchema(z.string().describe('The id of the webhook.')))
   expect(RecordId('whk').safeParse('any text').success).toBe(true)
   expect(RecordId('whk').safeParse(1).success).toBe(false)
 })

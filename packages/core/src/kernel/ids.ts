@@ -92,16 +92,20 @@ const uuidDigits = `[0-7]${digit}{9}[2-9a-h]${digit}{2}[89abrstv]${digit}{12}|0{
 
 /** The schema of an id: a prefix and a valid UUID. A malformed id fails with the same error as a missing record. */
 export function Id<Prefix extends IdPrefix>(prefix: Prefix): z.ZodType<IdOf<Prefix>, string> {
-  const notFoundError = { error: `${resourceNames[prefix]} not found`, abort: true }
+  const pattern = new RegExp(`^${prefix}_(${uuidDigits})$`)
   const schema = z
     .string()
-    .max(40, notFoundError)
-    .regex(new RegExp(`^${prefix}_(${uuidDigits})$`), notFoundError)
-    .meta({ examples: [`${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`] })
+    // Not `regex`, which the API documentation would show: an id is opaque to clients.
+    .refine((text) => pattern.test(text), { error: `${resourceNames[prefix]} not found`, abort: true })
+    .meta({ description: describeId(prefix), examples: [`${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`] })
   return schema as z.ZodType<string, string> as z.ZodType<IdOf<Prefix>, string>
 }
 
 /** The schema of an id in a response or an event. It is not validated again, as it comes from the database. */
-export function RecordId<Prefix extends IdPrefix>(_prefix: Prefix): z.ZodType<IdOf<Prefix>, IdOf<Prefix>> {
-  return z.string() as z.ZodType<string, string> as z.ZodType<IdOf<Prefix>, IdOf<Prefix>>
+export function RecordId<Prefix extends IdPrefix>(prefix: Prefix): z.ZodType<IdOf<Prefix>, IdOf<Prefix>> {
+  return z.string().describe(describeId(prefix)) as z.ZodType<string, string> as z.ZodType<IdOf<Prefix>, IdOf<Prefix>>
 }
+
+/** "The id of the contact." */
+const describeId = (prefix: IdPrefix) =>
+  `The id of the ${resourceNames[prefix].replace(/^[A-Z](?=[a-z])/, (initial) => initial.toLowerCase())}.`

@@ -82,6 +82,9 @@ export const Email = z
 /** A timestamp as every response shows it: ISO 8601, UTC, with milliseconds. */
 export const Timestamp = z.string().meta({ format: 'date-time', examples: ['2026-11-21T06:35:49.123Z'] })
 
+export const CreatedAt = Timestamp.describe('When the record was created.')
+export const UpdatedAt = Timestamp.describe('When the record was last changed.')
+
 export const toTimestamp = (date: Date) => date.toISOString()
 /** Converts a timestamp from PostgreSQL's format. Fast for UTC, which needs no `Date`. */
 export function timestampOf(text: string): string {
@@ -100,3 +103,8 @@ export const TimestampInput = z.iso
   .max(40)
   .transform((text) => new Date(text))
   .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999, 'must be in the years 1 to 9999')
+
+/** A boolean in a query string: `true` or `false`. */
+export const QueryBoolean = z
+  .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive', error: 'must be true or false' })
+  .meta({ type: 'boolean' })

@@ -1,5 +1,6 @@
 /** Every event that the API emits. `GET /event-types` and the `webhooks` of OpenAPI are generated from this list. */
 import { z } from 'zod'
+import { allowMoreProperties, simplifySchemas } from '../kernel/json-schema.ts'
 import type { EmittedType, EventDefinition, EventSubject } from '../events/event-definition.ts'
 import { mailBounced, mailComplained } from './mail-events.schema.ts'
 import { Event, exampleEvent } from '../webhooks/event-feed.schema.ts'
@@ -73,7 +74,11 @@ function describeEventType({
   example: unknown
 }): EventTypes['data'][number] {
   const { id = '' } = data.meta() as { id?: string }
-  const { $schema, $defs: { [id]: own, ...others } = {} } = z.toJSONSchema(data, { io: 'output' })
+  const { $schema, $defs: { [id]: own, ...others } = {} } = z.toJSONSchema(data, {
+    io: 'output',
+    override: allowMoreProperties,
+  })
+  simplifySchemas([own, others])
   const { examples: _examples, ...schema } = own as Record<string, unknown>
   return {
     type,

@@ -11,18 +11,25 @@ const limitMessage = 'must be a whole number from 1 to 100'
 export const PageQuery = z.strictObject({
   limit: z
     .string()
-    .regex(/^\d{1,3}$/, limitMessage)
+    // Stricter than a coerced number, which would accept "1e1" and " 5".
+    .refine((text) => /^\d{1,3}$/.test(text), limitMessage)
     .transform(Number)
     .refine((limit) => limit >= 1 && limit <= 100, limitMessage)
     .default(50)
-    .describe('The maximum number of records, 1 to 100'),
-  cursor: z.string().max(600, 'Invalid cursor').optional().describe('`nextCursor` of the previous page'),
+    .meta({ type: 'integer', minimum: 1, maximum: 100, description: 'The maximum number of records on the page.' }),
+  cursor: z
+    .string()
+    .max(600, 'Invalid cursor')
+    .optional()
+    .describe('The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.'),
 })
 export type PageQuery = z.output<typeof PageQuery>
 
 /** The schema of `sort`: a field name, with a leading minus for descending order. Newest first by default. */
 export function Sort<const Fields extends readonly string[]>(fields: Fields) {
-  return SortBy(fields).default('-createdAt' as never)
+  return SortBy(fields)
+    .default('-createdAt' as never)
+    .describe('The field to sort by. A leading minus sorts in descending order. Default: newest first.')
 }
 
 /** The schema of `sort` without a default, for listings with their own default order. */
@@ -36,9 +43,26 @@ export interface Page<Item> {
   nextCursor: string | null
 }
 
-/** The schema of a page of records. */
-export function PageOf<Item extends z.ZodType>(item: Item) {
-  return z.object({ data: z.array(item), nextCursor: z.string().nullable() })
+/** The schema of a page of records. In the API documentation, a page of `Contact` is named `ContactPage`. */
+export function PageOf<Item extends z.ZodType>(item: Item): PageSchema<Item> {
+  const page = pages.get(item) ?? createPage(item)
+  pages.set(item, page)
+  return page as PageSchema<Item>
+}
+
+type PageSchema<Item extends z.ZodType> = ReturnType<typeof createPage<Item>>
+
+/** A name can be registered only once. */
+const pages = new WeakMap<z.ZodType, z.ZodType>()
+
+function createPage<Item extends z.ZodType>(item: Item) {
+  const { id = '' } = item.meta() ?? {}
+  return z
+    .object({
+      data: z.array(item).describe('The records of the page.'),
+      nextCursor: z.string().nullable().describe('Pass it as `cursor` to get the next page. `null` on the last page.'),
+    })
+    .meta({ id: `${id}Page`, description: `A page of records of type ${id}.` })
 }
 
 interface Listing<Row> {

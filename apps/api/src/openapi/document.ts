@@ -1,0 +1,24 @@
+/** The parts of an OpenAPI document that this folder completes. */
+export interface Document {
+  webhooks?: Record<string, unknown>
+  paths?: Record<string, Record<string, DocumentedOperation>>
+  components?: {
+    schemas?: Record<string, { examples?: unknown[] }>
+    responses?: Record<string, DocumentedResponse>
+    headers?: Record<string, object>
+  }
+}
+
+export interface DocumentedOperation {
+  parameters?: { name: string }[]
+  requestBody?: { content: Record<string, { schema: { $ref?: string }; example?: unknown }> }
+  responses?: Record<string, DocumentedResponse | { $ref: string }>
+}
+
+export interface DocumentedResponse {
+  description: string
+  headers?: Record<string, object>
+  content?: Record<string, { schema: { $ref?: string } }>
+}
+
+export const operationsOf = ({ paths = {} }: Document) => Object.values(paths).flatMap((path) => Object.values(path))

@@ -1,0 +1,42 @@
+/** The request that a webhook receives for each event type, for `webhooks` of the OpenAPI document. */
+import { describeEventTypes } from '@rapport/core/operations/event-types.ts'
+
+const signatureHeaders = Object.entries({
+  'webhook-id': 'The id of the event. Use it to ignore an event that you have received before.',
+  'webhook-timestamp': 'When the request was sent, in seconds since 1970. Reject a request that is too old.',
+  'webhook-signature': 'The signatures of the request as defined by Standard Webhooks (`v1,…`), separated by spaces.',
+}).map(([name, description]) => ({ name, in: 'header', required: true, description, schema: { type: 'string' } }))
+
+/** Describes one request per event type, signed as Standard Webhooks. */
+export function describeEventWebhooks(): Record<string, unknown> {
+  const webhooks = describeEventTypes().data.map(({ type, schema, example }) => {
+    const properties = {
+      id: { type: 'string', description: 'The id of the event.' },
+      type: { const: type, description: 'The event type.' },
+      timestamp: { type: 'string', format: 'date-time', description: 'When the event was emitted.' },
+      data: { $ref: `#/components/schemas/${String(schema['title'])}` },
+    }
+    const post = {
+      operationId: `event.${type}`,
+      summary: type,
+      description: 'Sent to every enabled webhook that is subscribed to this event type, in one signed attempt.',
+      tags: ['Events'],
+      security: [],
+      parameters: signatureHeaders,
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': { schema: { type: 'object', properties, required: Object.keys(properties) }, example },
+        },
+      },
+      responses: {
+        '2XX': {
+          description:
+            'Delivered. With any other status, or without a response within 10 seconds, the delivery has failed.',
+        },
+      },
+    }
+    return [type, { post }]
+  })
+  return Object.fromEntries(webhooks) as Record<string, unknown>
+}

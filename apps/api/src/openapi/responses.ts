@@ -1,0 +1,74 @@
+/** The responses of the OpenAPI document: descriptions, headers and shared error responses. */
+import { STATUS_CODES } from 'node:http'
+import type { Document, DocumentedOperation, DocumentedResponse } from './document.ts'
+import { hasEntityTag, headers } from './headers.ts'
+
+/** Descriptions of the error statuses. */
+const errorDescriptions: Record<string, string> = {
+  400: 'The request is invalid. `issues` lists each invalid field.',
+  401: 'The credential is missing or invalid.',
+  403: 'The role of the credential is too low.',
+  404: 'The record does not exist in this workspace.',
+  408: 'The body was sent too slowly.',
+  409: 'The request conflicts with the current state of a record, or with a request that is still running.',
+  412: 'The record has changed since it was read.',
+  413: 'The body is too large.',
+  415: 'The content type of the body is not supported.',
+  422: 'The `Idempotency-Key` was used for another request.',
+  429: 'The client has sent too many requests to this endpoint.',
+  500: 'Internal error. The log has the details under the `requestId` of the response.',
+  503: 'Temporarily unavailable. Try again.',
+}
+
+/** Headers of an error status, besides those of every response. */
+const errorHeaders: Record<string, (keyof typeof headers)[]> = {
+  401: ['www-authenticate'],
+  429: ['retry-after'],
+  503: ['retry-after'],
+}
+
+const errorReference = '#/components/schemas/Error'
+const errorContent = { 'application/json': { schema: { $ref: errorReference } } }
+
+/** Describes each response by its status and its headers, and moves shared error responses to the components. */
+export function describeResponses(document: Document): void {
+  const shared: Record<string, DocumentedResponse> = {}
+  for (const [path, operations] of Object.entries(document.paths ?? {})) {
+    for (const [method, operation] of Object.entries(operations)) describeOperation(operation, method, path)
+  }
+  document.components = { ...document.components, responses: shared, headers }
+
+  function describeOperation({ responses = {}, parameters = [] }: DocumentedOperation, method: string, path: string) {
+    const limits = responses['429'] ? limitHeaders : []
+    const replays = parameters.some(({ name }) => name === 'Idempotency-Key') ? ['idempotent-replayed' as const] : []
+    for (const [status, response] of Object.entries(responses)) {
+      if ('$ref' in response) continue
+      const [reason, name = 'Response'] = [errorDescriptions[status], STATUS_CODES[status]]
+      if (response.description === 'Default Response') response.description = reason ?? name
+      const content = Object.values(response.content ?? {})
+      if (!reason || content.some(({ schema }) => schema.$ref !== errorReference)) {
+        response.headers = refer([
+          ...(isCreation(status) || isRedirect(status) ? (['location'] as const) : []),
+          ...(hasEntityTag(method, path, status) ? (['etag'] as const) : []),
+          ...replays,
+          'x-request-id',
+          ...limits,
+        ])
+        continue
+      }
+      const key = name.replaceAll(' ', '')
+      const names = [...(errorHeaders[status] ?? []), 'x-request-id' as const, ...limitHeaders]
+      shared[key] = { description: reason, headers: refer(names), content: errorContent }
+      responses[status] = { $ref: `#/components/responses/${key}` }
+    }
+  }
+}
+
+const limitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const
+
+const isCreation = (status: string) => status === '201'
+const isRedirect = (status: string) => status === '302' || status === '303'
+
+function refer(names: readonly (keyof typeof headers)[]) {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
