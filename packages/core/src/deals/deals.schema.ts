@@ -1,8 +1,11 @@
 import { z } from 'zod'
-import { TimestampInput, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, SingleLine, Timestamp, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { dealStatuses } from '../db/schema/index.ts'
+
+const valueDescription = "The value in the minor unit of the workspace's currency, such as cents."
+const statusDescription = '`OPEN`, `WON` or `LOST`.'
 
 export const Deal = z
   .object({
@@ -10,12 +13,12 @@ export const Deal = z
     pipelineId: RecordId('pip'),
     stageId: RecordId('stg'),
     contactId: RecordId('con'),
-    name: z.string(),
-    valueCents: z.number().int(),
-    status: z.enum(dealStatuses),
-    closedAt: Timestamp.nullable(),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
+    name: z.string().describe('The name of the deal. May be empty.'),
+    valueCents: z.number().int().describe(valueDescription),
+    status: z.enum(dealStatuses).describe(statusDescription),
+    closedAt: Timestamp.nullable().describe('When the deal was won or lost. `null` while it is open.'),
+    createdAt: CreatedAt,
+    updatedAt: UpdatedAt,
   })
   .meta({
     id: 'Deal',
@@ -61,25 +64,28 @@ const writable = {
   pipelineId: Id('pip'),
   stageId: Id('stg'),
   contactId: Id('con'),
-  name: SingleLine(200),
+  name: SingleLine(200).describe('The name of the deal. May be empty.'),
   valueCents: z
     .number(valueMessage)
     // JSON numbers above 2^53-1 are inexact.
     .int(valueMessage)
     .min(0, valueMessage)
+    .max(Number.MAX_SAFE_INTEGER, valueMessage)
     // Converts -0 to 0.
     .transform((cents) => cents + 0)
-    .describe("In the minor unit of the workspace's currency, such as cents"),
+    .describe(valueDescription),
 }
 
 export const DealInput = z
   .strictObject({
     ...writable,
-    stageId: writable.stageId.optional().describe("Default: the pipeline's first stage"),
+    stageId: writable.stageId.optional().describe('The id of a stage of the pipeline. Default: its first stage.'),
     name: writable.name.default(''),
     valueCents: writable.valueCents.default(0),
   })
   .meta({
+    id: 'DealCreate',
+    description: 'A new deal.',
     examples: [
       {
         pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -94,35 +100,49 @@ export type DealInput = z.output<typeof DealInput>
 export const DealChange = z
   .strictObject({
     ...writable,
-    status: z.enum(dealStatuses),
+    status: z
+      .enum(dealStatuses)
+      .describe('`WON` and `LOST` close the deal and set `closedAt`; `OPEN` reopens it and clears `closedAt`.'),
   })
   .partial()
-  .meta({ examples: [{ status: 'WON', valueCents: 1_750_000 }] })
+  .meta({
+    id: 'DealUpdate',
+    description: 'The fields of the deal to change. Omitted fields stay unchanged.',
+    examples: [{ status: 'WON', valueCents: 1_750_000 }],
+  })
 export type DealChange = z.output<typeof DealChange>
 
 export const DealQuery = PageQuery.extend({
-  pipelineId: Id('pip').optional(),
-  stageId: Id('stg').optional(),
-  contactId: Id('con').optional(),
-  status: z.enum(dealStatuses).optional(),
-  createdAfter: TimestampInput.optional(),
-  createdBefore: TimestampInput.optional(),
-  closedAfter: TimestampInput.optional(),
-  closedBefore: TimestampInput.optional(),
+  pipelineId: Id('pip').optional().describe('Only deals of this pipeline.'),
+  stageId: Id('stg').optional().describe('Only deals in this stage.'),
+  contactId: Id('con').optional().describe('Only deals of this contact.'),
+  status: z.enum(dealStatuses).optional().describe('Only deals with this status.'),
+  createdAfter: TimestampInput.optional().describe('Only deals created at or after this time.'),
+  createdBefore: TimestampInput.optional().describe('Only deals created before this time.'),
+  closedAfter: TimestampInput.optional().describe('Only deals closed at or after this time.'),
+  closedBefore: TimestampInput.optional().describe('Only deals closed before this time.'),
   sort: Sort(['createdAt', 'updatedAt', 'valueCents', 'closedAt']),
 })
 export type DealQuery = z.output<typeof DealQuery>
 
-const DealPosition = z.object({ pipelineId: RecordId('pip'), stageId: RecordId('stg'), status: z.enum(dealStatuses) })
+const DealPosition = z.object({
+  pipelineId: RecordId('pip'),
+  stageId: RecordId('stg'),
+  status: z.enum(dealStatuses).describe(statusDescription),
+})
 
 export const DealMove = z
   .object({
     id: RecordId('mov'),
-    from: DealPosition,
-    to: DealPosition,
-    userId: RecordId('usr').nullable(),
-    apiKeyId: RecordId('key').nullable(),
-    createdAt: Timestamp,
+    from: DealPosition.describe('Where the deal was before the change.'),
+    to: DealPosition.describe('Where the deal was after the change.'),
+    userId: RecordId('usr')
+      .nullable()
+      .describe('The user who made the change. `null` if an API key or the system made it.'),
+    apiKeyId: RecordId('key')
+      .nullable()
+      .describe('The API key that made the change. `null` if a user or the system made it.'),
+    createdAt: CreatedAt,
   })
   .meta({
     id: 'DealMove',

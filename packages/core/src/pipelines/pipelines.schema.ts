@@ -1,25 +1,28 @@
 import { z } from 'zod'
-import { SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
 export const Stage = z
   .object({
     id: RecordId('stg'),
-    name: z.string(),
-    position: z.number().int().meta({ description: 'The zero-based position in the pipeline' }),
-    winProbability: z.number().int().meta({ description: 'Percentage, 0 to 100' }),
+    name: z.string().describe('The name of the stage.'),
+    position: z.number().int().meta({ description: 'The zero-based position in the pipeline.' }),
+    winProbability: z
+      .number()
+      .int()
+      .meta({ description: 'The probability of winning a deal in this stage, in percent: 0 to 100.' }),
   })
-  .meta({ id: 'Stage' })
+  .meta({ id: 'Stage', description: 'A stage of a pipeline.' })
 export type Stage = z.output<typeof Stage>
 
 export const Pipeline = z
   .object({
     id: RecordId('pip'),
-    name: z.string(),
-    stages: z.array(Stage),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
+    name: z.string().describe('The name of the pipeline.'),
+    stages: z.array(Stage).describe('The stages in their order.'),
+    createdAt: CreatedAt,
+    updatedAt: UpdatedAt,
   })
   .meta({
     id: 'Pipeline',
@@ -37,14 +40,14 @@ export const Pipeline = z
 export type Pipeline = z.output<typeof Pipeline>
 
 const stageFields = {
-  name: SingleLine(200, 1),
+  name: SingleLine(200, 1).describe('The name of the stage.'),
   winProbability: z
     .number()
     .int('must be a whole number')
     .min(0, 'must be from 0 to 100')
     .max(100, 'must be from 0 to 100')
     .transform((probability) => probability + 0)
-    .describe('Percentage, 0 to 100'),
+    .describe('The probability of winning a deal in this stage, in percent: 0 to 100.'),
 }
 
 function Stages<Item extends z.ZodType>(item: Item) {
@@ -52,8 +55,15 @@ function Stages<Item extends z.ZodType>(item: Item) {
 }
 
 export const PipelineInput = z
-  .strictObject({ name: SingleLine(200, 1), stages: Stages(z.strictObject(stageFields)) })
-  .meta({ examples: [{ name: 'Renewals', stages: [{ name: 'Due', winProbability: 70 }] }] })
+  .strictObject({
+    name: SingleLine(200, 1).describe('The name of the pipeline.'),
+    stages: Stages(z.strictObject(stageFields)).describe('The stages in their order.'),
+  })
+  .meta({
+    id: 'PipelineCreate',
+    description: 'A new pipeline with its stages.',
+    examples: [{ name: 'Renewals', stages: [{ name: 'Due', winProbability: 70 }] }],
+  })
 export type PipelineInput = z.output<typeof PipelineInput>
 
 /**
@@ -75,13 +85,19 @@ export type StageChange = z.output<typeof StageChange>
 
 export const PipelineChange = z
   .strictObject({
-    name: SingleLine(200, 1),
+    name: SingleLine(200, 1).describe('The name of the pipeline.'),
     stages: Stages(StageChange)
       .refine((stages) => areDifferent(stages.flatMap(({ id }) => id ?? [])), 'must not repeat a stage')
-      .describe('All stages in their new order. Stages that are not listed are removed.'),
+      .describe(
+        'All stages in their new order: existing ones with their `id`, new ones without. Stages that are not listed are removed.',
+      ),
   })
   .partial()
-  .meta({ examples: [{ name: 'Renewals', stages: [{ name: 'Due', winProbability: 70 }] }] })
+  .meta({
+    id: 'PipelineUpdate',
+    description: 'The fields of the pipeline to change. Omitted fields stay unchanged.',
+    examples: [{ name: 'Renewals', stages: [{ name: 'Due', winProbability: 70 }] }],
+  })
 export type PipelineChange = z.output<typeof PipelineChange>
 
 const areDifferent = (values: readonly string[]) => new Set(values).size === values.length
@@ -91,25 +107,29 @@ export type PipelineQuery = z.output<typeof PipelineQuery>
 
 const cents = z.number().int().nullable()
 const beyond = '`null` above 2^53-1, where a JSON number is inexact: use the field with the suffix `Exact`.'
-const exact = z.string().meta({ description: 'The same value in decimal digits, always exact' })
+const exact = z.string().meta({ description: 'The same value in decimal digits, always exact.' })
 
 const sums = {
-  count: z.number().int(),
-  valueCents: cents.meta({ description: beyond }),
+  count: z.number().int().describe('The number of OPEN deals.'),
+  valueCents: cents.meta({
+    description: `The sum of the values of the OPEN deals, in the minor unit of the workspace's currency. ${beyond}`,
+  }),
   valueCentsExact: exact,
 }
 
 export const PipelineSummary = z
   .object({
     pipelineId: RecordId('pip'),
-    stages: z.array(z.object({ stageId: RecordId('stg'), ...sums })),
-    total: z.object({
-      ...sums,
-      weightedValueCents: cents.meta({
-        description: `The sum of all values weighted by the \`winProbability\` of their stages, rounded to whole cents. ${beyond}`,
-      }),
-      weightedValueCentsExact: exact,
-    }),
+    stages: z.array(z.object({ stageId: RecordId('stg'), ...sums })).describe('One entry per stage, in their order.'),
+    total: z
+      .object({
+        ...sums,
+        weightedValueCents: cents.meta({
+          description: `The sum of all values weighted by the \`winProbability\` of their stages, rounded to whole cents. ${beyond}`,
+        }),
+        weightedValueCentsExact: exact,
+      })
+      .describe('All stages together.'),
   })
   .meta({
     id: 'PipelineSummary',

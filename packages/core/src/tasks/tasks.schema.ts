@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { TimestampInput, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, MultiLine, SingleLine, Timestamp, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, SortBy } from '../request/paging.ts'
 import { taskStatuses } from '../db/schema/index.ts'
@@ -8,14 +8,16 @@ export const Task = z
   .object({
     id: RecordId('tsk'),
     contactId: RecordId('con'),
-    title: z.string(),
-    notes: z.string(),
-    status: z.enum(taskStatuses),
-    dueAt: Timestamp.nullable(),
-    assigneeId: RecordId('usr').nullable(),
-    completedAt: Timestamp.nullable(),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
+    title: z.string().describe('What to do.'),
+    notes: z.string().describe('Details, as plain text. May be empty.'),
+    status: z.enum(taskStatuses).describe('`OPEN` or `DONE`.'),
+    dueAt: Timestamp.nullable().describe('When the task is due. `null` if it has no due date.'),
+    assigneeId: RecordId('usr')
+      .nullable()
+      .describe('The member of the workspace who is assigned to the task. `null` if nobody is assigned.'),
+    completedAt: Timestamp.nullable().describe('When the status became `DONE`. `null` while it is `OPEN`.'),
+    createdAt: CreatedAt,
+    updatedAt: UpdatedAt,
   })
   .meta({
     id: 'Task',
@@ -38,10 +40,10 @@ export const Task = z
 export type Task = z.output<typeof Task>
 
 const writable = {
-  title: SingleLine(300, 1),
-  notes: MultiLine(20_000),
-  dueAt: TimestampInput.nullable(),
-  assigneeId: Id('usr').nullable().describe('The `id` of a user who is a member of the workspace'),
+  title: SingleLine(300, 1).describe('What to do.'),
+  notes: MultiLine(20_000).describe('Details, as plain text.'),
+  dueAt: TimestampInput.nullable().describe('When the task is due. `null` for no due date.'),
+  assigneeId: Id('usr').nullable().describe('The id of a user who is a member of the workspace. `null` for nobody.'),
 }
 
 export const TaskInput = z
@@ -51,23 +53,31 @@ export const TaskInput = z
     dueAt: writable.dueAt.default(null),
     assigneeId: writable.assigneeId.default(null),
   })
-  .meta({ examples: [{ title: 'Call back', dueAt: '2026-11-27T09:00:00Z' }] })
+  .meta({
+    id: 'TaskCreate',
+    description: 'A new task.',
+    examples: [{ title: 'Call back', dueAt: '2026-11-27T09:00:00Z' }],
+  })
 export type TaskInput = z.output<typeof TaskInput>
 
 export const TaskChange = z
   .strictObject({
     ...writable,
-    status: z.enum(taskStatuses),
+    status: z.enum(taskStatuses).describe('`DONE` sets `completedAt`; `OPEN` clears it.'),
   })
   .partial()
-  .meta({ examples: [{ status: 'DONE' }] })
+  .meta({
+    id: 'TaskUpdate',
+    description: 'The fields of the task to change. Omitted fields stay unchanged.',
+    examples: [{ status: 'DONE' }],
+  })
 export type TaskChange = z.output<typeof TaskChange>
 
 export const TaskQuery = PageQuery.extend({
-  status: z.enum(taskStatuses).optional(),
-  dueBefore: TimestampInput.optional(),
-  dueAfter: TimestampInput.optional(),
-  assigneeId: Id('usr').optional(),
+  status: z.enum(taskStatuses).optional().describe('Only tasks with this status.'),
+  dueBefore: TimestampInput.optional().describe('Only tasks due before this time.'),
+  dueAfter: TimestampInput.optional().describe('Only tasks due at or after this time.'),
+  assigneeId: Id('usr').optional().describe('Only tasks that are assigned to this user.'),
   sort: SortBy(['dueAt', 'createdAt'])
     .default('dueAt')
     .describe('`dueAt` starts with the longest overdue task. Tasks without `dueAt` follow, and DONE tasks are last.'),
