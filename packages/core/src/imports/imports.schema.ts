@@ -1,25 +1,38 @@
 import { z } from 'zod'
-import { Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, QueryBoolean, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
 export const Import = z
   .object({
     id: RecordId('imp'),
-    status: z.enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED']),
-    format: z.enum(['csv', 'ndjson']),
-    onConflict: z.enum(['skip', 'update']),
-    listId: RecordId('lst').nullable(),
-    dryRun: z.boolean(),
-    processed: z.number().int(),
-    created: z.number().int(),
-    updated: z.number().int(),
-    skipped: z.number().int(),
-    failed: z.number().int(),
-    errors: z.array(z.object({ line: z.number().int(), message: z.string() })),
-    createdAt: Timestamp,
-    startedAt: Timestamp.nullable(),
-    completedAt: Timestamp.nullable(),
+    status: z
+      .enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED'])
+      .describe('`QUEUED`, `RUNNING`, `COMPLETED`, or `FAILED` if the file cannot be read to its end.'),
+    format: z.enum(['csv', 'ndjson']).describe('The format of the file.'),
+    onConflict: z
+      .enum(['skip', 'update'])
+      .describe(
+        'What happens to existing contacts: `skip` leaves them unchanged, `update` sets the values of their row.',
+      ),
+    listId: RecordId('lst').nullable().describe('The list that the contacts are subscribed to. `null` for none.'),
+    dryRun: z.boolean().describe('Whether the rows are only validated and counted.'),
+    processed: z.number().int().describe('The number of rows that are processed so far.'),
+    created: z.number().int().describe('The number of new contacts.'),
+    updated: z.number().int().describe('The number of contacts that were updated.'),
+    skipped: z.number().int().describe('The number of rows that changed nothing.'),
+    failed: z.number().int().describe('The number of invalid rows.'),
+    errors: z
+      .array(
+        z.object({
+          line: z.number().int().describe('The line on which the row begins. The header of a CSV is line 1.'),
+          message: z.string().describe('What is wrong with the row.'),
+        }),
+      )
+      .describe('The first 100 errors.'),
+    createdAt: CreatedAt,
+    startedAt: Timestamp.nullable().describe('When a worker started the import. `null` while it is queued.'),
+    completedAt: Timestamp.nullable().describe('When the import ended. `null` before.'),
   })
   .meta({
     id: 'Import',
@@ -52,23 +65,23 @@ export const ImportOptions = z
     onConflict: z
       .enum(['skip', 'update'], { error: 'must be skip or update' })
       .default('skip')
-      .describe('Existing contacts: `skip` leaves them unchanged, `update` sets the values of their row'),
+      .describe('Existing contacts: `skip` leaves them unchanged, `update` sets the values of their row.'),
     listId: Id('lst')
       .optional()
-      .describe('Subscribes all contacts of the file to this list as CONFIRMED, except those who have opted out of it'),
+      .describe(
+        'Subscribes all contacts of the file to this list as CONFIRMED, except those who have opted out of it.',
+      ),
     consent: z
       .literal('confirmed', { error: 'must be "confirmed"' })
       .optional()
       .describe('Confirms that all contacts of the file have consented. Required with `listId`.'),
-    dryRun: z
-      .enum(['true', 'false'], { error: 'must be true or false' })
-      .default('false')
-      .transform((value) => value === 'true')
-      .describe('Validates and counts the rows, but writes no contacts and emits no events'),
+    dryRun: QueryBoolean.default(false).describe(
+      'Validates and counts the rows, but writes no contacts and emits no events.',
+    ),
     events: z
       .literal('each', { error: 'must be "each"' })
       .optional()
-      .describe('`each` also emits `contact.created` for every new contact, in addition to `import.completed`'),
+      .describe('`each` also emits `contact.created` for every new contact, in addition to `import.completed`.'),
   })
   .refine((options) => options.listId === undefined || options.consent === 'confirmed', {
     path: ['consent'],
