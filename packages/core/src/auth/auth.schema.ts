@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Workspace } from '../workspaces/workspaces.schema.ts'
-import { Email, TimestampInput, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, Email, SingleLine, Timestamp, TimestampInput } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
@@ -8,12 +8,12 @@ import { roles } from '../db/schema/index.ts'
 export const User = z
   .object({
     id: RecordId('usr'),
-    email: z.string(),
-    name: z.string(),
-    emailVerifiedAt: Timestamp.nullable().describe('When the user verified the email address'),
-    createdAt: Timestamp,
+    email: z.string().describe('The email address of the user.'),
+    name: z.string().describe('The name of the user. May be empty.'),
+    emailVerifiedAt: Timestamp.nullable().describe('When the user verified the email address. `null` before.'),
+    createdAt: CreatedAt,
   })
-  .meta({ id: 'User' })
+  .meta({ id: 'User', description: 'A person with a password. A user can be in several workspaces.' })
 export type User = z.output<typeof User>
 
 /** Compared exactly as typed: neither trimmed nor normalized. */
@@ -23,15 +23,20 @@ export const Password = z
   .max(128, 'must have at most 128 characters')
   .refine((password) => password.isWellFormed(), 'must be valid Unicode')
   .refine((password) => !password.includes('\u0000'), 'must not contain control characters')
+  .describe('12 to 128 characters. Common passwords are rejected.')
 
 export const SignupInput = z
   .strictObject({
-    email: Email,
+    email: Email.describe('The email address of the user.'),
     password: Password,
-    name: SingleLine(200).default(''),
-    workspaceName: SingleLine(200, 1).optional(),
+    name: SingleLine(200).default('').describe('The name of the user.'),
+    workspaceName: SingleLine(200, 1)
+      .optional()
+      .describe('The name of the new workspace. Default: derived from the name of the user.'),
   })
   .meta({
+    id: 'AuthSignUpRequest',
+    description: 'A new user and their workspace.',
     examples: [
       { email: 'ada@example.com', password: 'a long sentence that is hard to guess', workspaceName: 'Engines' },
     ],
@@ -40,48 +45,60 @@ export type SignupInput = z.output<typeof SignupInput>
 
 export const LoginInput = z
   .strictObject({
-    email: SingleLine(254),
-    password: z.string().max(1000, 'must have at most 1,000 characters'),
+    email: SingleLine(254).describe('The email address of the user.'),
+    password: z.string().max(1000, 'must have at most 1,000 characters').describe('The password of the user.'),
     workspaceId: Id('wsp')
       .optional()
       .describe('The workspace to log in to. Default: the workspace that the user joined first.'),
   })
-  .meta({ examples: [{ email: 'ada@example.com', password: 'a long sentence that is hard to guess' }] })
+  .meta({
+    id: 'AuthLogInRequest',
+    description: 'The credentials of a user.',
+    examples: [{ email: 'ada@example.com', password: 'a long sentence that is hard to guess' }],
+  })
 export type LoginInput = z.output<typeof LoginInput>
 
-export const ForgotPasswordInput = z.strictObject({ email: Email }).meta({ examples: [{ email: 'ada@example.com' }] })
+export const ForgotPasswordInput = z.strictObject({ email: Email.describe('The email address of the user.') }).meta({
+  id: 'AuthForgotPasswordRequest',
+  description: 'The address to which the reset link is sent.',
+  examples: [{ email: 'ada@example.com' }],
+})
 export type ForgotPasswordInput = z.output<typeof ForgotPasswordInput>
 
 /** A token from an email. A malformed token gets the same error as a wrong token. */
-export const MailToken = z.string().max(200)
+export const MailToken = z.string().max(200).describe('The token from the link in the email.')
 
-export const ResetPasswordInput = z
-  .strictObject({ token: MailToken, password: Password })
-  .meta({ examples: [{ token: 'rpr_…', password: 'a long sentence that is hard to guess' }] })
+export const ResetPasswordInput = z.strictObject({ token: MailToken, password: Password }).meta({
+  id: 'AuthResetPasswordRequest',
+  description: 'The token from the email and the new password.',
+  examples: [{ token: 'rpr_…', password: 'a long sentence that is hard to guess' }],
+})
 export type ResetPasswordInput = z.output<typeof ResetPasswordInput>
 
-export const VerifyEmailInput = z
-  .strictObject({ token: MailToken, password: LoginInput.shape.password })
-  .meta({ examples: [{ token: 'eyJh…', password: 'a long sentence that is hard to guess' }] })
+export const VerifyEmailInput = z.strictObject({ token: MailToken, password: LoginInput.shape.password }).meta({
+  id: 'AuthVerifyEmailRequest',
+  description: 'The token from the email and the password of the user.',
+  examples: [{ token: 'eyJh…', password: 'a long sentence that is hard to guess' }],
+})
 export type VerifyEmailInput = z.output<typeof VerifyEmailInput>
 
 export const Session = z
   .object({
     token: z.string().meta({ description: 'Bearer token of this session (`rps_…`). Only this response contains it.' }),
-    expiresAt: Timestamp,
-    user: User,
-    workspace: Workspace,
+    expiresAt: Timestamp.describe('When the session ends: 30 days after the log-in.'),
+    user: User.describe('The user of the session.'),
+    workspace: Workspace.describe('The workspace of the session.'),
   })
-  .meta({ id: 'Session' })
+  .meta({ id: 'Session', description: 'A new session of a user in one workspace.' })
 export type Session = z.output<typeof Session>
 
 export const OpenSession = z
   .object({
     id: RecordId('ses'),
     workspaceId: RecordId('wsp'),
-    current: z.boolean().describe('Whether this session made the request'),
-    expiresAt: Timestamp,
-    createdAt: Timestamp,
+    current: z.boolean().describe('Whether this session made the request.'),
+    expiresAt: Timestamp.describe('When the session ends.'),
+    createdAt: CreatedAt,
   })
   .meta({ id: 'OpenSession', description: 'An open session. Its token is returned only by the login.' })
 export type OpenSession = z.output<typeof OpenSession>
@@ -90,8 +107,8 @@ export const SessionQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type SessionQuery = z.output<typeof SessionQuery>
 
 export const OwnWorkspace = z
-  .object({ ...Workspace.shape, role: z.enum(roles).describe('Your role in the workspace') })
-  .meta({ id: 'OwnWorkspace' })
+  .object({ ...Workspace.shape, role: z.enum(roles).describe('Your role in the workspace.') })
+  .meta({ id: 'OwnWorkspace', description: 'A workspace that you are a member of, and your role in it.' })
 export type OwnWorkspace = z.output<typeof OwnWorkspace>
 
 export const WorkspaceQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
@@ -100,20 +117,24 @@ export type WorkspaceQuery = z.output<typeof WorkspaceQuery>
 /** For records that remain after their creator has left the workspace. */
 export const CreatedBy = RecordId('usr')
   .nullable()
-  .describe('The user who created the record, directly or with an API key. The user may no longer be a member.')
+  .describe(
+    'The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.',
+  )
 
 export const ApiKey = z
   .object({
     id: RecordId('key'),
-    name: z.string(),
-    role: z.enum(roles),
-    prefix: z.string().meta({ description: 'The first characters of the key, to recognize it' }),
+    name: z.string().describe('The name of the key.'),
+    role: z.enum(roles).describe('The role of the key: at most the role of the user who created it.'),
+    prefix: z.string().meta({ description: 'The first characters of the key, to recognize it.' }),
     createdBy: CreatedBy,
-    expiresAt: Timestamp.nullable(),
-    lastUsedAt: Timestamp.nullable(),
-    createdAt: Timestamp,
+    expiresAt: Timestamp.nullable().describe('When the key stops working. `null` if it does not expire.'),
+    lastUsedAt: Timestamp.nullable().describe(
+      'When the key was last used, to within a minute. `null` if it was never used.',
+    ),
+    createdAt: CreatedAt,
   })
-  .meta({ id: 'ApiKey' })
+  .meta({ id: 'ApiKey', description: 'A credential for a program, in one workspace and with one role.' })
 export type ApiKey = z.output<typeof ApiKey>
 
 export const CreatedApiKey = z
@@ -121,18 +142,19 @@ export const CreatedApiKey = z
     ...ApiKey.shape,
     key: z.string().meta({ description: 'The key itself (`rpk_…`). Only this response contains it.' }),
   })
-  .meta({ id: 'CreatedApiKey' })
+  .meta({ id: 'CreatedApiKey', description: 'A new API key, with the key itself.' })
 export type CreatedApiKey = z.output<typeof CreatedApiKey>
 
 export const ApiKeyInput = z
   .strictObject({
-    name: SingleLine(200, 1),
-    role: z.enum(['VIEWER', 'MEMBER', 'ADMIN']).default('MEMBER'),
+    name: SingleLine(200, 1).describe('The name of the key.'),
+    role: z.enum(['VIEWER', 'MEMBER', 'ADMIN']).default('MEMBER').describe('The role of the key, at most your own.'),
     expiresAt: TimestampInput.refine((moment) => moment.getTime() > Date.now(), 'must be in the future')
       .nullable()
-      .default(null),
+      .default(null)
+      .describe('When the key stops working. `null` if it does not expire.'),
   })
-  .meta({ examples: [{ name: 'Website', role: 'MEMBER' }] })
+  .meta({ id: 'ApiKeyCreate', description: 'A new API key.', examples: [{ name: 'Website', role: 'MEMBER' }] })
 export type ApiKeyInput = z.output<typeof ApiKeyInput>
 
 export const ApiKeyQuery = PageQuery.extend({
@@ -145,11 +167,11 @@ export type ApiKeyQuery = z.output<typeof ApiKeyQuery>
 
 export const Me = z
   .object({
-    kind: z.enum(['user', 'apiKey']),
-    role: z.enum(roles),
-    user: User.nullable(),
-    apiKey: ApiKey.nullable(),
-    workspace: Workspace,
+    kind: z.enum(['user', 'apiKey']).describe('Whether the credential is the token of a user or an API key.'),
+    role: z.enum(roles).describe('The role of the credential.'),
+    user: User.nullable().describe('The user. `null` if the credential is an API key.'),
+    apiKey: ApiKey.nullable().describe('The API key. `null` if the credential is the token of a user.'),
+    workspace: Workspace.describe('The workspace of the credential.'),
   })
-  .meta({ id: 'Me' })
+  .meta({ id: 'Me', description: 'The credential of the request.' })
 export type Me = z.output<typeof Me>

@@ -1,20 +1,20 @@
 import { z } from 'zod'
 import { CreatedBy, MailToken, Password } from '../auth/auth.schema.ts'
 import { RecordId } from '../kernel/ids.ts'
-import { Email, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, QueryBoolean, Email, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
 
-const AnyRole = z.enum(roles)
+const AnyRole = z.enum(roles).describe('The role in the workspace: `VIEWER` < `MEMBER` < `ADMIN` < `OWNER`.')
 
 export const Invite = z
   .object({
     id: RecordId('inv'),
-    email: z.string(),
-    role: z.enum(roles),
+    email: z.string().describe('The address that the invite was sent to.'),
+    role: z.enum(roles).describe('The role that the new member gets.'),
     createdBy: CreatedBy,
-    expiresAt: Timestamp,
-    createdAt: Timestamp,
+    expiresAt: Timestamp.describe('When the link in the email stops working.'),
+    createdAt: CreatedAt,
   })
   .meta({
     id: 'Invite',
@@ -33,20 +33,41 @@ export const Invite = z
 export type Invite = z.output<typeof Invite>
 
 export const InviteInput = z
-  .strictObject({ email: Email, role: AnyRole })
-  .meta({ examples: [{ email: 'grace@example.com', role: 'MEMBER' }] })
+  .strictObject({
+    email: Email.describe('The address to invite.'),
+    role: AnyRole.describe('The role that the new member gets, at most your own.'),
+  })
+  .meta({
+    id: 'InviteCreate',
+    description: 'A new invite.',
+    examples: [{ email: 'grace@example.com', role: 'MEMBER' }],
+  })
 export type InviteInput = z.output<typeof InviteInput>
 
 export const InviteQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type InviteQuery = z.output<typeof InviteQuery>
 
 export const AcceptInviteInput = z
-  .strictObject({ token: MailToken, password: Password, name: SingleLine(200).default('') })
-  .meta({ examples: [{ token: 'rpi_…', password: 'a long sentence that is hard to guess', name: 'Grace Hopper' }] })
+  .strictObject({
+    token: MailToken,
+    password: Password.describe('The password of the new user, or of the existing one: 12 to 128 characters.'),
+    name: SingleLine(200).default('').describe('The name of the new user. Ignored for an existing one.'),
+  })
+  .meta({
+    id: 'AuthAcceptInviteRequest',
+    description: 'The token from the email and the password of the user.',
+    examples: [{ token: 'rpi_…', password: 'a long sentence that is hard to guess', name: 'Grace Hopper' }],
+  })
 export type AcceptInviteInput = z.output<typeof AcceptInviteInput>
 
 export const Member = z
-  .object({ id: RecordId('usr'), email: z.string(), name: z.string(), role: z.enum(roles), createdAt: Timestamp })
+  .object({
+    id: RecordId('usr'),
+    email: z.string().describe('The email address of the user.'),
+    name: z.string().describe('The name of the user. May be empty.'),
+    role: AnyRole,
+    createdAt: CreatedAt.describe('When the user joined the workspace.'),
+  })
   .meta({
     id: 'Member',
     description: 'A member of the workspace. `id` is the id of the user.',
@@ -65,15 +86,16 @@ export type Member = z.output<typeof Member>
 export const MemberQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type MemberQuery = z.output<typeof MemberQuery>
 
-export const MemberChange = z.strictObject({ role: AnyRole }).meta({ examples: [{ role: 'ADMIN' }] })
+export const MemberChange = z
+
+  .strictObject({ role: AnyRole.describe('The new role, at most your own.') })
+  .meta({ id: 'MemberUpdate', description: 'The new role of a member.', examples: [{ role: 'ADMIN' }] })
 export type MemberChange = z.output<typeof MemberChange>
 
 export const MemberRemoval = z.strictObject({
-  revokeApiKeys: z
-    .enum(['true', 'false'], { error: 'must be true or false' })
-    .transform((value) => value === 'true')
-    .optional()
-    .describe('Also revokes the API keys that the member created. `GET /api-keys?createdBy=` lists them.'),
+  revokeApiKeys: QueryBoolean.optional().describe(
+    'Also revokes the API keys that the member created. `GET /api-keys?createdBy=` lists them.',
+  ),
 })
 export type MemberRemoval = z.output<typeof MemberRemoval>
 
