@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type EventType, eventTypes } from '../events/event-definition.ts'
 import { RecordId } from '../kernel/ids.ts'
-import { SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, SingleLine } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
 /** A deletion that emits an event is recorded under the same name. */
@@ -42,18 +42,26 @@ export type AuditAction = (typeof auditActions)[number]
 export const AuditEntry = z
   .object({
     id: RecordId('aud'),
-    action: z.string(),
+    action: z.string().describe('What was done, such as `member.changed`.'),
     actor: z
-      .object({ kind: z.enum(['user', 'apiKey', 'public', 'system']), id: z.string().nullable() })
-      .describe('`id` is the id of the user or API key; `null` for visitors and the system.'),
-    subjectId: z.string().nullable().describe('The id of the affected record'),
-    details: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
-    address: z.string().nullable().describe('The IP address of the client'),
-    requestId: z.string(),
-    createdAt: Timestamp,
+      .object({
+        kind: z
+          .enum(['user', 'apiKey', 'public', 'system'])
+          .describe('`public` is a visitor without a credential, `system` the server itself.'),
+        id: z.string().nullable().describe('The id of the user or API key. `null` for visitors and the system.'),
+      })
+      .describe('Who did it.'),
+    subjectId: z.string().nullable().describe('The id of the affected record. `null` if there is none.'),
+    details: z
+      .record(z.string(), z.union([z.string(), z.number(), z.null()]))
+      .describe('More about the action, such as the new role.'),
+    address: z.string().nullable().describe('The IP address of the client. `null` for the system.'),
+    requestId: z.string().describe('The id of the request, as in `x-request-id`.'),
+    createdAt: CreatedAt,
   })
   .meta({
     id: 'AuditEntry',
+    description: 'An action that grants or revokes access, reaches many recipients or cannot be undone.',
     examples: [
       {
         id: 'aud_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -71,7 +79,7 @@ export type AuditEntry = z.output<typeof AuditEntry>
 
 export const AuditQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
-  action: z.enum(auditActions).optional(),
-  actorId: SingleLine(40).optional().describe('The id of a user or of an API key'),
+  action: z.enum(auditActions).optional().describe('Only entries with this action.'),
+  actorId: SingleLine(40).optional().describe('Only entries of the user or API key with this id.'),
 })
 export type AuditQuery = z.output<typeof AuditQuery>
