@@ -1,6 +1,6 @@
 import { textPropertyNames } from '../contacts/contact-properties.ts'
 import { z } from 'zod'
-import { SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { formFieldTypes } from '../db/schema/index.ts'
@@ -11,18 +11,26 @@ export const honeypotId = '_website'
 
 export const FormField = z
   .object({
-    id: z.string(),
-    label: z.string(),
-    type: z.enum(formFieldTypes),
-    required: z.boolean(),
-    options: z.array(z.string()).optional(),
-    mapsTo: z.string().optional(),
+    id: z.string().describe('The id of the field, unique within the form. A submission has its value under this id.'),
+    label: z.string().describe('The label. For type `CONSENT`, the wording that visitors agree to.'),
+    type: z.enum(formFieldTypes).describe('The type of the input.'),
+    required: z.boolean().describe('Whether a submission needs a value.'),
+    options: z.array(z.string()).optional().describe('The choices. Only for type `SELECT`.'),
+    mapsTo: z
+      .string()
+      .optional()
+      .describe('The field of the contact that gets the value. Left out if the value is only stored.'),
   })
-  .meta({ id: 'FormField' })
+  .meta({ id: 'FormField', description: 'A field of a form.' })
 
 const PublicFormField = FormField.omit({ mapsTo: true })
-  .extend({ autocomplete: z.string().optional().describe('HTML `autocomplete` value') })
-  .meta({ id: 'PublicFormField' })
+  .extend({
+    autocomplete: z
+      .string()
+      .optional()
+      .describe('The value of the HTML attribute `autocomplete`. Left out if there is none.'),
+  })
+  .meta({ id: 'PublicFormField', description: 'A field of a form, as visitors see it.' })
 
 const example = {
   id: 'frm_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -39,16 +47,24 @@ const otherFields = [
 export const Form = z
   .object({
     id: RecordId('frm'),
-    name: z.string(),
-    fields: z.array(FormField),
-    listId: RecordId('lst').nullable(),
-    tags: z.array(z.string()),
-    successMessage: z.string(),
-    redirectUrl: z.string().nullable(),
-    enabled: z.boolean(),
-    spamCount: z.number().int().describe('The number of submissions that filled in the honeypot'),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
+    name: z.string().describe('The name of the form.'),
+    fields: z.array(FormField).describe('The fields in their order.'),
+    listId: RecordId('lst')
+      .nullable()
+      .describe('The list that consenting visitors are subscribed to. `null` for none.'),
+    tags: z.array(z.string()).describe('Added to every contact that the form creates or updates.'),
+    successMessage: z.string().describe('The text that visitors see after a submission.'),
+    redirectUrl: z
+      .string()
+      .nullable()
+      .describe('Where visitors are redirected after a submission. `null` for the thank-you page.'),
+    enabled: z.boolean().describe('Whether the form accepts submissions.'),
+    spamCount: z
+      .number()
+      .int()
+      .describe('The number of submissions that were dropped because they filled in the honeypot.'),
+    createdAt: CreatedAt,
+    updatedAt: UpdatedAt,
   })
   .meta({
     id: 'Form',
@@ -72,10 +88,13 @@ export type Form = z.output<typeof Form>
 export const PublicForm = z
   .object({
     id: RecordId('frm'),
-    name: z.string(),
-    fields: z.array(PublicFormField),
-    successMessage: z.string(),
-    redirectUrl: z.string().nullable(),
+    name: z.string().describe('The name of the form.'),
+    fields: z.array(PublicFormField).describe('The fields in their order.'),
+    successMessage: z.string().describe('The text that visitors see after a submission.'),
+    redirectUrl: z
+      .string()
+      .nullable()
+      .describe('Where visitors are redirected after a submission. `null` for the thank-you page.'),
   })
   .meta({
     id: 'PublicForm',
@@ -100,16 +119,16 @@ const FormFieldInput = z
       )
       .optional()
       .describe('Unique within the form. Default: derived from the label.'),
-    label: SingleLine(2_000, 1).describe('For type CONSENT, the full wording that visitors agree to'),
-    type: z.enum(formFieldTypes),
-    required: z.boolean().default(false),
+    label: SingleLine(2_000, 1).describe('The label. For type `CONSENT`, the full wording that visitors agree to.'),
+    type: z.enum(formFieldTypes).describe('The type of the input.'),
+    required: z.boolean().default(false).describe('Whether a submission needs a value.'),
     options: options.optional().describe('The choices. Required for type SELECT and not allowed for other types.'),
     mapsTo: z
       .string()
       .max(100)
       .optional()
       .describe(
-        `${['email', ...textPropertyNames].map((name) => `\`${name}\``).join(', ')} or \`customFieldValues.<key>\``,
+        `The field of the contact that gets the value: ${['email', ...textPropertyNames].map((name) => `\`${name}\``).join(', ')} or \`customFieldValues.<key>\`. Default: none.`,
       ),
   })
   .refine((field) => (field.type === 'SELECT') === (field.options !== undefined), {
@@ -136,29 +155,35 @@ function isWebAddress(text: string) {
 }
 
 const writable = {
-  name: SingleLine(200, 1),
-  fields: z.array(FormFieldInput).min(1, 'must not be empty').max(100, 'must have at most 100 fields'),
-  listId: Id('lst').nullable(),
-  tags: Tags,
-  successMessage: SingleLine(2_000, 1),
-  redirectUrl,
-  enabled: z.boolean(),
+  name: SingleLine(200, 1).describe('The name of the form.'),
+  fields: z
+    .array(FormFieldInput)
+    .min(1, 'must not be empty')
+    .max(100, 'must have at most 100 fields')
+    .describe('The fields in their order.'),
+  listId: Id('lst')
+    .nullable()
+    .describe(
+      'Visitors who give every consent of the form are subscribed to this list. Requires a field of type `CONSENT` and a field that maps to `email`. `null` for none.',
+    ),
+  tags: Tags.describe('Added to every contact that the form creates or updates.'),
+  successMessage: SingleLine(2_000, 1).describe('The text that visitors see after a submission.'),
+  redirectUrl: redirectUrl.describe('Where visitors are redirected after a submission. `null` for the thank-you page.'),
+  enabled: z.boolean().describe('Whether the form accepts submissions.'),
 }
 
 export const FormInput = z
   .strictObject({
     ...writable,
-    listId: writable.listId
-      .default(null)
-      .describe(
-        'Visitors who give every consent of the form are subscribed to this list. Requires a field of type CONSENT and a field that maps to `email`.',
-      ),
-    tags: writable.tags.default([]).describe('Added to every contact that the form creates or updates'),
+    listId: writable.listId.default(null),
+    tags: writable.tags.default([]),
     successMessage: writable.successMessage.default('Thank you.'),
-    redirectUrl: writable.redirectUrl.default(null).describe('Where visitors are redirected after a submission'),
+    redirectUrl: writable.redirectUrl.default(null),
     enabled: writable.enabled.default(true),
   })
   .meta({
+    id: 'FormCreate',
+    description: 'A new form.',
     examples: [
       {
         name: 'Contact us',
@@ -174,7 +199,11 @@ export type FormInput = z.output<typeof FormInput>
 export const FormChange = z
   .strictObject(writable)
   .partial()
-  .meta({ examples: [{ enabled: false }] })
+  .meta({
+    id: 'FormUpdate',
+    description: 'The fields of the form to change. Omitted fields stay unchanged.',
+    examples: [{ enabled: false }],
+  })
 export type FormChange = z.output<typeof FormChange>
 
 export const FormQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
@@ -184,10 +213,21 @@ export const Submission = z
   .object({
     id: RecordId('sub'),
     formId: RecordId('frm'),
-    contactId: RecordId('con').nullable(),
-    values: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
-    consents: z.array(z.object({ fieldId: z.string(), wording: z.string() })),
-    createdAt: Timestamp,
+    contactId: RecordId('con')
+      .nullable()
+      .describe(
+        'The contact that the submission created or updated. `null` if no field maps to `email`, or if it was deleted.',
+      ),
+    values: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).describe('The values by field id.'),
+    consents: z
+      .array(
+        z.object({
+          fieldId: z.string().describe('The id of the field.'),
+          wording: z.string().describe('The label of the field at the time of the submission.'),
+        }),
+      )
+      .describe('The consents that the visitor gave.'),
+    createdAt: CreatedAt,
   })
   .meta({
     id: 'Submission',
@@ -206,13 +246,21 @@ export const Submission = z
 export type Submission = z.output<typeof Submission>
 
 export const SubmitInput = z
-  .strictObject({ values: z.record(z.string(), z.unknown()) })
-  .meta({ examples: [{ values: { email: 'ada@example.com', message: 'Hello' } }] })
+  .strictObject({ values: z.record(z.string(), z.unknown()).describe('The values by field id.') })
+  .meta({
+    id: 'PublicSubmitFormRequest',
+    description: 'The values of a form.',
+    examples: [{ values: { email: 'ada@example.com', message: 'Hello' } }],
+  })
 export type SubmitInput = z.output<typeof SubmitInput>
 
 export const SubmitResult = z
-  .object({ success: z.literal(true), submissionId: RecordId('sub') })
-  .meta({ id: 'SubmitResult', examples: [{ success: true, submissionId: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b' }] })
+  .object({ success: z.literal(true).describe('Always `true`.'), submissionId: RecordId('sub') })
+  .meta({
+    id: 'SubmitResult',
+    description: 'The submission was stored.',
+    examples: [{ success: true, submissionId: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b' }],
+  })
 export type SubmitResult = z.output<typeof SubmitResult>
 
 export const SubmissionQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
