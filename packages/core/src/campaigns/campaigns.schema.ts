@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Email, SingleLine, Timestamp, Verbatim } from '../kernel/validation.ts'
+import { CreatedAt, Email, SingleLine, Timestamp, UpdatedAt, Verbatim } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
@@ -7,26 +7,29 @@ import { campaignStatuses } from '../db/schema/index.ts'
 export const Campaign = z
   .object({
     id: RecordId('cmp'),
-    name: z.string(),
-    subject: z.string(),
-    listId: RecordId('lst').nullable(),
-    status: z.enum(campaignStatuses),
-    html: z.string().nullable(),
-    text: z.string().nullable(),
-    fromName: z.string().nullable(),
-    fromEmail: z.string().nullable(),
-    replyTo: z.string().nullable(),
-    trackOpens: z.boolean(),
-    trackClicks: z.boolean(),
-    queued: z.number().int(),
+    name: z.string().describe('The name of the campaign. Recipients do not see it.'),
+    subject: z.string().describe('The subject line, a Liquid template.'),
+    listId: RecordId('lst').nullable().describe('The list that receives the campaign. `null` if it was deleted.'),
+    status: z.enum(campaignStatuses).describe('`DRAFT`, `SENDING`, `PAUSED`, `SENT` or `CANCELED`.'),
+    html: z.string().nullable().describe('The HTML body, a Liquid template. `null` if there is only text.'),
+    text: z
+      .string()
+      .nullable()
+      .describe('The plain-text body, a Liquid template. `null` if it is derived from `html`.'),
+    fromName: z.string().nullable().describe('The sender name. `null` for that of the workspace.'),
+    fromEmail: z.string().nullable().describe('The sender address. `null` for that of the workspace.'),
+    replyTo: z.string().nullable().describe('The address for replies. `null` for the sender address.'),
+    trackOpens: z.boolean().describe('Whether opens are recorded.'),
+    trackClicks: z.boolean().describe('Whether clicks on links are recorded.'),
+    queued: z.number().int().describe('The number of recipients when the campaign was sent. 0 for a draft.'),
     pauseReason: z
       .string()
       .nullable()
       .describe('Why the system paused the campaign. `null` if the campaign is not paused, or if a user paused it.'),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-    sentAt: Timestamp.nullable(),
-    completedAt: Timestamp.nullable(),
+    createdAt: CreatedAt,
+    updatedAt: UpdatedAt,
+    sentAt: Timestamp.nullable().describe('When sending began. `null` for a draft.'),
+    completedAt: Timestamp.nullable().describe('When the last recipient was processed. `null` before.'),
   })
   .meta({
     id: 'Campaign',
@@ -59,19 +62,24 @@ export type Campaign = z.output<typeof Campaign>
 const template = Verbatim(1_048_576)
 
 const fields = {
-  name: SingleLine(200, 1),
-  subject: SingleLine(300, 1),
-  listId: Id('lst'),
-  html: template.nullable().optional(),
-  text: template.nullable().optional(),
-  fromName: SingleLine(200).nullable().optional(),
-  fromEmail: Email.nullable().optional(),
-  replyTo: Email.nullable().optional(),
-  trackOpens: z.boolean().optional(),
-  trackClicks: z.boolean().optional(),
+  name: SingleLine(200, 1).describe('The name of the campaign. Recipients do not see it.'),
+  subject: SingleLine(300, 1).describe('The subject line, a Liquid template.'),
+  listId: Id('lst').describe('The list that receives the campaign.'),
+  html: template.nullable().optional().describe('The HTML body, a Liquid template. `null` for text only.'),
+  text: template
+    .nullable()
+    .optional()
+    .describe('The plain-text body, a Liquid template. `null` to derive it from `html`.'),
+  fromName: SingleLine(200).nullable().optional().describe('The sender name. `null` for that of the workspace.'),
+  fromEmail: Email.nullable().optional().describe('The sender address. `null` for that of the workspace.'),
+  replyTo: Email.nullable().optional().describe('The address for replies. `null` for the sender address.'),
+  trackOpens: z.boolean().optional().describe('Whether opens are recorded. Default: `false`.'),
+  trackClicks: z.boolean().optional().describe('Whether clicks on links are recorded. Default: `false`.'),
 }
 
 export const CampaignInput = z.strictObject(fields).meta({
+  id: 'CampaignCreate',
+  description: 'A new campaign.',
   examples: [
     {
       name: 'November newsletter',
@@ -86,7 +94,11 @@ export type CampaignInput = z.output<typeof CampaignInput>
 export const CampaignChange = z
   .strictObject(fields)
   .partial()
-  .meta({ examples: [{ subject: 'Another subject' }] })
+  .meta({
+    id: 'CampaignUpdate',
+    description: 'The fields of the campaign to change. Omitted fields stay unchanged.',
+    examples: [{ subject: 'Another subject' }],
+  })
 export type CampaignChange = z.output<typeof CampaignChange>
 
 export const CampaignQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
@@ -94,15 +106,21 @@ export type CampaignQuery = z.output<typeof CampaignQuery>
 
 export const SendTestInput = z
   .strictObject({
-    email: Email,
+    email: Email.describe('The address that receives the test email.'),
     contactId: Id('con').optional().describe('Renders the templates for this contact. Default: an example contact.'),
   })
-  .meta({ examples: [{ email: 'me@example.com' }] })
+  .meta({
+    id: 'CampaignSendTestRequest',
+    description: 'The recipient of the test email.',
+    examples: [{ email: 'me@example.com' }],
+  })
 export type SendTestInput = z.output<typeof SendTestInput>
 
-export const SendResult = z
-  .object({ queued: z.number().int() })
-  .meta({ id: 'CampaignSendResult', examples: [{ queued: 1207 }] })
+export const SendResult = z.object({ queued: z.number().int().describe('The number of recipients.') }).meta({
+  id: 'CampaignSendResult',
+  description: 'The emails will be sent in the background.',
+  examples: [{ queued: 1207 }],
+})
 export type SendResult = z.output<typeof SendResult>
 
 export const RetryInput = z
@@ -112,28 +130,46 @@ export const RetryInput = z
       .default(false)
       .describe('Also retries INTERRUPTED recipients. Their email may have been delivered, so they may get it twice.'),
   })
-  .meta({ examples: [{ includeInterrupted: false }] })
+  .meta({
+    id: 'CampaignRetryRequest',
+    description: 'Which recipients to retry.',
+    examples: [{ includeInterrupted: false }],
+  })
 export type RetryInput = z.output<typeof RetryInput>
 
 export const PreviewInput = z
   .strictObject({
     contactId: Id('con').optional().describe('Renders the templates for this contact. Default: an example contact.'),
   })
-  .meta({ examples: [{}] })
+  .meta({ id: 'CampaignPreviewRequest', description: 'The contact to render the campaign for.', examples: [{}] })
 export type PreviewInput = z.output<typeof PreviewInput>
 
-export const Preview = z.object({ subject: z.string(), html: z.string().nullable(), text: z.string() }).meta({
-  id: 'CampaignPreview',
-  examples: [{ subject: 'What is new, Ada', html: '<p>Hello Ada,</p>', text: 'Hello Ada,' }],
-})
+export const Preview = z
+  .object({
+    subject: z.string().describe('The rendered subject line.'),
+    html: z.string().nullable().describe('The rendered HTML body. `null` if the campaign has only text.'),
+    text: z.string().describe('The rendered plain-text body.'),
+  })
+  .meta({
+    id: 'CampaignPreview',
+    description: 'A campaign as one contact would receive it.',
+    examples: [{ subject: 'What is new, Ada', html: '<p>Hello Ada,</p>', text: 'Hello Ada,' }],
+  })
 export type Preview = z.output<typeof Preview>
 
 const count = z.number().int()
 
 export const Audience = z
   .object({
-    willReceive: count,
-    excluded: z.object({ pending: count, unsubscribed: count, bounced: count, complained: count }),
+    willReceive: count.describe('The number of confirmed subscribers.'),
+    excluded: z
+      .object({
+        pending: count.describe('Subscribers who have not confirmed.'),
+        unsubscribed: count.describe('Subscribers who have unsubscribed.'),
+        bounced: count.describe('Subscribers whose address bounced.'),
+        complained: count.describe('Subscribers who reported an email as spam.'),
+      })
+      .describe('The number of subscribers who would not receive it, by status.'),
   })
   .meta({
     id: 'CampaignAudience',
@@ -145,17 +181,21 @@ export type Audience = z.output<typeof Audience>
 
 export const CampaignStats = z
   .object({
-    queued: count,
-    sent: count,
-    failed: count,
-    skipped: count,
-    interrupted: count,
-    pending: count,
-    opened: count.describe('Recipients who opened the email, each counted once'),
-    clicked: count.describe('Recipients who clicked a link, each counted once'),
-    unsubscribed: count.describe('Recipients who used the unsubscribe link of this campaign'),
-    bounced: count,
-    complained: count,
+    queued: count.describe('Recipients in total.'),
+    sent: count.describe('Recipients whose email was accepted by the mail server.'),
+    failed: count.describe('Recipients whose email was rejected or could not be rendered.'),
+    skipped: count.describe(
+      'Recipients who left the list before their email was sent, or whose campaign was canceled.',
+    ),
+    interrupted: count.describe(
+      'Recipients whose outcome is unknown, because the worker crashed or lost its connection.',
+    ),
+    pending: count.describe('Recipients who are still waiting.'),
+    opened: count.describe('Recipients who opened the email, each counted once.'),
+    clicked: count.describe('Recipients who clicked a link, each counted once.'),
+    unsubscribed: count.describe('Recipients who used the unsubscribe link of this campaign.'),
+    bounced: count.describe('Recipients whose email bounced.'),
+    complained: count.describe('Recipients who reported the email as spam.'),
   })
   .meta({
     id: 'CampaignStats',
@@ -185,21 +225,25 @@ const shownStatuses = ['PENDING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as
 export const CampaignRecipient = z
   .object({
     contactId: RecordId('con'),
-    email: z.string().nullable().describe('`null` if the contact was deleted'),
-    status: z.enum(shownStatuses),
+    email: z.string().nullable().describe('The address of the recipient. `null` if the contact was deleted.'),
+    status: z.enum(shownStatuses).describe('The status of the email.'),
     error: z
       .string()
       .nullable()
-      .describe('Why the email was not sent. For a PENDING recipient, why the last attempt failed.'),
+      .describe(
+        'Why the email was not sent. For a `PENDING` recipient, why the last attempt failed. `null` if nothing failed.',
+      ),
     createdAt: Timestamp.describe(
       'When a worker first claimed the recipient. Before that, when the campaign was sent.',
     ),
     settledAt: Timestamp.nullable().describe('When the outcome was recorded. `null` while PENDING.'),
-    openedAt: Timestamp.nullable(),
-    clickedAt: Timestamp.nullable(),
-    unsubscribedAt: Timestamp.nullable(),
-    bouncedAt: Timestamp.nullable(),
-    complainedAt: Timestamp.nullable(),
+    openedAt: Timestamp.nullable().describe('When the recipient first opened the email. `null` if unknown.'),
+    clickedAt: Timestamp.nullable().describe('When the recipient first clicked a link. `null` if unknown.'),
+    unsubscribedAt: Timestamp.nullable().describe(
+      'When the recipient used the unsubscribe link of this campaign. `null` unless they did.',
+    ),
+    bouncedAt: Timestamp.nullable().describe('When a bounce was reported. `null` unless it was.'),
+    complainedAt: Timestamp.nullable().describe('When a complaint was reported. `null` unless it was.'),
   })
   .meta({
     id: 'CampaignRecipient',
@@ -216,6 +260,6 @@ export const RecipientQuery = PageQuery.extend({
     .describe(
       'Default: all recipients that a worker has claimed. PENDING includes recipients that are not claimed yet.',
     ),
-  contactId: Id('con').optional(),
+  contactId: Id('con').optional().describe('Only this contact.'),
 })
 export type RecipientQuery = z.output<typeof RecipientQuery>
