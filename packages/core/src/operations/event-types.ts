@@ -48,13 +48,15 @@ export const eventDefinitions = {
 
 export const EventTypes = z
   .object({
-    data: z.array(
-      z.object({
-        type: z.string(),
-        schema: z.record(z.string(), z.unknown()).describe('JSON Schema of `data`'),
-        example: Event,
-      }),
-    ),
+    data: z
+      .array(
+        z.object({
+          type: z.string().describe('The event type.'),
+          schema: z.record(z.string(), z.unknown()).describe('The JSON Schema of `data`.'),
+          example: Event,
+        }),
+      )
+      .describe('The event types.'),
   })
   .meta({ id: 'EventTypes', description: 'All event types.' })
 export type EventTypes = z.output<typeof EventTypes>

@@ -5,36 +5,40 @@ import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts
 
 export const MailReport = z
   .strictObject({
-    type: z.enum(['BOUNCE', 'COMPLAINT']),
-    email: Email,
-    messageId: SingleLine(998, 1).optional().describe('The `Message-ID` of the email that the report is about'),
+    type: z.enum(['BOUNCE', 'COMPLAINT']).describe('`BOUNCE`: not delivered. `COMPLAINT`: reported as spam.'),
+    email: Email.describe('The address of the recipient.'),
+    messageId: SingleLine(998, 1).optional().describe('The `Message-ID` of the email that the report is about.'),
     permanent: z
       .boolean()
       .optional()
       .describe('Required for a bounce: whether the address will never accept email. A complaint is always permanent.'),
-    detail: MultiLine(2_000).default('').describe('The response of the receiving server'),
+    detail: MultiLine(2_000).default('').describe('The response of the receiving server.'),
   })
   .refine(({ type, permanent }) => type === 'COMPLAINT' || permanent !== undefined, {
     path: ['permanent'],
     error: 'is required for a bounce',
   })
-  .meta({ examples: [{ type: 'BOUNCE', email: 'ada@example.com', permanent: true, detail: '550 5.1.1 No such user' }] })
+  .meta({
+    id: 'MailEventCreate',
+    description: 'A report of a mail provider about one email.',
+    examples: [{ type: 'BOUNCE', email: 'ada@example.com', permanent: true, detail: '550 5.1.1 No such user' }],
+  })
 export type MailReport = z.output<typeof MailReport>
 
 export const MailReportResult = z
-  .object({ success: z.literal(true) })
-  .meta({ id: 'MailReportResult', examples: [{ success: true }] })
+  .object({ success: z.literal(true).describe('Always `true`.') })
+  .meta({ id: 'MailReportResult', description: 'The report was recorded.', examples: [{ success: true }] })
 
 /** The `data` of `mail.bounced` and `mail.complained`. */
 export const MailEvent = z
   .object({
-    email: z.string(),
-    permanent: z.boolean(),
-    detail: z.string(),
-    messageId: z.string().nullable(),
-    contactId: RecordId('con').nullable(),
-    campaignId: RecordId('cmp').nullable(),
-    reportedAt: Timestamp,
+    email: z.string().describe('The address of the recipient.'),
+    permanent: z.boolean().describe('Whether the address will never accept email.'),
+    detail: z.string().describe('The response of the receiving server. May be empty.'),
+    messageId: z.string().nullable().describe('The `Message-ID` of the email. `null` if it was not reported.'),
+    contactId: RecordId('con').nullable().describe('The contact with this address. `null` if there is none.'),
+    campaignId: RecordId('cmp').nullable().describe('The campaign of the email. `null` if it is not known.'),
+    reportedAt: Timestamp.describe('When the report arrived.'),
   })
   .meta({
     id: 'MailEvent',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { eventTypes } from '../events/event-definition.ts'
-import { TimestampInput, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, Timestamp, TimestampInput } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
 
@@ -12,14 +12,23 @@ export const Delivery = z
     id: RecordId('dlv'),
     webhookId: RecordId('whk'),
     eventId: RecordId('evt'),
-    eventType: z.string(),
-    status: z.enum(deliveryStatuses),
-    attemptedAt: Timestamp.nullable(),
-    durationMs: z.number().int().nullable(),
-    responseStatus: z.number().int().nullable(),
-    responseBody: z.string().nullable().meta({ description: 'The first 4 KiB of the response body' }),
-    error: z.string().nullable(),
-    createdAt: Timestamp,
+    eventType: z.string().describe('The event type.'),
+    status: z.enum(deliveryStatuses).describe('`PENDING` until the outcome is recorded.'),
+    attemptedAt: Timestamp.nullable().describe(
+      'When the request was sent. `null` before, and if it could not be attempted.',
+    ),
+    durationMs: z
+      .number()
+      .int()
+      .nullable()
+      .describe('The duration of the request in milliseconds. `null` before the outcome is recorded.'),
+    responseStatus: z.number().int().nullable().describe('The HTTP status of the response. `null` if there was none.'),
+    responseBody: z
+      .string()
+      .nullable()
+      .meta({ description: 'The first 4 KiB of the response body. `null` if there was none.' }),
+    error: z.string().nullable().describe('Why the delivery failed. `null` if it did not.'),
+    createdAt: CreatedAt,
   })
   .meta({
     id: 'Delivery',
@@ -50,27 +59,33 @@ const Status = z.enum(deliveryStatuses)
 
 export const DeliveryQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
-  status: Status.optional(),
-  eventType: EventTypeFilter.optional(),
+  status: Status.optional().describe('Only deliveries with this status.'),
+  eventType: EventTypeFilter.optional().describe('Only deliveries of this event type.'),
 })
 export type DeliveryQuery = z.output<typeof DeliveryQuery>
 
 export const RedeliverInput = z
   .strictObject({
-    status: Status.exclude(['PENDING']),
-    since: TimestampInput.describe('Only deliveries created at or after this time'),
-    until: TimestampInput.describe('Only deliveries created before this time'),
-    eventType: EventTypeFilter.optional(),
-    dryRun: z.boolean().default(false).describe('Returns the number of deliveries without queueing them'),
+    status: Status.exclude(['PENDING']).describe('Only deliveries with this status.'),
+    since: TimestampInput.describe('Only deliveries created at or after this time.'),
+    until: TimestampInput.describe('Only deliveries created before this time.'),
+    eventType: EventTypeFilter.optional().describe('Only deliveries of this event type.'),
+    dryRun: z.boolean().default(false).describe('Returns the number of deliveries without queueing them.'),
   })
   .meta({
+    id: 'WebhookRedeliverRequest',
+    description: 'Which deliveries to repeat.',
     examples: [{ status: 'FAILED', since: '2026-11-21T06:00:00Z', until: '2026-11-21T09:00:00Z', dryRun: true }],
   })
 export type RedeliverInput = z.output<typeof RedeliverInput>
 
 export const RedeliverResult = z
-  .object({ queued: z.number().int() })
-  .meta({ id: 'RedeliverResult', examples: [{ queued: 48 }] })
+  .object({ queued: z.number().int().describe('The number of new deliveries.') })
+  .meta({
+    id: 'RedeliverResult',
+    description: 'The deliveries will be repeated in the background.',
+    examples: [{ queued: 48 }],
+  })
 export type RedeliverResult = z.output<typeof RedeliverResult>
 
 export const EventQuery = PageQuery.extend({
@@ -82,6 +97,6 @@ export const EventQuery = PageQuery.extend({
     .describe(
       'Returns the events after this event, oldest first. Store the id of the last event that you processed, and pass it here.',
     ),
-  type: EventTypeFilter.optional(),
+  type: EventTypeFilter.optional().describe('Only events of this type.'),
 })
 export type EventQuery = z.output<typeof EventQuery>

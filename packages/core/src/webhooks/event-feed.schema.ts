@@ -10,9 +10,16 @@ export const exampleEvent = {
 }
 
 /** An event, as the API returns it and as webhooks receive it. The schema of `data` depends on `type`. */
-export const Event = z.object({ id: RecordId('evt'), type: z.string(), timestamp: Timestamp, data: z.unknown() }).meta({
-  id: 'Event',
-  description: 'A change of a record. `data` is the record as the API returned it at that time.',
-  examples: [{ ...exampleEvent, type: 'contact.created', data: contactExample }],
-})
+export const Event = z
+  .object({
+    id: RecordId('evt'),
+    type: z.string().describe('The event type, such as `contact.created`.'),
+    timestamp: Timestamp.describe('When the event was emitted.'),
+    data: z.unknown().describe('The record at that time. `GET /event-types` has the schema for each type.'),
+  })
+  .meta({
+    id: 'Event',
+    description: 'A change of a record. `data` is the record as the API returned it at that time.',
+    examples: [{ ...exampleEvent, type: 'contact.created', data: contactExample }],
+  })
 export type Event = z.output<typeof Event>

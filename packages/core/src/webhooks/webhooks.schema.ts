@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { eventTypes } from '../events/event-definition.ts'
 import { RecordId } from '../kernel/ids.ts'
-import { SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
 const subscribable = [...eventTypes, '*'] as const
@@ -31,9 +31,9 @@ export const disabledExample = {
 export const Webhook = z
   .object({
     id: RecordId('whk'),
-    url: z.string(),
-    eventTypes: z.array(z.enum(subscribable)),
-    enabled: z.boolean(),
+    url: z.string().describe('The URL that receives the events.'),
+    eventTypes: z.array(z.enum(subscribable)).describe('The event types to deliver. `*` stands for all.'),
+    enabled: z.boolean().describe('Whether events are delivered.'),
     disabledReason: z.string().nullable().meta({
       description:
         'Why the system disabled the webhook, after at least 10 attempts over 5 days that all failed. `null` if the webhook is enabled, or if a user disabled it.',
@@ -52,7 +52,7 @@ export const Webhook = z
       description:
         'No attempt starts before this time, because the receiver did not respond several times in a row. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.',
     }),
-    createdAt: Timestamp,
+    createdAt: CreatedAt,
   })
   .meta({
     id: 'Webhook',
@@ -70,28 +70,36 @@ export const CreatedWebhook = z
   })
   .meta({
     id: 'CreatedWebhook',
+    description: 'A webhook with its signing secret.',
     examples: [{ ...example, lastSuccessAt: null, secret: `whsec_${'A'.repeat(43)}=` }],
   })
 export type CreatedWebhook = z.output<typeof CreatedWebhook>
 
 const writable = {
-  url: SingleLine(2048),
+  url: SingleLine(2048).describe('The URL that receives the events. It must be public.'),
   eventTypes: z
     .array(z.enum(subscribable, { error: 'must be an event type such as contact.created' }))
     .min(1, 'must name at least one event type')
     .max(100, 'must have at most 100 event types')
-    .transform((types) => [...new Set(types)]),
+    .transform((types) => [...new Set(types)])
+    .describe('The event types to deliver. `*` stands for all.'),
 }
 
-export const WebhookInput = z
-  .strictObject(writable)
-  .meta({ examples: [{ url: 'https://example.com/hooks/rapport', eventTypes: ['contact.created'] }] })
+export const WebhookInput = z.strictObject(writable).meta({
+  id: 'WebhookCreate',
+  description: 'A new webhook.',
+  examples: [{ url: 'https://example.com/hooks/rapport', eventTypes: ['contact.created'] }],
+})
 export type WebhookInput = z.output<typeof WebhookInput>
 
 export const WebhookChange = z
-  .strictObject({ ...writable, enabled: z.boolean() })
+  .strictObject({ ...writable, enabled: z.boolean().describe('Whether events are delivered.') })
   .partial()
-  .meta({ examples: [{ enabled: false }] })
+  .meta({
+    id: 'WebhookUpdate',
+    description: 'The fields of the webhook to change. Omitted fields stay unchanged.',
+    examples: [{ enabled: false }],
+  })
 export type WebhookChange = z.output<typeof WebhookChange>
 
 export const WebhookQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
