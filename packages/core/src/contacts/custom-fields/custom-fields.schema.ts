@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import { RecordId } from '../../kernel/ids.ts'
-import { SingleLine, Timestamp } from '../../kernel/validation.ts'
+import { CreatedAt, SingleLine, UpdatedAt } from '../../kernel/validation.ts'
 import { PageQuery, Sort } from '../../request/paging.ts'
 import { customFieldTypes } from '../../db/schema/index.ts'
 
 export const CustomField = z
   .object({
     id: RecordId('cfd'),
-    key: z.string(),
-    label: z.string(),
-    type: z.enum(customFieldTypes),
-    options: z.array(z.string()),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
+    key: z.string().describe('The key of the field in `customFieldValues`.'),
+    label: z.string().describe('The name of the field for people.'),
+    type: z.enum(customFieldTypes).describe('The type of the values.'),
+    options: z.array(z.string()).describe('The choices of type `SELECT`. Empty for other types.'),
+    createdAt: CreatedAt,
+    updatedAt: UpdatedAt,
   })
   .meta({
     id: 'CustomField',
@@ -43,22 +43,34 @@ export const CustomFieldInput = z
       .regex(
         /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/,
         'must start with a letter and contain only letters, digits and _, at most 63 characters',
-      ),
-    label: SingleLine(200, 1),
-    type: z.enum(customFieldTypes),
-    options: options.default([]),
+      )
+      .describe('The key of the field in `customFieldValues`. It cannot be changed.'),
+    label: SingleLine(200, 1).describe('The name of the field for people.'),
+    type: z.enum(customFieldTypes).describe('The type of the values. It cannot be changed.'),
+    options: options.default([]).describe('The choices. Required for type `SELECT` and not allowed for other types.'),
   })
   .refine((field) => (field.type === 'SELECT') === field.options.length > 0, {
     path: ['options'],
     error: 'is required for type SELECT and not allowed for other types',
   })
-  .meta({ examples: [{ key: 'plan', label: 'Plan', type: 'SELECT', options: ['free', 'pro'] }] })
+  .meta({
+    id: 'CustomFieldCreate',
+    description: 'A new custom field.',
+    examples: [{ key: 'plan', label: 'Plan', type: 'SELECT', options: ['free', 'pro'] }],
+  })
 export type CustomFieldInput = z.output<typeof CustomFieldInput>
 
 export const CustomFieldChange = z
-  .strictObject({ label: SingleLine(200, 1), options: options.min(1, 'must not be empty') })
+  .strictObject({
+    label: SingleLine(200, 1).describe('The name of the field for people.'),
+    options: options.min(1, 'must not be empty').describe('All choices of a field of type `SELECT`.'),
+  })
   .partial()
-  .meta({ examples: [{ label: 'Tariff' }] })
+  .meta({
+    id: 'CustomFieldUpdate',
+    description: 'The fields to change. Omitted fields stay unchanged.',
+    examples: [{ label: 'Tariff' }],
+  })
 export type CustomFieldChange = z.output<typeof CustomFieldChange>
 
 export const CustomFieldQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
