@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, Email, MultiLine, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { subscriptionStatuses } from '../db/schema/index.ts'
@@ -7,12 +7,12 @@ import { subscriptionStatuses } from '../db/schema/index.ts'
 export const List = z
   .object({
     id: RecordId('lst'),
-    name: z.string(),
-    description: z.string(),
-    doubleOptIn: z.boolean(),
-    confirmedCount: z.number().int(),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
+    name: z.string().describe('The name of the list. Subscribers see it.'),
+    description: z.string().describe('What the list is about. May be empty.'),
+    doubleOptIn: z.boolean().describe('Whether subscribers must confirm by a link in an email.'),
+    confirmedCount: z.number().int().describe('The number of confirmed subscribers.'),
+    createdAt: CreatedAt,
+    updatedAt: UpdatedAt,
   })
   .meta({
     id: 'List',
@@ -33,24 +33,32 @@ export type List = z.output<typeof List>
 
 export const ListInput = z
   .strictObject({
-    name: SingleLine(200, 1),
-    description: MultiLine(20_000).default(''),
-    doubleOptIn: z.boolean().default(true).describe('Whether subscribers must confirm by a link in an email'),
+    name: SingleLine(200, 1).describe('The name of the list. Subscribers see it.'),
+    description: MultiLine(20_000).default('').describe('What the list is about.'),
+    doubleOptIn: z.boolean().default(true).describe('Whether subscribers must confirm by a link in an email.'),
   })
-  .meta({ examples: [{ name: 'Monthly newsletter' }] })
+  .meta({ id: 'ListCreate', description: 'A new list.', examples: [{ name: 'Monthly newsletter' }] })
 export type ListInput = z.output<typeof ListInput>
 
 export const ListChange = z
-  .strictObject({ name: SingleLine(200, 1), description: MultiLine(20_000), doubleOptIn: z.boolean() })
+  .strictObject({
+    name: SingleLine(200, 1).describe('The name of the list. Subscribers see it.'),
+    description: MultiLine(20_000).describe('What the list is about.'),
+    doubleOptIn: z.boolean().describe('Whether subscribers must confirm by a link in an email.'),
+  })
   .partial()
-  .meta({ examples: [{ name: 'Weekly newsletter' }] })
+  .meta({
+    id: 'ListUpdate',
+    description: 'The fields of the list to change. Omitted fields stay unchanged.',
+    examples: [{ name: 'Weekly newsletter' }],
+  })
 export type ListChange = z.output<typeof ListChange>
 
 export const ListQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type ListQuery = z.output<typeof ListQuery>
 
 export const SubscriberQuery = PageQuery.extend({
-  status: z.enum(subscriptionStatuses).optional(),
+  status: z.enum(subscriptionStatuses).optional().describe('Only subscriptions with this status.'),
   sort: Sort(['createdAt']),
 })
 export type SubscriberQuery = z.output<typeof SubscriberQuery>
@@ -58,7 +66,7 @@ export type SubscriberQuery = z.output<typeof SubscriberQuery>
 export const SubscriberInput = z
   .strictObject({
     contactId: Id('con').optional(),
-    email: Email.optional().describe('Creates the contact if no contact has this email address'),
+    email: Email.optional().describe('Creates the contact if no contact has this email address.'),
     status: z
       .enum(['PENDING', 'CONFIRMED'])
       .describe('CONFIRMED states that the contact has consented; PENDING sends a confirmation email.'),
@@ -67,14 +75,22 @@ export const SubscriberInput = z
     path: ['contactId'],
     error: 'either contactId or email is required, but not both',
   })
-  .meta({ examples: [{ email: 'ada@example.com', status: 'PENDING' }] })
+  .meta({
+    id: 'ListAddSubscriberRequest',
+    description: 'The contact to subscribe: either `contactId` or `email` is required.',
+    examples: [{ email: 'ada@example.com', status: 'PENDING' }],
+  })
 export type SubscriberInput = z.output<typeof SubscriberInput>
 
 export const SubscribeInput = z
   .strictObject({
-    email: Email,
-    firstName: SingleLine(200).default(''),
-    lastName: SingleLine(200).default(''),
+    email: Email.describe('The address of the visitor.'),
+    firstName: SingleLine(200).default('').describe('The first name of the visitor.'),
+    lastName: SingleLine(200).default('').describe('The last name of the visitor.'),
   })
-  .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada' }] })
+  .meta({
+    id: 'PublicSubscribeRequest',
+    description: 'The visitor who subscribes.',
+    examples: [{ email: 'ada@example.com', firstName: 'Ada' }],
+  })
 export type SubscribeInput = z.output<typeof SubscribeInput>
