@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Email, TimestampInput, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, Email, SingleLine, Timestamp, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
@@ -13,18 +13,29 @@ type Writable = Exclude<Shown, Derived>
 export const Contact = z
   .object({
     id: RecordId('con'),
-    email: z.string(),
-    firstName: z.string(),
-    lastName: z.string(),
-    phone: z.string().nullable(),
-    company: z.string().nullable(),
-    customFieldValues: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
-    tags: z.array(z.string()),
-    emailSubscribedStatus: z.enum(emailSubscribedStatuses),
-    lastActivityAt: Timestamp.nullable(),
-    source: z.string().nullable(),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
+    email: z.string().describe('The email address, unique in the workspace, ignoring case.'),
+    firstName: z.string().describe('The first name. May be empty.'),
+    lastName: z.string().describe('The last name. May be empty.'),
+    phone: z.string().nullable().describe('The phone number. `null` if unknown.'),
+    company: z.string().nullable().describe('The company. `null` if unknown.'),
+    customFieldValues: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+      .describe('Values by the key of the custom field. A field without a value is left out.'),
+    tags: z.array(z.string()).describe('The tags, in the order in which they were added.'),
+    emailSubscribedStatus: z
+      .enum(emailSubscribedStatuses)
+      .describe(
+        'The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. `NONE` without a subscription.',
+      ),
+    lastActivityAt: Timestamp.nullable().describe(
+      'When the contact last submitted a form, or a subscription, deal or task of the contact last changed. `null` if never.',
+    ),
+    source: z
+      .string()
+      .nullable()
+      .describe('Where the contact comes from, such as `form:Contact us`. `null` if unknown.'),
+    createdAt: CreatedAt,
+    updatedAt: UpdatedAt,
   } satisfies Record<Shown, z.ZodType>)
   .meta({
     id: 'Contact',
@@ -80,28 +91,37 @@ const customFieldValues = z
   .refine((values) => Object.keys(values).length <= 100, 'must have at most 100 fields')
 
 const writable = {
-  email: Email,
-  firstName: SingleLine(200),
-  lastName: SingleLine(200),
-  phone: emptyToNull(Phone),
-  company: emptyToNull(SingleLine(200)),
-  customFieldValues: customFieldValues.describe('Values by custom field key; `null` removes a value.'),
-  tags: Tags,
-  source: emptyToNull(SingleLine(sourceLength)),
+  email: Email.describe('The email address, unique in the workspace, ignoring case.'),
+  firstName: SingleLine(200).describe('The first name. May be empty.'),
+  lastName: SingleLine(200).describe('The last name. May be empty.'),
+  phone: emptyToNull(Phone).describe('The phone number. `null` or empty for none.'),
+  company: emptyToNull(SingleLine(200)).describe('The company. `null` or empty for none.'),
+  customFieldValues: customFieldValues.describe('Values by the key of the custom field. `null` removes a value.'),
+  tags: Tags.describe('The tags. Duplicates are removed.'),
+  source: emptyToNull(SingleLine(sourceLength)).describe('Where the contact comes from. `null` or empty for none.'),
 } satisfies Record<Writable, z.ZodType>
 
 export const ContactChange = z
   .strictObject(writable)
   .partial()
-  .meta({ examples: [{ company: 'Analytical Engines', customFieldValues: { plan: 'pro' } }] })
+  .meta({
+    id: 'ContactUpdate',
+    description: 'The fields of the contact to change. Omitted fields stay unchanged.',
+    examples: [{ company: 'Analytical Engines', customFieldValues: { plan: 'pro' } }],
+  })
 export type ContactChange = z.output<typeof ContactChange>
 
 /** Only `email` is required. An omitted property is empty in a new contact and unchanged in an existing one. */
 export const ContactInput = z
   .strictObject(writable)
   .partial()
-  .extend({ email: Email })
-  .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }] })
+  .extend({ email: writable.email })
+  .meta({
+    id: 'ContactUpsert',
+    description:
+      'The fields of the contact to set. An omitted field is empty in a new contact and unchanged in an existing one.',
+    examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }],
+  })
 export type ContactInput = z.output<typeof ContactInput>
 
 /**
@@ -109,7 +129,7 @@ export type ContactInput = z.output<typeof ContactInput>
  */
 export const NewContact = z
   .strictObject({
-    email: Email,
+    email: writable.email,
     firstName: writable.firstName.default(''),
     lastName: writable.lastName.default(''),
     phone: writable.phone.default(null),
@@ -118,20 +138,28 @@ export const NewContact = z
     tags: writable.tags.default([]),
     source: writable.source.default(null),
   } satisfies Record<Writable, z.ZodType>)
-  .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }] })
+  .meta({
+    id: 'ContactCreate',
+    description: 'A new contact. Only `email` is required.',
+    examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }],
+  })
 
 export const TagsInput = z
-  .strictObject({ tags: Tags.refine((tags) => tags.length > 0, 'must not be empty') })
-  .meta({ examples: [{ tags: ['customer'] }] })
+  .strictObject({ tags: Tags.refine((tags) => tags.length > 0, 'must not be empty').describe('The tags to add.') })
+  .meta({ id: 'ContactAddTagsRequest', description: 'The tags to add.', examples: [{ tags: ['customer'] }] })
 export type TagsInput = z.output<typeof TagsInput>
 
 export const MergeInput = z
-  .strictObject({ contactId: Id('con').describe('The duplicate, which is deleted') })
-  .meta({ examples: [{ contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }] })
+  .strictObject({ contactId: Id('con').describe('The id of the duplicate, which is deleted.') })
+  .meta({
+    id: 'ContactMergeRequest',
+    description: 'The duplicate to merge.',
+    examples: [{ contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
+  })
 export type MergeInput = z.output<typeof MergeInput>
 
 const filters = {
-  email: SingleLine(254).optional().describe('The exact email address, ignoring case'),
+  email: SingleLine(254).optional().describe('Only the contact with this email address, ignoring case.'),
   search: SingleLine(200, 1)
     .optional()
     .describe(
@@ -143,14 +171,14 @@ const filters = {
       SingleLine(100, 1).transform((tag) => [tag]),
     ])
     .optional()
-    .describe('Repeatable; contacts must have all of the tags.'),
-  listId: Id('lst').optional().describe('Contacts with a subscription to this list, in any status'),
-  emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional(),
-  source: SingleLine(sourceLength).optional(),
-  createdAfter: TimestampInput.optional(),
-  createdBefore: TimestampInput.optional(),
-  updatedAfter: TimestampInput.optional(),
-  updatedBefore: TimestampInput.optional(),
+    .describe('Only contacts with this tag. Repeatable: contacts must have all of the tags.'),
+  listId: Id('lst').optional().describe('Only contacts with a subscription to this list, in any status.'),
+  emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional().describe('Only contacts with this status.'),
+  source: SingleLine(sourceLength).optional().describe('Only contacts from exactly this source.'),
+  createdAfter: TimestampInput.optional().describe('Only contacts created at or after this time.'),
+  createdBefore: TimestampInput.optional().describe('Only contacts created before this time.'),
+  updatedAfter: TimestampInput.optional().describe('Only contacts changed at or after this time.'),
+  updatedBefore: TimestampInput.optional().describe('Only contacts changed before this time.'),
 }
 
 const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const
@@ -182,17 +210,36 @@ export const ContactFilters = collectCustomFields(z.object(filters))
 export type ContactFilters = z.output<typeof ContactFilters>
 
 export const ContactQuery = collectCustomFields(
-  z.object({ ...PageQuery.shape, ...filters, sort: SortBy(sorts).optional() }),
+  z.object({
+    ...PageQuery.shape,
+    ...filters,
+    sort: SortBy(sorts)
+      .optional()
+      .describe(
+        'The field to sort by. A leading minus sorts in descending order. Default: newest first; with `search`, best match first.',
+      ),
+  }),
 )
 export type ContactQuery = z.output<typeof ContactQuery>
 
 export const ExportQuery = collectCustomFields(
-  z.object({ ...filters, format: z.enum(['csv', 'ndjson'], { error: 'must be csv or ndjson' }).default('csv') }),
+  z.object({
+    ...filters,
+    format: z
+      .enum(['csv', 'ndjson'], { error: 'must be csv or ndjson' })
+      .default('csv')
+      .describe('The format of the file.'),
+  }),
 )
 export type ExportQuery = z.output<typeof ExportQuery>
 
 export const Activity = z
-  .object({ id: RecordId('evt'), type: z.string(), timestamp: Timestamp, data: z.unknown() })
+  .object({
+    id: RecordId('evt'),
+    type: z.string().describe('The event type, such as `contact.created`.'),
+    timestamp: Timestamp.describe('When the event was emitted.'),
+    data: z.unknown().describe('The record at that time. `GET /event-types` has the schema for each type.'),
+  })
   .meta({
     id: 'Activity',
     description: 'An event of a contact. The schema of `data` depends on `type`.',
