@@ -12,6 +12,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import fp from 'fastify-plugin'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { describeErrorCodes } from './error-codes.ts'
 
 /** The HTTP status of each error code. A new code does not compile without one. */
 const statuses: Record<ErrorCode, number> = {
@@ -54,14 +55,23 @@ type PublicErrorCode = (typeof errorCodes)[number]
 
 export const ErrorBody = z
   .looseObject({
-    statusCode: z.number().int(),
-    message: z.string(),
-    error: z.string().optional(),
-    code: z.enum(errorCodes).optional(),
-    issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+    statusCode: z.number().int().describe('The HTTP status.'),
+    message: z.string().describe('What is wrong, in English. The wording may change: switch on `code` instead.'),
+    error: z.string().optional().describe('The name of the HTTP status. A 429 has none.'),
+    code: z.enum(errorCodes).optional().describe(describeErrorCodes()),
+    issues: z
+      .array(
+        z.object({
+          path: z.string().describe('The path of the field, such as `fields.0.label`. Empty for the whole body.'),
+          message: z.string().describe('What is wrong with the value.'),
+        }),
+      )
+      .optional()
+      .describe('The invalid fields, for `validation_error`.'),
   })
   .meta({
     id: 'Error',
+    description: 'The body of every error response. Some errors have more properties, such as `contactId`.',
     examples: [{ statusCode: 404, message: 'Contact not found', error: 'Not Found', code: 'not_found' }],
   })
 export type ErrorBody = z.output<typeof ErrorBody>

@@ -37,6 +37,7 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'apiKeys.list',
         summary: 'List API keys',
+        description: 'Returns the API keys of the workspace, without the keys themselves.',
         querystring: ApiKeyQuery,
         response: { 200: PageOf(ApiKey) },
       },

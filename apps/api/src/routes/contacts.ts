@@ -124,6 +124,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'contacts.get',
         summary: 'Retrieve a contact',
+        description: 'Returns the contact with its tags and custom field values.',
         params,
         querystring: NoQuery,
         response: { 200: Contact },
@@ -178,6 +179,8 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'contacts.addTags',
         summary: 'Add tags to a contact',
+        description:
+          'Adds the tags that the contact does not have yet. Emits `contact.updated`; a no-op emits no event.',
         params,
         querystring: NoQuery,
         body: TagsInput,
@@ -195,7 +198,9 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'contacts.removeTag',
         summary: 'Remove a tag from a contact',
         description: 'Removing a tag that the contact does not have is a no-op.',
-        params: params.extend({ tag: SingleLine(100, 1).meta({ examples: ['vip'] }) }),
+        params: params.extend({
+          tag: SingleLine(100, 1).meta({ description: 'The tag to remove.', examples: ['vip'] }),
+        }),
         querystring: NoQuery,
         response: { 200: Contact },
       },

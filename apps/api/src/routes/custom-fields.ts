@@ -46,6 +46,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'customFields.list',
         summary: 'List custom fields',
+        description: 'Returns the custom fields of the workspace.',
         querystring: CustomFieldQuery,
         response: { 200: PageOf(CustomField) },
       },

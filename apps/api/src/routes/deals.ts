@@ -56,6 +56,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'deals.get',
         summary: 'Retrieve a deal',
+        description: 'Returns the deal.',
         params,
         querystring: NoQuery,
         response: { 200: Deal },

@@ -40,6 +40,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'webhooks.getDelivery',
         summary: 'Retrieve a delivery',
+        description: 'Returns one delivery with the response of the receiver.',
         params: deliveryParams,
         querystring: NoQuery,
         response: { 200: Delivery },

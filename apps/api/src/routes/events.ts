@@ -32,6 +32,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'events.get',
         summary: 'Retrieve an event',
+        description: 'Returns one event. Events are kept for at least 30 days.',
         params: IdParams('evt'),
         querystring: NoQuery,
         response: { 200: Event },

@@ -17,6 +17,13 @@ interface Dependencies {
   now?: (() => number) | undefined
 }
 
+const Health = z
+  .object({
+    status: z.literal('ok').describe('Always `ok`.'),
+    version: z.string().describe('The version of Rapport.'),
+  })
+  .meta({ id: 'Health', description: 'The process runs.' })
+
 /** The health and readiness routes. They have no rate limit, because load balancers poll them often. */
 export function healthRoutes({ database, redis, stopping, now }: Dependencies) {
   const routes: FastifyPluginAsyncZod = async (app) => {
@@ -38,7 +45,7 @@ export function healthRoutes({ database, redis, stopping, now }: Dependencies) {
           summary: 'Check health',
           description: 'Returns 200 while the process runs.',
           querystring: NoQuery,
-          response: { 200: z.object({ status: z.literal('ok'), version: z.string() }) },
+          response: { 200: Health },
         },
       },
       async () => ({ status: 'ok' as const, version }),

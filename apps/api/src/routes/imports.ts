@@ -86,6 +86,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'imports.list',
         summary: 'List imports',
+        description: 'Returns the imports of the workspace with their counts.',
         querystring: ImportQuery,
         response: { 200: PageOf(Import) },
       },
@@ -100,6 +101,8 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'imports.get',
         summary: 'Retrieve an import',
+        description:
+          'Returns the import with its counts so far. Request it again until `status` is `COMPLETED` or `FAILED`.',
         params: IdParams('imp'),
         querystring: NoQuery,
         response: { 200: Import },

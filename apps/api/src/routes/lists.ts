@@ -20,6 +20,10 @@ import { inConstantTime } from '../http/constant-time.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 import { Subscription } from '@rapport/core/subscriptions/subscriptions.schema.ts'
 
+const SubscribeResult = z
+  .object({ success: z.literal(true).describe('Always `true`.') })
+  .meta({ id: 'SubscribeResult', description: 'The request was accepted.', examples: [{ success: true }] })
+
 const common = { tags: ['Lists'], security: [{ bearer: [] }] }
 const params = IdParams('lst')
 const subscriberParams = params.extend({ contactId: Id('con') })
@@ -32,6 +36,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'lists.create',
         summary: 'Create a list',
+        description: 'A new list has no subscribers.',
         querystring: NoQuery,
         body: ListInput,
         response: { 201: List },
@@ -51,6 +56,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'lists.list',
         summary: 'List lists',
+        description: 'Returns the lists of the workspace with their number of confirmed subscribers.',
         querystring: ListQuery,
         response: { 200: PageOf(List) },
       },
@@ -65,6 +71,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'lists.get',
         summary: 'Retrieve a list',
+        description: 'Returns the list with its number of confirmed subscribers.',
         params,
         querystring: NoQuery,
         response: { 200: List },
@@ -80,6 +87,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'lists.update',
         summary: 'Update a list',
+        description: 'A change of `doubleOptIn` affects new subscribers only.',
         params,
         querystring: NoQuery,
         body: ListChange,
@@ -117,6 +125,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'lists.listSubscribers',
         summary: 'List the subscribers of a list',
+        description: 'Returns the subscriptions to the list, in any status unless `status` is given.',
         params,
         querystring: SubscriberQuery,
         response: { 200: PageOf(Subscription) },
@@ -155,6 +164,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'lists.getSubscriber',
         summary: 'Retrieve a subscription',
+        description: 'Returns 404 if the contact never had a subscription to the list.',
         params: subscriberParams,
         querystring: NoQuery,
         response: { 200: Subscription },
@@ -199,7 +209,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
         params,
         querystring: NoQuery,
         body: SubscribeInput,
-        response: { 202: z.object({ success: z.literal(true) }) },
+        response: { 202: SubscribeResult },
       },
     },
     async (request, reply) => {

@@ -64,6 +64,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'pipelines.get',
         summary: 'Retrieve a pipeline',
+        description: 'Returns the pipeline with its stages in their order.',
         params,
         querystring: NoQuery,
         response: { 200: Pipeline },

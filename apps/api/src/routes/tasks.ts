@@ -73,6 +73,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'tasks.get',
         summary: 'Retrieve a task',
+        description: 'Returns the task.',
         params,
         querystring: NoQuery,
         response: { 200: Task },

@@ -13,8 +13,11 @@ export interface ClockOffset {
 export const Clock = z.object({
   status: z
     .enum(['ok', 'off', 'unknown'])
-    .describe('`off`: more than five seconds ahead of or behind the clock of the database'),
-  offsetMs: z.int().nullable().describe('Positive if the clock of this process is ahead; `null` if unknown.'),
+    .describe('`off`: more than five seconds ahead of or behind the clock of the database.'),
+  offsetMs: z
+    .int()
+    .nullable()
+    .describe('The difference in milliseconds. Positive if the clock of this process is ahead, `null` if unknown.'),
 })
 export type Clock = z.output<typeof Clock>
 

@@ -5,16 +5,22 @@ import { hasPendingMigrations } from './migrate.ts'
 import { withTimeout } from '../kernel/with-timeout.ts'
 import { version } from '../runtime/version.ts'
 
-export const Readiness = z.object({
-  status: z.enum(['ready', 'degraded', 'unavailable']),
-  parts: z.object({
-    database: z.enum(['up', 'down', 'migrations pending']),
-    redis: z.enum(['up', 'down', 'not used']),
-    server: z.enum(['up', 'shutting down']),
-  }),
-  clock: Clock,
-  version: z.string(),
-})
+export const Readiness = z
+  .object({
+    status: z
+      .enum(['ready', 'degraded', 'unavailable'])
+      .describe('`degraded`: Redis is unavailable, and requests are accepted. `unavailable`: the response is a 503.'),
+    parts: z
+      .object({
+        database: z.enum(['up', 'down', 'migrations pending']).describe('The state of PostgreSQL.'),
+        redis: z.enum(['up', 'down', 'not used']).describe('The state of Redis.'),
+        server: z.enum(['up', 'shutting down']).describe('The state of this process.'),
+      })
+      .describe('The state of each part.'),
+    clock: Clock.describe('The clock of this process compared with that of the database.'),
+    version: z.string().describe('The version of Rapport.'),
+  })
+  .meta({ id: 'Readiness', description: 'Whether the process can serve requests.' })
 export type Readiness = z.output<typeof Readiness>
 
 /**
