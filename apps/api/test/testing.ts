@@ -248,6 +248,10 @@ export interface Operation {
   /** With `{id}`, as in the document. */
   template: string
   isSecured: boolean
+  /** Whether it is for visitors: a page, or a route that forms on any site call. */
+  isPublic: boolean
+  /** The names of the query parameters. */
+  query: string[]
   hasBody: boolean
   /** Whether the body is a posted form, as for pages. */
   takesForm: boolean
@@ -260,6 +264,9 @@ interface DocumentedOperation {
   requestBody?: { content: Record<string, { example?: unknown }> }
   parameters?: { name: string; in: string; example?: string }[]
 }
+
+/** The operations that need no credential, but are for programs. */
+const forPrograms = /^\/(auth\/|health$|ready$|metrics$|openapi\.json$|docs)/
 
 /** Every operation of the OpenAPI document, so that tests cover new routes automatically. */
 export async function operationsOf(api: TestApi): Promise<Operation[]> {
@@ -275,6 +282,8 @@ export async function operationsOf(api: TestApi): Promise<Operation[]> {
         .filter((parameter) => parameter.in === 'path')
         .reduce((path, { name, example }) => path.replace(`{${name}}`, example ?? 'no-example'), template),
       isSecured: security.length > 0,
+      isPublic: security.length === 0 && !forPrograms.test(template),
+      query: parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name),
       hasBody: requestBody !== undefined,
       takesForm: requestBody?.content['application/x-www-form-urlencoded'] !== undefined,
       example: requestBody?.content['application/json']?.example,

@@ -116,12 +116,7 @@ test('an existing user joins with the password of the account only', async () =>
 })
 
 test('an invalid link shows a page to browsers and returns JSON to programs', async () => {
-  for (const path of [
-    '/reset-password',
-    '/accept-invite',
-    `/reset-password?token=${'x'.repeat(201)}`,
-    `${acceptPath}&x=1`,
-  ]) {
+  for (const path of ['/reset-password', '/accept-invite', `/reset-password?token=${'x'.repeat(201)}`]) {
     const page = await get(path)
     expect([path, page.status]).toEqual([path, 400])
     expect(page.text).toContain('This link does not work')

@@ -8,11 +8,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type ErrorBody, toErrorBody } from '../http/error-handler.ts'
+import { PublicQuery } from '../routes/shapes.ts'
 import { engine, pageResponse, parsePostedForm, errorPageResponse, sendDocument, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 import { resetPassword } from '@rapport/core/operations/reset-password.ts'
 
-const TokenQuery = z.strictObject({ token: z.string().max(200) })
+const TokenQuery = PublicQuery.extend({ token: z.string().max(200) })
 const PostedFields = z.record(z.string(), z.string()).nullish()
 
 interface Page {

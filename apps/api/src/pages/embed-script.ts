@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { NoQuery } from '../routes/shapes.ts'
+import { PublicQuery } from '../routes/shapes.ts'
 
 const script = readFileSync(join(import.meta.dirname, 'rapport-form.js'), 'utf8')
 const etag = `"${createHash('sha256').update(script).digest('base64url').slice(0, 22)}"`
@@ -19,7 +19,7 @@ export const embedScript: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve the embed script',
         description:
           'Shows a form on any website: `<script src="…/embed/form.js" defer></script><rapport-form form-id="frm_…"></rapport-form>`',
-        querystring: NoQuery,
+        querystring: PublicQuery,
         response: {
           200: { content: { 'text/javascript': { schema: z.string().describe('JavaScript') } } },
           304: z.null().describe('Not modified'),

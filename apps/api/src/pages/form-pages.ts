@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { toErrorBody } from '../http/error-handler.ts'
-import { IdParams, NoQuery } from '../routes/shapes.ts'
+import { IdParams, PublicQuery } from '../routes/shapes.ts'
 import { inConstantTime } from '../http/constant-time.ts'
 import { pageResponse, parsePostedForm, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
@@ -17,7 +17,7 @@ import { sendMessage } from './message-page.ts'
 const params = IdParams('frm')
 const PostedForm = z.record(z.string(), z.string())
 const page = { 200: pageResponse, 404: errorPageResponse }
-const schema = { tags: ['Forms'], params, querystring: NoQuery }
+const schema = { tags: ['Forms'], params, querystring: PublicQuery }
 
 /** Hidden inputs that the page adds to the fields. The id of a field cannot start with an underscore. */
 const versionName = '_version'

@@ -5,11 +5,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { toErrorBody } from '../http/error-handler.ts'
+import { PublicQuery } from '../routes/shapes.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 import { unsubscribe } from '@rapport/core/operations/unsubscribe.ts'
 
-const TokenQuery = z.strictObject({ token: z.string().max(600) })
+const TokenQuery = PublicQuery.extend({ token: z.string().max(600) })
 const schema = (operationId: string, summary: string) => ({
   tags: ['Subscription pages'],
   operationId,

@@ -3,12 +3,13 @@ import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { toErrorBody } from '../http/error-handler.ts'
+import { PublicQuery } from '../routes/shapes.ts'
 import { errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 /** Enough for the longest URL, encoded twice, and its signature. */
-const TokenQuery = z.strictObject({ token: z.string().max(12_000) })
+const TokenQuery = PublicQuery.extend({ token: z.string().max(12_000) })
 const common = {
   tags: ['Subscription pages'],
   querystring: TokenQuery,

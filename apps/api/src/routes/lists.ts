@@ -17,7 +17,7 @@ import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { inConstantTime } from '../http/constant-time.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams, NoQuery, PublicQuery } from './shapes.ts'
 import { Subscription } from '@rapport/core/subscriptions/subscriptions.schema.ts'
 
 const SubscribeResult = z
@@ -207,7 +207,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Sends a confirmation email: at most one in 10 minutes and three a day per address and list. The response is the same for unknown, known, pending and confirmed addresses.',
         params,
-        querystring: NoQuery,
+        querystring: PublicQuery,
         body: SubscribeInput,
         response: { 202: SubscribeResult },
       },

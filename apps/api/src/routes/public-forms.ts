@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { readIdempotencyKey } from '../http/idempotency.ts'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { inConstantTime } from '../http/constant-time.ts'
-import { IdParams, NoQuery } from './shapes.ts'
+import { IdParams, PublicQuery } from './shapes.ts'
 
 const params = IdParams('frm')
 const NotModified = z.null().describe('Not modified')
@@ -22,7 +22,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
           summary: 'Retrieve a public form',
           description: 'Returns the public part of the form, with an `ETag`. A disabled form returns 404.',
           params,
-          querystring: NoQuery,
+          querystring: PublicQuery,
           response: { 200: PublicForm, 304: NotModified },
         },
       },
@@ -45,7 +45,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
           summary: 'Submit a form',
           description: `\`values\` maps field ids to values. The \`path\` of each of the \`issues\` is a field id. With \`Idempotency-Key\`, repeated requests with the same values make one submission. With \`If-Match\` and the form's ETag, returns 412 if the form has changed since. \`${honeypotId}\` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it in is counted and dropped.`,
           params,
-          querystring: NoQuery,
+          querystring: PublicQuery,
           body: SubmitInput,
           response: { 201: SubmitResult },
         },

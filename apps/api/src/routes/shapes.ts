@@ -10,6 +10,12 @@ export function IdParams<Prefix extends IdPrefix>(prefix: Prefix) {
 /** The query of a route without parameters. Any parameter is an error. */
 export const NoQuery = z.strictObject({})
 
+/**
+ * The query of a public route: extend it with the parameters of the route. Unknown parameters are ignored, because
+ * other programs add their own to links: `utm_source`, `fbclid`, `v=2`.
+ */
+export const PublicQuery = z.object({})
+
 /** The body of a route that needs none: absent or empty. */
 export const EmptyBody = z.union([z.strictObject({}), z.array(z.never())]).nullish()
 
