@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
@@ -12,9 +12,12 @@ import { lists, subscriptions } from '../db/schema/index.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
 
+// Drizzle omits the table of an interpolated column here, so `${lists.workspaceId}` would be the one of `s`.
 const confirmedCount = sql<number>`(
   select count(*)::int from ${subscriptions} s
-  where s.workspace_id = ${lists.workspaceId} and s.list_id = ${lists.id} and s.status = 'CONFIRMED')`
+  where s.workspace_id = ${lists}.workspace_id and s.list_id = ${lists}.id and s.status = 'CONFIRMED')`
+const { deletedAt: _, ...columns } = getTableColumns(lists)
+export const listColumns = { ...columns, confirmedCount }
 type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: number }
 
 export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
@@ -113,21 +116,10 @@ function isLiveList(ctx: Ctx, id: ListId) {
 }
 
 function selectLists(ctx: Ctx) {
-  return ctx.db
-    .select({
-      workspaceId: lists.workspaceId,
-      id: lists.id,
-      name: lists.name,
-      description: lists.description,
-      doubleOptIn: lists.doubleOptIn,
-      createdAt: lists.createdAt,
-      updatedAt: lists.updatedAt,
-      confirmedCount,
-    })
-    .from(lists)
+  return ctx.db.select(listColumns).from(lists)
 }
 
-function toList(row: ListRow): List {
+export function toList(row: ListRow): List {
   return {
     id: row.id,
     name: row.name,
