@@ -160,7 +160,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'contacts.delete',
         summary: 'Delete a contact',
         description:
-          'Deletes the contact with its deals, tasks and subscriptions. Emits only `contact.deleted`, which covers all of them. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
+          'Deletes the contact with its deals, tasks and subscriptions. Emits `contact.deleted`, and `deal.deleted` or `task.deleted` for each deal and task, but no events of the subscriptions. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -216,7 +216,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'contacts.merge',
         summary: 'Merge a duplicate into a contact',
         description:
-          'Fills empty fields from the duplicate, combines tags and custom field values, and moves the deals, tasks and subscriptions of the duplicate. The strictest opt-out wins. Deletes the duplicate and emits `contact.merged`.',
+          'Fills empty fields from the duplicate, combines tags and custom field values, and moves the deals, tasks and subscriptions of the duplicate. The strictest opt-out wins. Deletes the duplicate. Emits `contact.merged`, and `deal.updated` or `task.updated` for each deal and task that moves.',
         params,
         querystring: NoQuery,
         body: MergeInput,

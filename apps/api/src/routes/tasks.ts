@@ -89,7 +89,8 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'tasks.update',
         summary: 'Update a task',
-        description: 'DONE sets `completedAt` and emits `task.completed`; OPEN clears it. Other changes emit no event.',
+        description:
+          'DONE sets `completedAt`; OPEN clears it. A change to DONE emits `task.completed`. Any other change, including reopening, emits `task.updated`. A no-op update emits no event.',
         params,
         querystring: NoQuery,
         body: TaskChange,

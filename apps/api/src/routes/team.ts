@@ -197,7 +197,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'members.delete',
         summary: 'Remove a member',
         description:
-          'Ends the sessions of the member immediately and revokes the invites that they created. Their API keys stay valid, because programs may depend on them; `revokeApiKeys=true` revokes them too. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.',
+          'Ends the sessions of the member immediately, revokes the invites that they created, and clears the assignee of their tasks, with a `task.updated` event for each. Their API keys stay valid, because programs may depend on them; `revokeApiKeys=true` revokes them too. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.',
         params: IdParams('usr'),
         querystring: MemberRemoval,
         response: { 204: Empty },

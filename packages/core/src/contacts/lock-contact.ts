@@ -1,5 +1,5 @@
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql, type SQLWrapper } from 'drizzle-orm'
 import { type Params, prepared } from '../db/prepared-query.ts'
 import { contactAliases, contacts } from '../db/schema/index.ts'
 import type { ContactId, WorkspaceId } from '../kernel/ids.ts'
@@ -29,12 +29,15 @@ const selectForUpdate = prepared('lock a contact', (db, param: Params<{ workspac
     .for('no key update'),
 )
 
-/** Locks several contacts, in the lock order of all bulk writers, which prevents deadlocks. */
-export async function lockContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<void> {
+/**
+ * Locks several contacts, by their ids or a subquery for these, in the lock order of all bulk writers, which prevents
+ * deadlocks.
+ */
+export async function lockContacts(ctx: Ctx, ids: readonly ContactId[] | SQLWrapper): Promise<void> {
   await ctx.db
     .select({ id: contacts.id })
     .from(contacts)
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...ids])))
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, ids)))
     .orderBy(sql`lower(${contacts.email})`)
     .for('no key update')
 }

@@ -227,10 +227,11 @@ describe('the contact of a deal', () => {
     expect(await readContact(ctx, deal.contactId)).toEqual(before)
   })
 
-  test('deletes its deals with it and emits no event for them', async () => {
+  test('deletes its deals with it and emits deal.deleted', async () => {
     await deleteContact(ctx, deal.contactId)
     await expect(readDeal(ctx, deal.id)).rejects.toMatchObject({ code: 'not_found' })
-    expect(await listDealEventTypes()).toEqual([])
+    expect(await listDealEventTypes()).toEqual(['deal.deleted'])
+    expect(await readEventData('deal.deleted')).toEqual([deal])
   })
 
   test('moves its deals with their activity in a merge', async () => {

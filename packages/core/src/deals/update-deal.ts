@@ -1,17 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq } from 'drizzle-orm'
+import { and, eq, inArray } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { withContactLocked, lockContact } from '../contacts/lock-contact.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
+import { changeWithEvents } from '../events/change-with-events.ts'
 import { emit } from '../events/emit.ts'
 import { type ContactId, type DealId, newId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { lockStage } from '../pipelines/stages.ts'
 import { updateStatement } from '../db/json-rows.ts'
+import { timeAtLeast } from '../db/schema/columns.ts'
 import { dealMoves, deals } from '../db/schema/index.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import { type Deal, type DealChange } from './deals.schema.ts'
@@ -55,17 +57,36 @@ export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
   if (!deal) throw notFound('Deal')
 }
 
-/** Moves the deals of a locked contact to another locked contact. */
-export async function moveDeals(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
-  await ctx.db
-    .update(deals)
-    .set({ contactId: contacts.to, updatedAt: new Date() })
-    .where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contacts.from)))
+/** Moves the deals of a locked contact to another locked contact, and emits `deal.updated` for each. */
+export async function moveDeals(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
+  const change = { contactId: to, updatedAt: timeAtLeast(deals.updatedAt, new Date()) }
+  await changeWithEvents(ctx, {
+    changeBatch: (limit) =>
+      ctx.db
+        .update(deals)
+        .set(change)
+        .where(isAmongFirst(ctx, { contactId: from, limit }))
+        .returning(),
+    event: dealUpdated,
+    toData: toDeal,
+  })
 }
 
-/** Deletes the deals of a locked contact. */
+/** Deletes the deals of a locked contact, and emits `deal.deleted` for each. */
 export async function deleteDealsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
-  await ctx.db.delete(deals).where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contactId)))
+  await changeWithEvents(ctx, {
+    changeBatch: (limit) => ctx.db.delete(deals).where(isAmongFirst(ctx, { contactId, limit })).returning(),
+    event: dealDeleted,
+    toData: toDeal,
+  })
+}
+
+/** Matches the first `limit` deals of a contact. */
+function isAmongFirst(ctx: Ctx, { contactId, limit }: { contactId: ContactId; limit: number }) {
+  const ofWorkspace = eq(deals.workspaceId, ctx.workspaceId)
+  const ofContact = and(ofWorkspace, eq(deals.contactId, contactId))
+  const first = ctx.db.select({ id: deals.id }).from(deals).where(ofContact).limit(limit)
+  return and(ofWorkspace, inArray(deals.id, first))
 }
 
 async function applyChange(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {

@@ -90,7 +90,7 @@ test('a deleted list is unavailable immediately, before the worker clears it', a
   const { data } = await listLists(ctx, { limit: 10, sort: '-createdAt' })
   expect(data.map(({ id }) => id)).toEqual([other.listId])
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(list.id)])
-  expect(await listEventTypes(ctx)).toEqual([])
+  expect(await listEventTypes(ctx)).toEqual(['list.deleted'])
 })
 
 test('clears a list in batches that keep the status of every contact correct', async () => {

@@ -1,6 +1,7 @@
 import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { refreshSubscribedStatus } from '../subscriptions/subscribed-status.ts'
+import { emit } from '../events/emit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
@@ -8,10 +9,13 @@ import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
 import { campaigns, lists, subscriptions } from '../db/schema/index.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
+import { listDeleted } from './list-events.ts'
+import { listColumns, toList } from './lists.ts'
 
 /**
- * Deletes a list. It is unavailable immediately, and the worker removes its subscriptions in the background. Throws
- * `in_use` while a campaign to it is SENDING or PAUSED. Campaigns, forms and events that refer to it remain.
+ * Deletes a list and emits `list.deleted`. It is unavailable immediately, and the worker removes its subscriptions in
+ * the background, without events. Throws `in_use` while a campaign to it is SENDING or PAUSED. Campaigns, forms and
+ * events that refer to it remain.
  */
 export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -21,7 +25,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
       .update(lists)
       .set({ deletedAt: new Date() })
       .where(and(byId(lists, ctx, id), isNull(lists.deletedAt)))
-      .returning({ id: lists.id })
+      .returning(listColumns)
     if (!row) throw notFound('List')
     const isActive = and(eq(campaigns.listId, id), inArray(campaigns.status, ['SENDING', 'PAUSED']))
     const [campaign] = await ctx.db
@@ -31,6 +35,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
       .limit(1)
     if (campaign) throw conflict('in_use', 'A campaign to this list is SENDING or PAUSED')
     await enqueue(ctx, 'maintenance', id)
+    await emit(ctx, listDeleted, toList(row))
     await audit(ctx, 'list.deleted', { subjectId: id })
   })
 }

@@ -30,7 +30,10 @@ export const contactRecords = {
   contactAliases: { move: redirectAliases, deleteAll: deleteAliasesOfContact },
 } satisfies Record<Exclude<TableOfContacts, OutlivingTable>, ContactRecords>
 
-/** Moves the records of a locked contact to another locked contact. Returns whether a subscription moved. */
+/**
+ * Moves the records of a locked contact to another locked contact. Emits an event for each deal and task. Returns whether
+ * a subscription moved.
+ */
 export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const { subscriptions, ...others } = contactRecords
   const movedAny = await subscriptions.move(ctx, contacts)
@@ -38,7 +41,7 @@ export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; 
   return movedAny
 }
 
-/** Deletes the records of a locked contact. */
+/** Deletes the records of a locked contact. Emits an event for each deal and task. */
 export async function deleteContactRecords(ctx: Ctx, contactId: ContactId): Promise<void> {
   for (const { deleteAll } of Object.values<ContactRecords>(contactRecords)) await deleteAll(ctx, contactId)
 }

@@ -11,8 +11,9 @@ import { contactDeleted } from '../contacts/contact-events.ts'
 import { deleteContactRecords } from './contact-records.ts'
 
 /**
- * Deletes a contact with its records (deals, tasks, submissions, subscriptions). Its opt-outs remain as salted hashes
- * of the address, so that an import cannot subscribe it again. Throws `not_found`.
+ * Deletes a contact with its records (deals, tasks, submissions, subscriptions), and emits `contact.deleted` after the
+ * events of its deals and tasks. Its opt-outs remain as salted hashes of the address, so that an import cannot subscribe
+ * it again. Throws `not_found`.
  */
 export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {

@@ -5,7 +5,8 @@ import type { EmittedType, EventDefinition, EventSubject } from '../events/event
 import { mailBounced, mailComplained } from './mail-events.schema.ts'
 import { Event, exampleEvent } from '../webhooks/event-feed.schema.ts'
 import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from '../deals/deal-events.ts'
-import { taskCompleted, taskCreated, taskDeleted } from '../tasks/task-events.ts'
+import { listDeleted } from '../lists/list-events.ts'
+import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from '../tasks/task-events.ts'
 import { contactCreated, contactDeleted, contactMerged, contactUpdated } from '../contacts/contact-events.ts'
 import { importCompleted } from '../imports/import-events.ts'
 import { webhookDisabled, webhookTest } from '../webhooks/webhook-events.ts'
@@ -34,8 +35,10 @@ export const eventDefinitions = {
   'deal.lost': dealLost,
   'deal.deleted': dealDeleted,
   'task.created': taskCreated,
+  'task.updated': taskUpdated,
   'task.completed': taskCompleted,
   'task.deleted': taskDeleted,
+  'list.deleted': listDeleted,
   'campaign.sending': campaignSending,
   'campaign.sent': campaignSent,
   'campaign.canceled': campaignCanceled,

@@ -1,7 +1,8 @@
 /** Derives the `emailSubscribedStatus` of contacts from their subscriptions. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { activityAt, contacts, updatedAtLeast } from '../db/schema/index.ts'
+import { timeAtLeast } from '../db/schema/columns.ts'
+import { activityAt, contacts } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
 
 /** The first of these statuses that any subscription of the contact has. */
@@ -31,7 +32,7 @@ export async function recordSubscriptionActivity(ctx: Ctx, contactIds: readonly 
 export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)
-    .set({ emailSubscribedStatus: subscribedStatus, updatedAt: updatedAtLeast(new Date()) })
+    .set({ emailSubscribedStatus: subscribedStatus, updatedAt: timeAtLeast(contacts.updatedAt, new Date()) })
     .where(
       and(
         eq(contacts.workspaceId, ctx.workspaceId),

@@ -17,6 +17,7 @@ import { updateTask, deleteTask, readTask } from './tasks.ts'
 import { type Task, TaskQuery } from './tasks.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/delete-contact.ts'
+import { removeMember } from '../team/members.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -24,6 +25,16 @@ let task: Task
 beforeEach(async () => {
   task = await createTestTask(ctx)
 })
+
+/** Returns the data of the events of a type, oldest first. */
+async function readEventData(type: string): Promise<unknown[]> {
+  const rows = await ctx.db
+    .select()
+    .from(events)
+    .where(and(eq(events.workspaceId, ctx.workspaceId), eq(events.type, type)))
+    .orderBy(events.id)
+  return rows.map(({ data }) => data)
+}
 
 async function createMember(workspaceId = ctx.workspaceId): Promise<UserId> {
   const userId = newId('usr')
@@ -49,13 +60,23 @@ test('DONE sets completedAt and emits task.completed once, OPEN clears it', asyn
   expect(await updateTask(ctx, task.id, { status: 'DONE' })).toEqual(done)
   expect((await updateTask(ctx, task.id, { title: 'Called' })).completedAt).toBe(done.completedAt)
   expect(await updateTask(ctx, task.id, { status: 'OPEN' })).toMatchObject({ status: 'OPEN', completedAt: null })
-  expect((await listEventTypes(ctx)).slice(2)).toEqual(['task.completed'])
+  expect((await listEventTypes(ctx)).slice(2)).toEqual([
+    'task.updated',
+    'task.completed',
+    'task.updated',
+    'task.updated',
+  ])
 })
 
-test('a no-op update writes nothing', async () => {
+test('an update emits task.updated and sets lastActivityAt, a no-op writes nothing', async () => {
   const due = await updateTask(ctx, task.id, { dueAt: new Date('2026-11-27T09:00:00Z') })
   expect(due.dueAt).toBe('2026-11-27T09:00:00.000Z')
+  const contact = await readContact(ctx, task.contactId)
+  expect(contact.lastActivityAt).not.toBe(task.createdAt)
   expect(await updateTask(ctx, task.id, { dueAt: new Date('2026-11-27T10:00:00+01:00'), title: 'Call' })).toEqual(due)
+  expect(await readContact(ctx, task.contactId)).toEqual(contact)
+  expect((await listEventTypes(ctx)).slice(2)).toEqual(['task.updated'])
+  expect(await readEventData('task.updated')).toEqual([due])
 })
 
 test('twenty concurrent completions emit one event', async () => {
@@ -65,8 +86,6 @@ test('twenty concurrent completions emit one event', async () => {
 
 test('deleting a task emits task.deleted and sets lastActivityAt', async () => {
   const { lastActivityAt } = await readContact(ctx, task.contactId)
-  await updateTask(ctx, task.id, { title: 'Call again' })
-  expect((await readContact(ctx, task.contactId)).lastActivityAt).toBe(lastActivityAt)
   await deleteTask(ctx, task.id)
   expect((await readContact(ctx, task.contactId)).lastActivityAt).not.toBe(lastActivityAt)
   await expect(readTask(ctx, task.id)).rejects.toMatchObject({ code: 'not_found', message: 'Task not found' })
@@ -115,10 +134,44 @@ describe('the assignee of a task', () => {
   })
 
   test('is cleared when the member leaves the workspace', async () => {
+    const [member, other] = [await createMember(), await createMember()]
+    const done = await updateTask(ctx, task.id, { assigneeId: member, status: 'DONE' })
+    const kept = await createTestTask(ctx, { assigneeId: other })
+    const { lastActivityAt } = await readContact(ctx, task.contactId)
+    await removeMember(ctx, member)
+    const cleared = { ...done, assigneeId: null, updatedAt: expect.any(String) }
+    expect(await readTask(ctx, task.id)).toEqual(cleared)
+    expect((await readEventData('task.updated')).at(-1)).toEqual(cleared)
+    expect((await readContact(ctx, task.contactId)).lastActivityAt).toBe(lastActivityAt)
+    expect(await readTask(ctx, kept.id)).toEqual(kept)
+  })
+
+  test('is cleared in a task that is assigned while the member leaves', async () => {
     const member = await createMember()
-    await updateTask(ctx, task.id, { assigneeId: member, status: 'DONE' })
-    await ctx.db.delete(members).where(eq(members.userId, member))
-    expect(await readTask(ctx, task.id)).toMatchObject({ assigneeId: null, status: 'DONE' })
+    const assigning = await openTransaction(ctx.db, (db) => updateTask({ ...ctx, db }, task.id, { assigneeId: member }))
+    const leaving = removeMember(ctx, member)
+    await waitUntilBlocked(database.db)
+    await assigning.commit()
+    await leaving
+    expect(await readTask(ctx, task.id)).toMatchObject({ assigneeId: null })
+    expect(await readEventData('task.updated')).toMatchObject([{ assigneeId: member }, { assigneeId: null }])
+  })
+
+  test('members who leave do not deadlock with changes of their tasks', async () => {
+    const contacts = await Promise.all(Array.from({ length: 8 }, () => createTestContact(ctx)))
+    for (let round = 0; round < 10; round++) {
+      const member = await createMember()
+      const assigned = await Promise.all(
+        contacts.map(({ id: contactId }) => createTestTask(ctx, { contactId, assigneeId: member })),
+      )
+      await Promise.all([
+        removeMember(ctx, member),
+        ...assigned.map(({ id }, n) => (n % 2 ? updateTask(ctx, id, { title: 'Write' }) : deleteTask(ctx, id))),
+        mergeContacts(ctx, (await createTestContact(ctx)).id, { contactId: (await createTestContact(ctx)).id }),
+      ])
+    }
+    const { data } = await listTasks(ctx, TaskQuery.parse({ limit: '100' }))
+    expect(data.filter(({ assigneeId }) => assigneeId)).toEqual([])
   })
 })
 

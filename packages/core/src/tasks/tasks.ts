@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq } from 'drizzle-orm'
+import { and, eq, inArray, type SQL } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { withContactLocked } from '../contacts/lock-contact.ts'
+import { lockContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { owningContact, touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
@@ -9,13 +9,15 @@ import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound, onConstraint } from '../kernel/errors.ts'
+import { changeWithEvents } from '../events/change-with-events.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { type ContactId, newId, type TaskId } from '../kernel/ids.ts'
+import { type ContactId, newId, type TaskId, type UserId } from '../kernel/ids.ts'
 import { jsonRows, updateStatement } from '../db/json-rows.ts'
-import { tasks } from '../db/schema/index.ts'
+import { timeAtLeast } from '../db/schema/columns.ts'
+import { members, tasks } from '../db/schema/index.ts'
 import { type Task, type TaskChange, type TaskInput } from './tasks.schema.ts'
-import { taskCompleted, taskCreated, taskDeleted } from './task-events.ts'
+import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from './task-events.ts'
 
 export type TaskRow = typeof tasks.$inferSelect
 
@@ -54,16 +56,17 @@ export async function readTask(ctx: Ctx, id: TaskId): Promise<Task> {
   return toTask(row)
 }
 
-/** Updates the given fields. DONE sets `completedAt` and emits `task.completed`; OPEN clears `completedAt`. */
+/**
+ * Updates the given fields. DONE sets `completedAt`, OPEN clears it. Emits `task.completed` when the task is completed,
+ * and `task.updated` for all other changes, including reopening.
+ */
 export async function updateTask(ctx: Ctx, id: TaskId, change: TaskChange): Promise<Task> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, current) => {
     const next: TaskRow = { ...current, ...withoutUndefined(change) }
     if (isDeepStrictEqual(next, current)) return toTask(current)
     const saved = await saveTask(ctx, current, next)
-    if (saved.status === 'DONE' && current.status === 'OPEN') {
-      await touchLastActivity(ctx, saved.contactId)
-      await emit(ctx, taskCompleted, toTask(saved))
-    }
+    await touchLastActivity(ctx, saved.contactId)
+    await emitTaskEvents(ctx, current, saved)
     return toTask(saved)
   })
   if (!task) throw notFound('Task')
@@ -82,17 +85,68 @@ export async function deleteTask(ctx: Ctx, id: TaskId): Promise<void> {
   if (!task) throw notFound('Task')
 }
 
-/** Moves the tasks of a locked contact to another locked contact. */
-export async function moveTasks(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
-  await ctx.db
-    .update(tasks)
-    .set({ contactId: contacts.to, updatedAt: new Date() })
-    .where(and(eq(tasks.workspaceId, ctx.workspaceId), eq(tasks.contactId, contacts.from)))
+/** Moves the tasks of a locked contact to another locked contact, and emits `task.updated` for each. */
+export async function moveTasks(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
+  await updateAll(ctx, eq(tasks.contactId, from), { contactId: to })
 }
 
-/** Deletes the tasks of a locked contact. */
+/**
+ * Clears the assignee of a member's tasks, and emits `task.updated` for each. Call it in the transaction that deletes the
+ * member. This is not an activity of the contacts.
+ */
+export async function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
+  const ofWorkspace = eq(tasks.workspaceId, ctx.workspaceId)
+  const isAssigned = eq(tasks.assigneeId, userId)
+  const contactIds = ctx.db.select({ id: tasks.contactId }).from(tasks).where(and(ofWorkspace, isAssigned))
+  await lockContacts(ctx, contactIds)
+  // Locked after the contacts, as in every change of a task. From here on no task can be assigned to the member.
+  const isMember = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
+  await ctx.db.select({ userId: members.userId }).from(members).where(isMember).for('update')
+  await updateAll(ctx, isAssigned, { assigneeId: null })
+}
+
+/** Deletes the tasks of a locked contact, and emits `task.deleted` for each. */
 export async function deleteTasksOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
-  await ctx.db.delete(tasks).where(and(eq(tasks.workspaceId, ctx.workspaceId), eq(tasks.contactId, contactId)))
+  await changeWithEvents(ctx, {
+    changeBatch: (limit) =>
+      ctx.db
+        .delete(tasks)
+        .where(isAmongFirst(ctx, { where: eq(tasks.contactId, contactId), limit }))
+        .returning(),
+    event: taskDeleted,
+    toData: toTask,
+  })
+}
+
+/** Updates all tasks that meet a condition, which the changed tasks must not meet. */
+function updateAll(ctx: Ctx, where: SQL, change: Partial<Pick<TaskRow, 'contactId' | 'assigneeId'>>): Promise<void> {
+  const updatedAt = timeAtLeast(tasks.updatedAt, new Date())
+  return changeWithEvents(ctx, {
+    changeBatch: (limit) =>
+      ctx.db
+        .update(tasks)
+        .set({ ...change, updatedAt })
+        .where(isAmongFirst(ctx, { where, limit }))
+        .returning(),
+    event: taskUpdated,
+    toData: toTask,
+  })
+}
+
+/** Matches the first `limit` tasks that meet a condition. */
+function isAmongFirst(ctx: Ctx, { where, limit }: { where: SQL; limit: number }) {
+  const ofWorkspace = eq(tasks.workspaceId, ctx.workspaceId)
+  const first = ctx.db.select({ id: tasks.id }).from(tasks).where(and(ofWorkspace, where)).limit(limit)
+  return and(ofWorkspace, inArray(tasks.id, first))
+}
+
+async function emitTaskEvents(ctx: Ctx, before: TaskRow, after: TaskRow): Promise<void> {
+  const task = toTask(after)
+  const { status, completedAt, updatedAt } = after
+  const isUpdated = !isDeepStrictEqual({ ...before, status, completedAt, updatedAt }, after)
+  const isReopened = status === 'OPEN' && before.status === 'DONE'
+  if (isUpdated || isReopened) await emit(ctx, taskUpdated, task)
+  if (status === 'DONE' && before.status === 'OPEN') await emit(ctx, taskCompleted, task)
 }
 
 async function saveTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<TaskRow> {

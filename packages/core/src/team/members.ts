@@ -9,6 +9,7 @@ import { toTimestamp } from '../kernel/validation.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { members, type Role, users, workspaces } from '../db/schema/index.ts'
+import { unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
 import type { Member, MemberChange, MemberQuery, MemberRemoval } from './team.schema.ts'
 
@@ -53,7 +54,7 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 }
 
 /**
- * Removes a member from the workspace. Their sessions in it and the invites they created are deleted, and the account
+ * Removes a member from the workspace and clears the assignee of their tasks. Their sessions in it and the invites they created are deleted, and the account
  * too if this was its last workspace. API keys that they created belong to the workspace and remain, unless
  * `revokeApiKeys` is set. Throws `wrong_state` for the last OWNER.
  */
@@ -62,6 +63,7 @@ export function removeMember(ctx: Ctx, userId: UserId, { revokeApiKeys }: Member
     const member = await lockMember(ctx, userId)
     await requireAnotherOwner(ctx, member)
     await lockUsers(ctx, [userId])
+    await unassignTasks(ctx, userId)
     await ctx.db.delete(members).where(byUserId(ctx, userId))
     await deleteInvitesByCreator(ctx, userId)
     if (revokeApiKeys) await deleteApiKeysByCreator(ctx, userId)

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, jsonb, text, unique, uniqueIndex, type AnyPgColumn } from 'drizzle-orm/pg-core'
-import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, lower, oneOf, id, timeAtLeast } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
 export const emailSubscribedStatuses = [
@@ -59,12 +59,11 @@ export const contacts = tenantTable(
   },
 )
 
-/** Moves a contact's timestamps forward to the time of an activity, never back: the clocks of processes may differ. */
+/** Moves a contact's timestamps forward to the time of an activity. */
 export const activityAt = (at: Date) => ({
-  lastActivityAt: sql`greatest(${contacts.lastActivityAt}, ${sql.param(at, contacts.lastActivityAt)})`,
-  updatedAt: updatedAtLeast(at),
+  lastActivityAt: timeAtLeast(contacts.lastActivityAt, at),
+  updatedAt: timeAtLeast(contacts.updatedAt, at),
 })
-export const updatedAtLeast = (at: Date) => sql`greatest(${contacts.updatedAt}, ${sql.param(at, contacts.updatedAt)})`
 
 export const customFieldTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'] as const
 
