@@ -50,6 +50,19 @@ test('accepts every event type, and `*` for all', async () => {
   expect(twice.body.eventTypes).toEqual(['*', 'contact.created'])
 })
 
+test('shows a webhook with an event type of a newer release', async () => {
+  const { body: webhook } = await createFor('https://example.com/newer')
+  await api.query(`update webhooks set event_types = array['contact.exploded'] where url = $1`, [webhook.url])
+  const { key } = workspace
+  expect(await api.call('GET', `/webhooks/${webhook.id}`, { key })).toMatchObject({
+    status: 200,
+    body: { eventTypes: ['contact.exploded'] },
+  })
+  expect(await api.call('GET', '/webhooks', { key })).toMatchObject({ status: 200 })
+  const disabled = await api.call('PATCH', `/webhooks/${webhook.id}`, { key, body: { enabled: false } })
+  expect(disabled).toMatchObject({ status: 200, body: { enabled: false, eventTypes: ['contact.exploded'] } })
+})
+
 const badTypes: unknown[] = [
   [],
   ['contact.exploded'],

@@ -32,7 +32,10 @@ export const Webhook = z
   .object({
     id: RecordId('whk'),
     url: z.string().describe('The URL that receives the events.'),
-    eventTypes: z.array(z.enum(subscribable)).describe('The event types to deliver. `*` stands for all.'),
+    // Not an enum: during an upgrade, a process of the next release may store types that this release does not know.
+    eventTypes: z
+      .array(z.string())
+      .describe('The event types to deliver, as in `GET /event-types`. `*` stands for all.'),
     enabled: z.boolean().describe('Whether events are delivered.'),
     disabledReason: z.string().nullable().meta({
       description:

@@ -188,7 +188,7 @@ function toWebhook(row: WebhookWithHealth): Webhook {
   return {
     id: row.id,
     url: row.url,
-    eventTypes: row.eventTypes as Webhook['eventTypes'],
+    eventTypes: row.eventTypes,
     enabled: row.enabled,
     disabledReason: row.disabledReason,
     ...toHealth(row),
