@@ -4,6 +4,7 @@ interface Ids {
   lastWebhook: string
   delivery: string
   event: string
+  contact: string
 }
 
 /** Ordered so that each request succeeds for the owner: irreversible ones come last. */
@@ -30,7 +31,10 @@ export const webhookCases = {
     }),
   ],
   'DELETE /webhooks/{id}': [({ lastWebhook }: Ids) => ({ path: `/webhooks/${lastWebhook}` })],
-  'GET /events': [({ event }: Ids) => ({ path: `/events?after=${event}` })],
+  'GET /events': [
+    ({ event }: Ids) => ({ path: `/events?after=${event}` }),
+    ({ contact }: Ids) => ({ path: `/events?contactId=${contact}` }),
+  ],
   'GET /events/{id}': [({ event }: Ids) => ({ path: `/events/${event}` })],
   'GET /event-types': [],
 }

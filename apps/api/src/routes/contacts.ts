@@ -233,7 +233,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'contacts.listActivity',
         summary: 'List the activity of a contact',
-        description: 'Returns the events of the contact, newest first.',
+        description: 'Returns the events of the contact and of the contacts that were merged into it, newest first.',
         params,
         querystring: ActivityQuery,
         response: { 200: PageOf(Activity) },

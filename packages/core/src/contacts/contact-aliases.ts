@@ -1,7 +1,10 @@
-/** Aliases map the ids of merged contacts to the remaining contact, so that links in older emails keep working. */
-import { and, eq } from 'drizzle-orm'
+/**
+ * Aliases map the ids of merged contacts to the remaining contact: links in older emails keep working, and the remaining
+ * contact shows the events of all of them.
+ */
+import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { contactAliases } from '../db/schema/index.ts'
-import type { ContactId } from '../kernel/ids.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 
 /** Maps a merged contact's id, and all ids that already point to it, to another contact. */
@@ -15,6 +18,13 @@ export async function redirectAliases(ctx: Ctx, contacts: { from: ContactId; to:
 /** Deletes the aliases that point to a contact. */
 export async function deleteAliasesOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await ctx.db.delete(contactAliases).where(pointTo(ctx, contactId))
+}
+
+/** Selects the `id` of a contact and of all contacts that were merged into it, also in several steps. */
+export function selectMergedIds(ctx: Ctx, contactId: ContactId): SQL {
+  return sql`
+    select ${uuidOf(contactId)}::uuid as id
+    union all select ${contactAliases.id} from ${contactAliases} where ${pointTo(ctx, contactId)}`
 }
 
 function pointTo(ctx: Ctx, contactId: ContactId) {

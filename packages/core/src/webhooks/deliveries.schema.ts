@@ -98,5 +98,8 @@ export const EventQuery = PageQuery.extend({
       'Returns the events after this event, oldest first. Store the id of the last event that you processed, and pass it here.',
     ),
   type: EventTypeFilter.optional().describe('Only events of this type.'),
+  contactId: Id('con')
+    .optional()
+    .describe('Only events of this contact and of the contacts that were merged into it.'),
 })
 export type EventQuery = z.output<typeof EventQuery>

@@ -18,6 +18,7 @@ import { invalidField, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { EventId } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
+import { selectMergedIds } from '../contacts/contact-aliases.ts'
 import { events } from '../db/schema/index.ts'
 import type { Event } from './event-feed.schema.ts'
 import type { EventQuery } from './deliveries.schema.ts'
@@ -34,12 +35,12 @@ type EventRow = typeof events.$inferSelect
 
 /** Lists a page of the feed: newest first, or, with `after`, the events after that event, oldest first. */
 export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Event>> {
-  const { after, type } = query
+  const { after, type, contactId } = query
   if (after !== undefined && query.sort === '-createdAt')
     throw invalidField('sort', 'sort: must be createdAt if after is set')
   const afterCondition = after === undefined ? undefined : await createAfterCondition(ctx, after)
   const page = await readPage<EventRow>(ctx, {
-    name: `events ${after ?? ''} ${type ?? ''}`,
+    name: `events ${after ?? ''} ${type ?? ''} ${contactId ?? ''}`,
     query: { ...query, sort: query.sort ?? (afterCondition ? 'createdAt' : '-createdAt') },
     key: { column: events.transactionId, type: 'xid8', valueOf: (row) => row.transactionId },
     id: { column: events.id, valueOf: (row) => row.id },
@@ -54,6 +55,7 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
             afterCondition,
             cursor,
             type === undefined ? undefined : eq(events.type, type),
+            contactId === undefined ? undefined : sql`${events.contactId} in (${selectMergedIds(ctx, contactId)})`,
           ),
         )
         .orderBy(...orderBy)
