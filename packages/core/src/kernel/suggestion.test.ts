@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { suggestNear, withSuggestion } from './suggestion.ts'
+import { suggestForEach, suggestNear, withSuggestion } from './suggestion.ts'
 
 const fields = ['email', 'firstName', 'lastName', 'phone', 'company', 'tags', 'customFieldValues', 'id']
 
@@ -31,9 +31,22 @@ test('suggests the first of several candidates that are equally near', () => {
   expect(suggestNear('plan', [])).toBeUndefined()
 })
 
+test('does not replace every character of a word', () => {
+  expect(suggestNear('a', ['b'])).toBeUndefined()
+  expect(suggestNear('ab', ['ac', 'cd'])).toBe('ac')
+  expect(suggestNear('a', ['A'])).toBe('A')
+})
+
 test('ends a message with the suggestion, if there is one', () => {
   expect(withSuggestion('unknown field "first_name"', 'first_name', fields)).toBe(
     'unknown field "first_name" (did you mean "firstName"?)',
   )
   expect(withSuggestion('unknown field "fax"', 'fax', fields)).toBe('unknown field "fax"')
+})
+
+test('only the first five of many unknown words get a suggestion', () => {
+  const messages = suggestForEach('unknown field', Array<string>(1_000).fill('emial'), fields)
+  expect(messages).toHaveLength(1_000)
+  expect(messages.filter((message) => message === 'unknown field (did you mean "email"?)')).toHaveLength(5)
+  expect(messages.slice(5).every((message) => message === 'unknown field')).toBe(true)
 })

@@ -26,10 +26,18 @@ export function withSuggestion(message: string, word: string, candidates: Iterab
   return near === undefined ? message : `${message} (did you mean "${near}"?)`
 }
 
+/** Only so many words of one request get a suggestion, because the client chooses how many unknown words it sends. */
+const maxSuggestions = 5
+
+/** Returns the message about each of several unknown names, the first of them with a suggestion. */
+export function suggestForEach(message: string, words: readonly string[], candidates: readonly string[]): string[] {
+  return words.map((word, index) => (index < maxSuggestions ? withSuggestion(message, word, candidates) : message))
+}
+
 const normalize = (word: string) => word.toLowerCase().replace(/[_\- ]/g, '')
 
 /** Short words get fewer, because every short word is near many others. */
-const maxTypingErrors = (length: number) => Math.max(length < 4 ? 1 : 2, Math.floor(length / 3))
+const maxTypingErrors = (length: number) => Math.max(Math.min(length - 1, length < 4 ? 1 : 2), Math.floor(length / 3))
 
 /**
  * The distance of Damerau and Levenshtein: the number of characters that were left out, added, replaced or swapped with
