@@ -10,7 +10,6 @@ import {
 } from '@rapport/core/kernel/errors.ts'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { describeErrorCodes } from './error-codes.ts'
 
@@ -94,7 +93,6 @@ export function toErrorBody(error: unknown): ErrorBody | undefined {
       ...(issues && { issues: limitIssues(issues) }),
     })
   }
-  if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
   if (error instanceof HttpError) return httpErrorBody(error as HttpError)
   // Checked before the database: a lost client connection has the same error code as a lost database connection.
   const { statusCode, code } = error as FastifyError
@@ -152,27 +150,6 @@ function limitIssues(issues: readonly Issue[]): Issue[] {
 
 function truncate(text: string) {
   return text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
-}
-
-function validationBody(error: Pick<FastifyError, 'validation' | 'validationContext'>): ErrorBody {
-  const unknownKey = `unknown ${error.validationContext === 'querystring' ? 'parameter' : 'field'}`
-  const issues = (error.validation ?? []).flatMap((validationError) => toIssues(validationError, unknownKey))
-  const [first] = issues
-  // A malformed id in the path gets the same response as an unknown id.
-  if (error.validationContext === 'params')
-    return createErrorBody(404, first?.message ?? 'Not found', { code: 'not_found' })
-  const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : 'Invalid request'
-  return createErrorBody(400, message, { code: 'validation_error', issues: limitIssues(issues) })
-}
-
-function toIssues(validationError: NonNullable<FastifyError['validation']>[number], unknownKey: string): Issue[] {
-  const path = validationError.instancePath.slice(1).replaceAll('/', '.')
-  if (validationError.keyword === 'unrecognized_keys') {
-    const keys = validationError.params['keys'] as string[]
-    return keys.map((key) => ({ path: path ? `${path}.${key}` : key, message: unknownKey }))
-  }
-  if (path === '') return [{ path, message: 'The body must be a JSON object' }]
-  return [{ path, message: validationError.message ?? 'is invalid' }]
 }
 
 const frameworkMessages: Record<string, string> = {

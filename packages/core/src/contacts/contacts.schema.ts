@@ -201,7 +201,7 @@ function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Kno
   // Checked before parsing, because parsing drops "__proto__".
   return z.preprocess((query: Record<string, unknown>, check) => {
     const unknown = Object.keys(query).filter((name) => !isNamed(name) && !name.startsWith(prefix))
-    if (unknown.length > 0) check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query })
+    if (unknown.length > 0) check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query, inst: known })
     return query
   }, schema)
 }

@@ -9,6 +9,7 @@ import {
   readCustomFields,
 } from '../contacts/custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
+import { withSuggestion } from '../kernel/suggestion.ts'
 import type { Issue } from '../kernel/errors.ts'
 import type { FormField } from '../db/schema/index.ts'
 import type { FormValues } from './form-values.ts'
@@ -48,7 +49,7 @@ function findMappingError(custom: CustomFields, field: FormField): string | unde
   if (field.mapsTo === undefined) return undefined
   const key = customKeyOf(field)
   const definition = key === undefined ? undefined : custom.get(key)
-  if (key !== undefined && !definition) return `unknown custom field "${key}"`
+  if (key !== undefined && !definition) return withSuggestion(`unknown custom field "${key}"`, key, custom.keys())
   const types = definition ? customFieldTypes[definition.type] : propertyTypes.get(field.mapsTo)
   if (!types) return `must be one of ${[...propertyTypes.keys()].join(', ')} or ${customPrefix}<key>`
   if (!types.includes(field.type)) return `requires a field of type ${types.join(' or ')}`

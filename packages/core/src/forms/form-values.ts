@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { Phone } from '../contacts/contacts.schema.ts'
 import { AppError, type Issue } from '../kernel/errors.ts'
+import { suggestForEach } from '../kernel/suggestion.ts'
 import { Email, MultiLine, SingleLine } from '../kernel/validation.ts'
 import type { FormField } from '../db/schema/index.ts'
 
@@ -12,10 +13,10 @@ export type FormValues = Record<string, string | number | boolean>
  * issue for each invalid value and each unknown field, by field id.
  */
 export function checkFormValues(fields: readonly FormField[], input: Record<string, unknown>): FormValues {
-  const known = new Set(fields.map((field) => field.id))
-  const issues: Issue[] = Object.keys(input)
-    .filter((id) => !known.has(id))
-    .map((id) => ({ path: id, message: 'unknown field' }))
+  const known = fields.map((field) => field.id)
+  const unknown = Object.keys(input).filter((id) => !known.includes(id))
+  const messages = suggestForEach('unknown field', unknown, known)
+  const issues: Issue[] = unknown.map((path, index) => ({ path, message: messages[index] ?? '' }))
   const values: FormValues = {}
   for (const field of fields) {
     const result = checkFormValue(field, Object.hasOwn(input, field.id) ? input[field.id] : undefined)

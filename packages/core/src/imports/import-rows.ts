@@ -8,6 +8,7 @@ import {
   type CustomValue,
   parseCustomValue,
 } from '../contacts/custom-fields/custom-fields.ts'
+import { toIssues } from '../kernel/zod-messages.ts'
 import type { FileRow } from './csv-rows.ts'
 import { type Layout, toPrintable, readOnlyProperties } from './import-header.ts'
 
@@ -65,13 +66,13 @@ function toContact(
 ): ImportRow {
   const result = ContactInput.safeParse(properties)
   if (!result.success) {
-    const [issue] = result.error.issues
-    if (issue?.code === 'unrecognized_keys') return { line, error: `${toPrintable(issue.keys.join())}: unknown field` }
-    return { line, error: `${issue?.path.join('.')}: ${issue?.message}` }
+    const [issue] = toIssues(result.error)
+    return { line, error: `${toPrintable(issue?.path ?? '')}: ${issue?.message}` }
   }
   const values: Record<string, CustomValue> = {}
   for (const [key, value] of Object.entries(custom)) {
     if (value === null) continue
+    // Without a suggestion, which would cost too much for each row of a file.
     if (!fields.has(key)) return { line, error: `${customPrefix}${toPrintable(key)}: unknown custom field` }
     const checked = checkCustomValue(fields, key, value)
     if ('message' in checked) return { line, error: `${customPrefix}${key}: ${checked.message}` }

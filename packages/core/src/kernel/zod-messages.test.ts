@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { describeIssue } from './zod-messages.ts'
+import { describeIssue, describeQueryIssue, toIssues } from './zod-messages.ts'
 
 z.config({ localeError: describeIssue })
 
@@ -18,9 +18,48 @@ test.each<[z.ZodType, unknown, string]>([
   [z.number().max(5), 6, 'must be at most 5'],
   [z.number().positive(), 0, 'must be more than 0'],
   [z.enum(['a', 'b']), 'c', 'must be one of a, b'],
+  [z.enum(['OPEN', 'WON']), 'open', 'must be one of OPEN, WON (did you mean "OPEN"?)'],
+  [z.enum(['OPEN', 'WON']), 5, 'must be one of OPEN, WON'],
   [z.literal('a'), 'c', 'must be a'],
   [z.uuid(), 'c', 'is invalid'],
   [z.union([z.string(), z.number()]), true, 'is invalid'],
 ])('%# an invalid value is described in plain words', (schema, value, message) => {
   expect(schema.safeParse(value).error?.issues[0]?.message).toBe(message)
+})
+
+const Person = z.strictObject({ firstName: z.string().optional(), tags: z.array(z.strictObject({ name: z.string() })) })
+
+function issuesOf(schema: z.ZodType, value: unknown, options: z.core.ParseContext<z.core.$ZodIssue> = {}) {
+  return toIssues(schema.safeParse(value, options).error ?? { issues: [] })
+}
+
+test('each unknown key is an issue at its path, with a suggestion if one is near', () => {
+  const value = { first_name: 'Ada', surname: 'Lovelace', tags: [{ name: 'vip', nmae: 1 }, { name: 5 }] }
+  expect(issuesOf(Person, value)).toEqual([
+    { path: 'tags.0.nmae', message: 'unknown field (did you mean "name"?)' },
+    { path: 'tags.1.name', message: 'must be a string' },
+    { path: 'first_name', message: 'unknown field (did you mean "firstName"?)' },
+    { path: 'surname', message: 'unknown field' },
+  ])
+})
+
+test('an unknown key of a query is a parameter', () => {
+  const issues = [{ path: 'cursr', message: 'unknown parameter (did you mean "cursor"?)' }]
+  expect(
+    issuesOf(z.strictObject({ cursor: z.string().optional() }), { cursr: 'x' }, { error: describeQueryIssue }),
+  ).toEqual(issues)
+})
+
+test('an unknown key of one form of a union is named', () => {
+  const schema = z.object({ body: z.union([z.strictObject({ force: z.boolean().optional() }), z.array(z.never())]) })
+  expect(issuesOf(schema, { body: { forse: true } })).toEqual([
+    { path: 'body.forse', message: 'unknown field (did you mean "force"?)' },
+  ])
+  expect(issuesOf(schema, { body: 'x' })).toEqual([{ path: 'body', message: 'is invalid' }])
+})
+
+test('unknown keys with line breaks or inherited names get a message each', () => {
+  const keys = ['a\nb', 'constructor', 'toString', '']
+  const value = Object.fromEntries(keys.map((key) => [key, 1]))
+  expect(issuesOf(z.strictObject({}), value)).toEqual(keys.map((path) => ({ path, message: 'unknown field' })))
 })

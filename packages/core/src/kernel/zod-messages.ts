@@ -1,4 +1,6 @@
 import type { z } from 'zod'
+import type { Issue } from './errors.ts'
+import { suggestForEach, withSuggestion } from './suggestion.ts'
 
 const typeNames: Record<string, string> = {
   string: 'a string',
@@ -24,11 +26,41 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string {
     return describeBound(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum)
   }
   if (code === 'invalid_value') {
-    return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(String).join(', ')}`
+    const values = issue.values.map(String)
+    const message = `must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`
+    return typeof issue.input === 'string' ? withSuggestion(message, issue.input, values) : message
   }
-  if (code === 'unrecognized_keys') return `unknown field ${issue.keys.join(', ')}`
+  if (code === 'unrecognized_keys') return describeUnknownKeys('field', issue)
   if (code === 'not_multiple_of') return `must be a multiple of ${issue.divisor}`
   return 'is invalid'
+}
+
+/** Like `describeIssue`, for the query of a request. */
+export function describeQueryIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  return issue.code === 'unrecognized_keys' ? describeUnknownKeys('parameter', issue) : undefined
+}
+
+/** Returns one line for each unknown key, with the most similar key of the schema. `toIssues` splits the lines. */
+function describeUnknownKeys(
+  kind: 'field' | 'parameter',
+  issue: z.core.$ZodRawIssue<z.core.$ZodIssueUnrecognizedKeys>,
+) {
+  const shape = (issue.inst as z.core.$ZodObject | undefined)?._zod.def.shape ?? {}
+  return suggestForEach(`unknown ${kind}`, issue.keys, Object.keys(shape)).join('\n')
+}
+
+/** Converts a validation error. Each unknown key becomes an issue of its own. */
+export function toIssues({ issues }: { issues: readonly z.core.$ZodIssue[] }): Issue[] {
+  return issues.flatMap((issue) => {
+    if (issue.code === 'invalid_union') {
+      const unknownKeys = issue.errors.find((errors) => errors.every(({ code }) => code === 'unrecognized_keys'))
+      if (unknownKeys)
+        return toIssues({ issues: unknownKeys.map((one) => ({ ...one, path: [...issue.path, ...one.path] })) })
+    }
+    if (issue.code !== 'unrecognized_keys') return [{ path: issue.path.join('.'), message: issue.message }]
+    const messages = issue.message.split('\n')
+    return issue.keys.map((key, index) => ({ path: [...issue.path, key].join('.'), message: messages[index] ?? '' }))
+  })
 }
 
 function describeBound(origin: string, bound: string, size: number | bigint): string {

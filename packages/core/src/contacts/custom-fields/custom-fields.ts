@@ -4,6 +4,7 @@ import { audit } from '../../audit/audit.ts'
 import { byId } from '../../request/by-id.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { AppError, conflict, invalidField, type Issue, notFound, onConstraint } from '../../kernel/errors.ts'
+import { suggestForEach, withSuggestion } from '../../kernel/suggestion.ts'
 import { timeOfUpdate } from '../../kernel/time-of-update.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
 import { withoutUndefined } from '../../kernel/without-undefined.ts'
@@ -122,16 +123,33 @@ export async function checkCustomValues(
   input: Record<string, unknown>,
 ): Promise<Record<string, CustomValue | null>> {
   const fields = await lockCustomFields(ctx, Object.keys(input))
-  const issues: Issue[] = []
-  const values: Record<string, CustomValue | null> = {}
-  for (const [key, value] of Object.entries(input)) {
-    const result = value === null ? { value } : checkCustomValue(fields, key, value)
-    if ('message' in result) issues.push({ path: `customFieldValues.${key}`, message: result.message })
-    else values[key] = result.value
-  }
+  const hasUnknown = Object.keys(input).some((key) => !fields.has(key))
+  const keys = hasUnknown ? [...(await readCustomFields(ctx)).keys()] : []
+  const { values, issues } = parseCustomValues(fields, input, keys)
   const [first] = issues
   if (first) throw new AppError('validation_error', `${first.path}: ${first.message}`, { issues })
   return values
+}
+
+/** Checks values against their definitions. An unknown key gets the nearest of `suggestions` in its message. */
+export function parseCustomValues(
+  fields: CustomFields,
+  input: Record<string, unknown>,
+  suggestions: readonly string[],
+): { values: Record<string, CustomValue | null>; issues: Issue[] } {
+  const given = Object.entries(input)
+  const unknown = given.filter(([key, value]) => value !== null && !fields.has(key)).map(([key]) => key)
+  const messages = suggestForEach('unknown custom field', unknown, suggestions)
+  const issues = unknown.map((key, index) => ({ path: `customFieldValues.${key}`, message: messages[index] ?? '' }))
+  const values: Record<string, CustomValue | null> = {}
+  for (const [key, value] of given) {
+    if (value === null) values[key] = value
+    if (value === null || !fields.has(key)) continue
+    const result = checkCustomValue(fields, key, value)
+    if ('message' in result) issues.push({ path: `customFieldValues.${key}`, message: result.message })
+    else values[key] = result.value
+  }
+  return { values, issues }
 }
 
 /** Returns the value to store, or a validation message. */
@@ -141,7 +159,7 @@ export function checkCustomValue(
   value: unknown,
 ): { value: CustomValue } | { message: string } {
   const field = fields.get(key)
-  if (!field) return { message: 'unknown custom field' }
+  if (!field) return { message: withSuggestion('unknown custom field', key, fields.keys()) }
   const result = valueSchemas[field.type].safeParse(value)
   if (!result.success) return { message: result.error.issues[0]?.message ?? 'is invalid' }
   if (field.type === 'SELECT' && !field.options.includes(String(result.data))) {
