@@ -45,7 +45,7 @@ function describeUnknownKeys(
   kind: 'field' | 'parameter',
   issue: z.core.$ZodRawIssue<z.core.$ZodIssueUnrecognizedKeys>,
 ) {
-  const shape = (issue.inst as z.core.$ZodObject | undefined)?._zod.def.shape ?? {}
+  const shape = (issue.inst as z.ZodObject | undefined)?.shape ?? {}
   return suggestForEach(`unknown ${kind}`, issue.keys, Object.keys(shape)).join('\n')
 }
 

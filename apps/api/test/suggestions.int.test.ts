@@ -1,0 +1,29 @@
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
+import { expectError, freshEmail, startTestApi } from './testing.ts'
+
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
+
+test('an unknown name is answered with the near name, at any depth and in queries', async () => {
+  const { key } = workspace
+  await api.create('/custom-fields', key, { key: 'plan', label: 'Plan', type: 'TEXT' })
+  const email = freshEmail()
+  const requests: [string, string, unknown, path: string, near: string][] = [
+    ['POST', '/contacts', { email, first_name: 'Ada' }, 'first_name', 'firstName'],
+    ['POST', '/contacts', { email, customFieldValues: { plam: 'pro' } }, 'customFieldValues.plam', 'plan'],
+    ['PUT', '/contacts', { email, customFieldValues: { Plan: 'pro' } }, 'customFieldValues.Plan', 'plan'],
+    ['POST', '/pipelines', { name: 'Sales', stages: [{ nmae: 'Lead' }] }, 'stages.0.nmae', 'name'],
+    ['GET', '/contacts?cursr=x', undefined, 'cursr', 'cursor'],
+    ['GET', '/contacts?tags=x', undefined, 'tags', 'tag'],
+    ['GET', '/contacts?customField.plam=x', undefined, 'customField.plam', 'plan'],
+    ['GET', '/lists?limt=5', undefined, 'limt', 'limit'],
+    ['GET', '/contacts?emailSubscribedStatus=bounced', undefined, 'emailSubscribedStatus', 'BOUNCED'],
+  ]
+  for (const [method, url, body, path, near] of requests) {
+    const response = expectError(await api.call(method, url, { key, body }), 400)
+    const issue = response.issues?.find((issue) => issue.path === path)
+    expect(`${method} ${url}: ${issue?.message}`).toMatch(new RegExp(`\\(did you mean "${near}"\\?\\)$`))
+    expect(response.message).toMatch(/^[\w.]+: /)
+  }
+})
