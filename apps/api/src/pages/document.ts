@@ -1,6 +1,8 @@
-/** The HTML layout of every page: one inline style sheet, no scripts, no external resources. */
+/** The HTML layout of every page: inline styles, no scripts, no external resource but the logo of the workspace. */
 import { createHash } from 'node:crypto'
 import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { Branding } from '@rapport/core/workspaces/branding.ts'
+import { mixWithWhite } from '@rapport/core/workspaces/color-contrast.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Liquid } from 'liquidjs'
 import { z } from 'zod'
@@ -12,6 +14,9 @@ const style = `
 * { box-sizing: border-box }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 24px 16px; font: 17px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); overflow-wrap: anywhere }
 main { width: 100%; max-width: 460px; padding: 32px; background: var(--card); border: 1px solid var(--line); border-radius: 14px }
+.brand { margin: 0 0 20px; font-weight: 600; color: var(--soft) }
+.brand img { display: block; max-width: 100%; max-height: 56px; color: #1c2024 }
+@media (prefers-color-scheme: dark) { .brand img { padding: 6px; border-radius: 8px; background: #fff } }
 h1 { margin: 0 0 8px; font-size: 22px; line-height: 1.3 }
 main > p { margin: 0 0 24px; color: var(--soft) }
 main > p:last-child { margin: 0 }
@@ -46,9 +51,17 @@ const layout = engine.parse(`<!doctype html>
 <meta name="robots" content="noindex">
 <title>{{ title }}</title>
 <style>{{ style | raw }}</style>
+{%- if brandStyle %}
+<style>{{ brandStyle | raw }}</style>
+{%- endif %}
 </head>
 <body>
 <main>
+{%- if branding.logoUrl %}
+<div class="brand"><img src="{{ branding.logoUrl }}" alt="{{ branding.name }}"></div>
+{%- elsif branding %}
+<div class="brand">{{ branding.name }}</div>
+{%- endif %}
 <h1>{{ heading }}</h1>
 {{ content | raw }}
 </main>
@@ -56,7 +69,16 @@ const layout = engine.parse(`<!doctype html>
 </html>
 `)
 
-const styleHash = createHash('sha256').update(style).digest('base64')
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+const styleHash = hashOf(style)
+
+/** With this share of white, every accent color has enough contrast with the dark page, even black. */
+export const whiteShareInDarkMode = 0.55
+
+function accentStyle(color: string): string {
+  const light = mixWithWhite(color, whiteShareInDarkMode)
+  return `:root { --accent: ${color} } @media (prefers-color-scheme: dark) { :root { --accent: ${light} } }`
+}
 
 /** The response schema of a route that sends a page. */
 export const pageResponse = { content: { 'text/html': { schema: z.string().describe('An HTML page') } } }
@@ -69,15 +91,19 @@ interface Document {
   heading: string
   /** HTML in which every value is already escaped. */
   content: string
+  /** The workspace that the page belongs to, if it is known. */
+  branding?: Branding | undefined
   /** The sites that may embed the page in a frame. Default: none. */
   frameAncestors?: '*'
 }
 
 export function sendDocument(reply: FastifyReply, document: Document): FastifyReply {
-  const { heading, title = heading, content, frameAncestors = `'none'` } = document
+  const { heading, title = heading, content, branding, frameAncestors = `'none'` } = document
+  const brandStyle = branding?.accentColor && accentStyle(branding.accentColor)
   const policy = [
     `default-src 'none'`,
-    `style-src 'sha256-${styleHash}'`,
+    `style-src ${styleHash}${brandStyle ? ` ${hashOf(brandStyle)}` : ''}`,
+    ...(branding?.logoUrl ? [`img-src ${new URL(branding.logoUrl).origin}`] : []),
     `form-action 'self'`,
     `base-uri 'none'`,
     `frame-ancestors ${frameAncestors}`,
@@ -87,7 +113,7 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
     .header('content-security-policy', policy.join('; '))
     .header('referrer-policy', 'no-referrer')
     .preventCache()
-    .send(String(engine.renderSync(layout, { title, heading, content, style })))
+    .send(String(engine.renderSync(layout, { title, heading, content, style, branding, brandStyle })))
 }
 
 /** Whether the request comes from a browser rather than a program. */

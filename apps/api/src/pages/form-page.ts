@@ -1,6 +1,7 @@
 import type { Issue } from '@rapport/core/kernel/errors.ts'
 import { type FormRow, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'
 import { honeypotId, type PublicForm } from '@rapport/core/forms/forms.schema.ts'
+import type { Branding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply } from 'fastify'
 import { engine, sendDocument } from './document.ts'
 
@@ -56,6 +57,7 @@ const template = engine.parse(`
 
 interface FormPage {
   form: FormRow
+  branding: Branding | undefined
   /** The idempotency key of the page: posting it twice makes one submission. */
   key: string
   /** The posted values and their errors. */
@@ -63,7 +65,7 @@ interface FormPage {
 }
 
 /** Sends a form as a page, with a label for each control and an error message below each invalid one. */
-export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPage): FastifyReply {
+export function sendFormPage(reply: FastifyReply, { form, branding, key, filled }: FormPage): FastifyReply {
   const { texts = {}, issues = [], notice } = filled ?? {}
   const textOf = ({ id, type }: ShownField) =>
     // A notice says that the form has changed: a consent to the old wording does not count for the new one.
@@ -90,6 +92,7 @@ export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPag
     heading: form.name,
     title: hasErrors ? `Please check: ${form.name}` : form.name,
     content,
+    branding,
     frameAncestors: '*',
   })
 }

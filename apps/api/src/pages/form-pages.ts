@@ -4,6 +4,7 @@ import { AppError, type Issue } from '@rapport/core/kernel/errors.ts'
 import { parsePostedValues } from '@rapport/core/forms/form-values.ts'
 import { findPublicForm, type FormRow } from '@rapport/core/forms/forms.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
+import { findBranding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -47,7 +48,8 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
     { schema: { ...schema, operationId: 'pages.showForm', summary: 'Show a hosted form', response: page } },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
-      return sendFormPage(reply, { form, key: randomUUID() })
+      const branding = await findBranding(request.baseCtx, form.workspaceId)
+      return sendFormPage(reply, { form, branding, key: randomUUID() })
     },
   )
 
@@ -85,6 +87,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
       return sendMessage(reply, {
         title: form.name,
         text: form.successMessage,
+        branding: await findBranding(request.baseCtx, form.workspaceId),
         frameAncestors: '*',
         ...(form.redirectUrl !== null && { redirectUrl: new URL(form.redirectUrl).href }),
       })
@@ -109,8 +112,9 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
       throw error
     const notice = error.code === 'precondition_failed' ? error.message : undefined
     const issues: readonly Issue[] = error.issues ?? []
+    const branding = await findBranding(request.baseCtx, form.workspaceId)
     reply.code(notice ? 412 : 400)
-    return sendFormPage(reply, { form, key, filled: { texts, issues, ...(notice && { notice }) } })
+    return sendFormPage(reply, { form, branding, key, filled: { texts, issues, ...(notice && { notice }) } })
   }
   // Relative, so that it also works behind a proxy that adds a path prefix. Not the form's `redirectUrl`, which may
   // redirect to any site: browsers check `form-action` at every step of a redirect.

@@ -71,6 +71,7 @@ async function showConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply
     title: 'Confirm your subscription',
     text: `Click the button to receive ${describeEmails(listSender)}. You can unsubscribe at any time.`,
     button: 'Confirm subscription',
+    branding: listSender?.branding,
   })
 }
 
@@ -80,6 +81,7 @@ async function submitConfirm({ baseCtx, query }: TokenRequest, reply: FastifyRep
   return sendMessage(reply, {
     title: 'You are subscribed',
     text: `You will receive ${describeEmails(listSender)}. You can close this page.`,
+    branding: listSender?.branding,
   })
 }
 
@@ -89,6 +91,7 @@ async function showUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyR
     title: 'Unsubscribe',
     text: `Click the button to stop receiving ${describeEmails(listSender)}.`,
     button: 'Unsubscribe',
+    branding: listSender?.branding,
   })
 }
 
@@ -98,6 +101,7 @@ async function submitUnsubscribe({ baseCtx, query }: TokenRequest, reply: Fastif
   return sendMessage(reply, {
     title: 'You are unsubscribed',
     text: `You will no longer receive ${describeEmails(listSender)}.`,
+    branding: listSender?.branding,
   })
 }
 

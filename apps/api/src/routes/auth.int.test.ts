@@ -27,6 +27,8 @@ test('a sign-up creates a user, a workspace and a session that lasts 30 days', a
       fromName: null,
       fromEmail: null,
       postalAddress: null,
+      logoUrl: null,
+      accentColor: null,
       createdAt: aTimestamp,
       updatedAt: aTimestamp,
     },

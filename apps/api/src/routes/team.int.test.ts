@@ -168,6 +168,8 @@ test('an update of the workspace changes only the given fields', async () => {
     fromName: 'Ada',
     fromEmail: 'ada@engines.example',
     postalAddress: '12 Analytical Street\nLondon',
+    logoUrl: 'https://images.example.com/logo.svg?v=2',
+    accentColor: '#2f5bea',
   }
   const before = (await call('GET /workspace')).body
   const { status, body } = await call('PATCH /workspace', change)
@@ -176,7 +178,7 @@ test('an update of the workspace changes only the given fields', async () => {
     body: { ...before, ...change, name: 'Engines', updatedAt: aTimestamp },
   })
   expect((await call('GET /workspace')).body).toEqual(body)
-  const cleared = { fromName: null, fromEmail: null, postalAddress: '' }
+  const cleared = { fromName: null, fromEmail: null, postalAddress: '', logoUrl: null, accentColor: null }
   expect((await call('PATCH /workspace', cleared)).body).toMatchObject({
     name: 'Engines',
     ...cleared,
@@ -194,6 +196,12 @@ test('rejects invalid settings by field and changes nothing', async () => {
     ['fromName', [5, 'a\r\nBcc: eve@example.com', 'x'.repeat(201)]],
     ['fromEmail', ['', 'ada', 'a@b', 5, 'a@example.com\nBcc: x@example.com']],
     ['postalAddress', [5, 'x'.repeat(2_001), 'a\u0001']],
+    ['logoUrl', [5, '', '/logo.png', 'http://example.com/x.png', 'https:example.com', 'javascript:alert(1)']],
+    [
+      'logoUrl',
+      ['https://ada:secret@example.com/', 'https://a;b.example/', 'https://*', `https://a.de/${'x'.repeat(2_048)}`],
+    ],
+    ['accentColor', [5, '', 'red', '#fff', '#12345g', '2f5bea', '#2f5bea80', ' #2f5bea', '#ffffff']],
     ['id', ['wsp_01kag7m3v9e8fs2t4w6x8y0z1b']],
   ]
   for (const [field, values] of wrong) {

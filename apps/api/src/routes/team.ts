@@ -45,7 +45,8 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'workspace.update',
         summary: 'Update the workspace',
-        description: 'Updates the name, the currency and the sender of newsletters.',
+        description:
+          'Updates the name, the currency, the sender of newsletters, and the logo and the accent color of hosted pages: forms, thank-you, confirmation, unsubscribe and account pages.',
         querystring: NoQuery,
         body: WorkspaceChange,
         response: { 200: Workspace },

@@ -2,6 +2,7 @@ import { textPropertyNames } from '../contacts/contact-properties.ts'
 import { z } from 'zod'
 import { CreatedAt, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
+import { isWebAddress } from '../kernel/web-address.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { formFieldTypes } from '../db/schema/index.ts'
 import { Tags } from '../contacts/contacts.schema.ts'
@@ -138,21 +139,8 @@ const FormFieldInput = z
 export type FormFieldInput = z.output<typeof FormFieldInput>
 
 const redirectUrl = SingleLine(2_048)
-  .refine(isWebAddress, 'must be a URL such as https://example.com/thanks')
+  .refine((text) => isWebAddress(text), 'must be a URL such as https://example.com/thanks')
   .nullable()
-
-/** Restricts the characters of the host: the origin is part of a security policy, where `;` and `,` are separators. */
-function isWebAddress(text: string) {
-  const url = URL.parse(text)
-  // `URL.parse` accepts "http:evil", but a browser may resolve it relative to the current page.
-  const isPlain =
-    url !== null &&
-    /^https?:\/\//i.test(text) &&
-    url.username === '' &&
-    url.password === '' &&
-    /^[\w.:[\]-]+$/.test(url.host)
-  return isPlain
-}
 
 const writable = {
   name: SingleLine(200, 1).describe('The name of the form.'),

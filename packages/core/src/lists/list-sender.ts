@@ -1,12 +1,14 @@
 import { and, eq, isNull } from 'drizzle-orm'
 import type { BaseCtx } from '../request/context.ts'
 import { lists, workspaces } from '../db/schema/index.ts'
+import { type Branding, brandingColumns } from '../workspaces/branding.ts'
 import type { SubscriptionLink } from './subscription-links.ts'
 
-/** The display names of a list and its sender. */
+/** The display names of a list and its sender, and the branding of the workspace. */
 export interface ListSender {
   list: string
   sender: string
+  branding: Branding
 }
 
 /**
@@ -15,7 +17,7 @@ export interface ListSender {
  */
 export async function findListSender(base: BaseCtx, link: SubscriptionLink): Promise<ListSender | undefined> {
   const [found] = await base.db
-    .select({ list: lists.name, fromName: workspaces.fromName, workspace: workspaces.name })
+    .select({ list: lists.name, fromName: workspaces.fromName, branding: brandingColumns })
     .from(lists)
     .innerJoin(workspaces, eq(workspaces.id, lists.workspaceId))
     .where(
@@ -26,5 +28,5 @@ export async function findListSender(base: BaseCtx, link: SubscriptionLink): Pro
         isNull(workspaces.deletedAt),
       ),
     )
-  return found && { list: found.list, sender: found.fromName ?? found.workspace }
+  return found && { list: found.list, sender: found.fromName ?? found.branding.name, branding: found.branding }
 }

@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, Email, MultiLine, SingleLine, UpdatedAt } from '../kernel/validation.ts'
+import { isWebAddress } from '../kernel/web-address.ts'
+import { computeContrast, minTextContrast } from './color-contrast.ts'
+
+const logoDescription =
+  'The logo on hosted pages: the `https` URL of an image. `null`: the pages show the name of the workspace.'
+const accentDescription =
+  'The color of buttons and links on hosted pages, such as `#2f5bea`. `null`: the default color. Dark mode uses a lighter shade.'
 
 export const Workspace = z
   .object({
@@ -13,6 +20,8 @@ export const Workspace = z
       .nullable()
       .describe('The sender address of newsletters. `null` for the address that the operator configured.'),
     postalAddress: z.string().nullable().describe('The postal address in the footer of newsletters. `null` for none.'),
+    logoUrl: z.string().nullable().describe(logoDescription),
+    accentColor: z.string().nullable().describe(accentDescription),
     createdAt: CreatedAt,
     updatedAt: UpdatedAt,
   })
@@ -20,6 +29,21 @@ export const Workspace = z
 export type Workspace = z.output<typeof Workspace>
 
 const currencies = new Set(Intl.supportedValuesOf('currency'))
+
+/** Buttons have white text, and links are on a white page: both need the contrast. */
+const AccentColor = z
+  .string()
+  .regex(/^#[0-9a-f]{6}$/i, { error: 'must be a color such as #2f5bea', abort: true })
+  .toLowerCase()
+  .refine((color) => computeContrast(color, '#ffffff') >= minTextContrast, {
+    error: ({ input }) =>
+      `has a contrast of ${roundDown(computeContrast(String(input), '#ffffff'))}:1 with white, but text needs at least ${minTextContrast}:1 (WCAG 2.2): choose a darker color`,
+  })
+
+/** Rounded down: a ratio just below the minimum must not be shown as the minimum. */
+const roundDown = (ratio: number) => Math.floor(ratio * 100) / 100
+
+const isLogoUrl = (text: string) => isWebAddress(text, ['https'])
 
 export const WorkspaceChange = z
   .strictObject({
@@ -39,11 +63,18 @@ export const WorkspaceChange = z
       .nullable()
       .transform((address) => address || null)
       .describe('The postal address in the footer of newsletters. `null` or empty for none.'),
+    logoUrl: SingleLine(2_048)
+      .refine(isLogoUrl, 'must be an https URL such as https://example.com/logo.png')
+      .nullable()
+      .describe(logoDescription),
+    accentColor: AccentColor.nullable().describe(
+      `${accentDescription} Its contrast with white must be at least ${minTextContrast}:1.`,
+    ),
   })
   .partial()
   .meta({
     id: 'WorkspaceUpdate',
     description: 'The fields of the workspace to change. Omitted fields stay unchanged.',
-    examples: [{ fromName: 'Ada at Engines', postalAddress: '12 Analytical Street, London' }],
+    examples: [{ fromName: 'Ada at Engines', postalAddress: '12 Analytical Street, London', accentColor: '#2f5bea' }],
   })
 export type WorkspaceChange = z.output<typeof WorkspaceChange>

@@ -34,6 +34,8 @@ export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
     fromName: row.fromName,
     fromEmail: row.fromEmail,
     postalAddress: row.postalAddress,
+    logoUrl: row.logoUrl,
+    accentColor: row.accentColor,
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),
   }
