@@ -26,12 +26,17 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
     const row = await createUser(ctx, { email: input.email, name: input.name, passwordHash })
-    const workspace = await createWorkspace(db, input.workspaceName ?? `${input.name || input.email}'s workspace`)
+    const workspace = await createWorkspace(db, input.workspaceName ?? defaultWorkspaceName(input))
     await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
     const actor = { kind: 'user', userId: row.id, role: 'OWNER' } as const
     await sendVerificationMail({ ...ctx, workspaceId: workspace.id, actor }, row.id)
     return openSession(db, toUser(row), workspace)
   })
+}
+
+/** Visitors see the name on hosted pages, so it does not contain the email address. */
+function defaultWorkspaceName({ name, email }: SignupInput): string {
+  return `${name || email.slice(0, email.lastIndexOf('@'))}'s workspace`
 }
 
 /**
