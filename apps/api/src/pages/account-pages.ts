@@ -13,8 +13,8 @@ import { engine, pageResponse, parsePostedForm, errorPageResponse, sendDocument,
 import { sendMessage } from './message-page.ts'
 import { resetPassword } from '@rapport/core/operations/reset-password.ts'
 
-const TokenQuery = PublicQuery.extend({ token: z.string().max(200) })
-const PostedFields = z.record(z.string(), z.string()).nullish()
+const TokenQuery = PublicQuery.extend({ token: z.string().max(200).describe('The token in the link.') })
+const PostedFields = z.record(z.string(), z.string()).nullish().describe('The fields of the page.')
 
 interface Page {
   /** The name of the page in its operationIds. */
@@ -110,7 +110,14 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
     }
     app.get(
       path,
-      { schema: { ...schema, operationId: `pages.show${page.name}`, summary: `Show the page "${page.heading}"` } },
+      {
+        schema: {
+          ...schema,
+          operationId: `pages.show${page.name}`,
+          summary: `Show the page "${page.heading}"`,
+          description: 'The page that the link in an email opens. It changes nothing: its form sends the POST.',
+        },
+      },
       async (_request, reply) => sendPage(reply, page),
     )
     app.post(
@@ -121,6 +128,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
           ...schema,
           operationId: `pages.submit${page.name}`,
           summary: `Submit the page "${page.heading}"`,
+          description: 'Shows whether it worked. An invalid field shows the form again.',
           consumes: ['application/x-www-form-urlencoded'],
           body: PostedFields,
           response: { ...schema.response, ...page.errorResponses },

@@ -18,7 +18,7 @@ export const embedScript: FastifyPluginAsyncZod = async (app) => {
         operationId: 'pages.getEmbedScript',
         summary: 'Retrieve the embed script',
         description:
-          'Shows a form on any website: `<script src="…/embed/form.js" defer></script><rapport-form form-id="frm_…"></rapport-form>`',
+          'Shows a form on any website: load this script, and add the element `<rapport-form form-id="frm_…">` where the form belongs.',
         querystring: PublicQuery,
         response: {
           200: { content: { 'text/javascript': { schema: z.string().describe('JavaScript') } } },

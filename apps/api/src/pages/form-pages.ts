@@ -16,7 +16,7 @@ import { sendFormPage } from './form-page.ts'
 import { sendMessage } from './message-page.ts'
 
 const params = IdParams('frm')
-const PostedForm = z.record(z.string(), z.string())
+const PostedForm = z.record(z.string(), z.string()).describe('The values by field id, as a browser posts them.')
 const page = { 200: pageResponse, 404: errorPageResponse }
 const schema = { tags: ['Forms'], params, querystring: PublicQuery }
 
@@ -45,7 +45,15 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/f/:id',
-    { schema: { ...schema, operationId: 'pages.showForm', summary: 'Show a hosted form', response: page } },
+    {
+      schema: {
+        ...schema,
+        operationId: 'pages.showForm',
+        summary: 'Show a hosted form',
+        description: 'A page with the form. It works without JavaScript, and any site may embed it in a frame.',
+        response: page,
+      },
+    },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
       const branding = await findBranding(request.baseCtx, form.workspaceId)
@@ -61,6 +69,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
         ...schema,
         operationId: 'pages.submitForm',
         summary: 'Submit a hosted form',
+        description: 'Redirects to the thank-you page, or shows the form again with an error for each invalid field.',
         consumes: ['application/x-www-form-urlencoded'],
         body: PostedForm,
         response: { 303: z.null(), 400: errorPageResponse, 404: errorPageResponse, 412: errorPageResponse },
@@ -79,6 +88,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
         ...schema,
         operationId: 'pages.showThanks',
         summary: 'Show the thank-you page of a hosted form',
+        description: 'A page with the success message of the form. It redirects to `redirectUrl` if the form has one.',
         response: page,
       },
     },

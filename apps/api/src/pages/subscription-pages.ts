@@ -10,11 +10,12 @@ import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 import { unsubscribe } from '@rapport/core/operations/unsubscribe.ts'
 
-const TokenQuery = PublicQuery.extend({ token: z.string().max(600) })
-const schema = (operationId: string, summary: string) => ({
+const TokenQuery = PublicQuery.extend({ token: z.string().max(600).describe('The token in the link.') })
+const schema = (operationId: string, summary: string, description: string) => ({
   tags: ['Subscription pages'],
   operationId,
   summary,
+  description,
   querystring: TokenQuery,
   response: { 200: pageResponse, 400: errorPageResponse },
 })
@@ -43,22 +44,46 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/public/subscriptions/confirm',
-    { schema: schema('pages.showConfirmation', 'Show the page "Confirm your subscription"') },
+    {
+      schema: schema(
+        'pages.showConfirmation',
+        'Show the page "Confirm your subscription"',
+        'The page that the link in a confirmation email opens. It changes nothing: its button sends the POST.',
+      ),
+    },
     showConfirm,
   )
   app.post(
     '/public/subscriptions/confirm',
-    { schema: schema('public.confirmSubscription', 'Confirm a subscription') },
+    {
+      schema: schema(
+        'public.confirmSubscription',
+        'Confirm a subscription',
+        'Sets the subscription to `CONFIRMED`. The body is ignored: the token is sufficient.',
+      ),
+    },
     submitConfirm,
   )
   app.get(
     '/public/unsubscribe',
-    { schema: schema('pages.showUnsubscribe', 'Show the page "Unsubscribe"') },
+    {
+      schema: schema(
+        'pages.showUnsubscribe',
+        'Show the page "Unsubscribe"',
+        'The page that the unsubscribe link in an email opens. It changes nothing: its button sends the POST.',
+      ),
+    },
     showUnsubscribe,
   )
   app.post(
     '/public/unsubscribe',
-    { schema: schema('public.unsubscribe', 'Unsubscribe with one click (RFC 8058)') },
+    {
+      schema: schema(
+        'public.unsubscribe',
+        'Unsubscribe with one click (RFC 8058)',
+        'Sets the subscription to `UNSUBSCRIBED`. The body is ignored: the token is sufficient.',
+      ),
+    },
     submitUnsubscribe,
   )
 }

@@ -9,7 +9,7 @@ import { sendMessage } from './message-page.ts'
 
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 /** Enough for the longest URL, encoded twice, and its signature. */
-const TokenQuery = PublicQuery.extend({ token: z.string().max(12_000) })
+const TokenQuery = PublicQuery.extend({ token: z.string().max(12_000).describe('The token in the link.') })
 const common = {
   tags: ['Subscription pages'],
   querystring: TokenQuery,
@@ -54,7 +54,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
         operationId: 'pages.trackClick',
         summary: 'Follow a tracked link',
         description: 'Records the click and redirects to the URL in the token. Each recipient is counted once.',
-        response: { 302: z.string().describe('Redirect to the URL in the token'), 400: errorPageResponse },
+        response: { 302: z.null().describe('Redirect to the URL in the token'), 400: errorPageResponse },
       },
     },
     async (request, reply) => {
@@ -62,7 +62,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       const url = await resolveTrackedLink(request.baseCtx, request.query.token, {
         shouldRecord: request.method === 'GET',
       })
-      return reply.code(302).header('location', url).send('')
+      return reply.redirect(url, 302)
     },
   )
 }
