@@ -126,6 +126,23 @@ test('a subscribe request fills empty fields of a contact and overwrites nothing
   expect(await contactOf(email)).toMatchObject({ firstName: 'Ada', lastName: 'Lovelace', source: 'fair' })
 })
 
+test('a subscriber without `status` is PENDING and asked by email; a removed one can be added again', async () => {
+  const email = freshEmail()
+  const add = (body: object) => api.call('POST', `/lists/${list.id}/subscribers`, { key: workspace.key, body })
+  const added = await add({ email })
+  const path = `/lists/${list.id}/subscribers/${String(added.body['contactId'])}`
+  expect(added).toMatchObject({ status: 201, headers: { location: path }, body: { status: 'PENDING' } })
+  expect(await mailsTo(email)).toHaveLength(1)
+  expect(await add({ email })).toMatchObject({ status: 200, body: added.body })
+  expect(await api.call('DELETE', path, { key: workspace.key })).toMatchObject({ status: 204 })
+  const read = await api.call('GET', path, { key: workspace.key })
+  expect(read).toMatchObject({ status: 200, body: { status: 'UNSUBSCRIBED', unsubscribedAt: aTimestamp } })
+  expect(await add({ email, status: 'CONFIRMED' })).toMatchObject({ status: 201, headers: { location: path } })
+  const { body: other } = await api.call('POST', '/contacts', { key: workspace.key, body: { email: freshEmail() } })
+  const missing = `/lists/${list.id}/subscribers/${String(other['id'])}`
+  expectError(await api.call('GET', missing, { key: workspace.key }), 404, 'Subscription not found')
+})
+
 test('a list without double opt-in confirms immediately and sends no email', async () => {
   const direct = await api.create<List>('/lists', workspace.key, { name: 'Direct', doubleOptIn: false })
   const email = freshEmail()

@@ -142,7 +142,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'lists.addSubscriber',
         summary: 'Subscribe a contact',
         description:
-          'Returns 200 if the contact already has a subscription; a confirmed subscription stays confirmed. Returns 409 if the contact has opted out.',
+          'Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.',
         params,
         querystring: NoQuery,
         body: SubscriberInput,
@@ -179,8 +179,9 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         operationId: 'lists.removeSubscriber',
-        summary: 'Unsubscribe a contact',
-        description: 'The subscription is kept with the status UNSUBSCRIBED.',
+        summary: 'Remove a contact from a list',
+        description:
+          'The subscription is kept with the status UNSUBSCRIBED and emits `subscription.unsubscribed`. This is not an opt-out: the contact can be subscribed again.',
         params: subscriberParams,
         querystring: NoQuery,
         response: { 204: Empty },

@@ -8,9 +8,9 @@ import { lockList } from './lists.ts'
 import { findOptOuts } from '../subscriptions/opt-outs.ts'
 
 /**
- * Confirms the contacts with these emails on a list, after they have consented elsewhere. A contact that is
- * UNSUBSCRIBED, BOUNCED or COMPLAINED keeps its status. An email whose former contact opted out is skipped. Emits no
- * events. Throws `not_found` if the list does not exist.
+ * Confirms the contacts with these emails on a list, after they have consented elsewhere, even if the operator removed
+ * them from it. A contact that opted out, bounced or complained keeps its status. An email whose former contact opted out
+ * is skipped. Emits no events. Throws `not_found` if the list does not exist.
  */
 export async function confirmSubscribers(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<void> {
   // Contacts are locked before their subscriptions change, so that their status is derived from all subscriptions.
@@ -26,8 +26,8 @@ export async function confirmSubscribers(ctx: Ctx, listId: ListId, emails: reado
     select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', ${now}, ${now}
     from unnest(${sql.param(allowed.map(uuidOf))}::uuid[]) as contact (id)
     on conflict (workspace_id, list_id, contact_id) do update
-    set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at
-    where s.status = 'PENDING'
+    set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at, unsubscribed_at = null, is_removed = false
+    where s.status = 'PENDING' or s.is_removed
     returning contact_id`)
   const changed = result.rows.map((row) => idOf('con', row.contact_id))
   if (changed.length > 0) await recordSubscriptionActivity(ctx, changed)

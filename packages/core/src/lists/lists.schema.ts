@@ -69,6 +69,7 @@ export const SubscriberInput = z
     email: Email.optional().describe('Creates the contact if no contact has this email address.'),
     status: z
       .enum(['PENDING', 'CONFIRMED'])
+      .default('PENDING')
       .describe('CONFIRMED states that the contact has consented; PENDING sends a confirmation email.'),
   })
   .refine((input) => (input.contactId === undefined) !== (input.email === undefined), {
@@ -78,7 +79,7 @@ export const SubscriberInput = z
   .meta({
     id: 'ListAddSubscriberRequest',
     description: 'The contact to subscribe: either `contactId` or `email` is required.',
-    examples: [{ email: 'ada@example.com', status: 'PENDING' }],
+    examples: [{ email: 'ada@example.com' }],
   })
 export type SubscriberInput = z.output<typeof SubscriberInput>
 

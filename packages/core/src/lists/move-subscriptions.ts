@@ -1,33 +1,53 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import { subscriptions } from '../db/schema/index.ts'
+import { emitMany } from '../events/emit.ts'
 import type { Ctx } from '../request/context.ts'
-import { type ContactId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
+import { subscriptionUnsubscribed } from '../subscriptions/subscription-events.ts'
+import { subscriptionColumns, toSubscription } from '../subscriptions/subscription-record.ts'
 
 /**
  * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
- * opt-out wins; of two opt-outs, the stricter one. Returns whether anything moved.
+ * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out. Where the merged
+ * contact wins, `subscription.unsubscribed` is emitted. Returns whether anything moved.
  */
 export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
-  const strictness = (status: string) =>
-    sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'], ${status})`)
-  const moved = await ctx.db.execute(sql`
+  const strictness = (row: string) =>
+    sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'removed', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'],
+      case when ${row}.is_removed then 'removed' else ${row}.status end)`)
+  const { rows } = await ctx.db.execute<{ list_id: string; inserted: boolean }>(sql`
     insert into subscriptions as kept
-      (workspace_id, list_id, contact_id, status, source, confirmations_requested_at, confirmed_at, unsubscribed_at, created_at)
+      (workspace_id, list_id, contact_id, status, source, confirmations_requested_at, confirmed_at, unsubscribed_at,
+        is_removed, created_at)
     select workspace_id, list_id, ${uuidOf(contacts.to)}::uuid, status, source, confirmations_requested_at, confirmed_at,
-      unsubscribed_at, created_at
+      unsubscribed_at, is_removed, created_at
     from subscriptions
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contacts.from)}
     on conflict (workspace_id, list_id, contact_id) do update
-    set status = excluded.status, confirmed_at = excluded.confirmed_at, unsubscribed_at = excluded.unsubscribed_at
+    set status = excluded.status, confirmed_at = excluded.confirmed_at, unsubscribed_at = excluded.unsubscribed_at,
+      is_removed = excluded.is_removed
     where excluded.status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')
-      and ${strictness('excluded.status')} > ${strictness('kept.status')}`)
+      and ${strictness('excluded')} > ${strictness('kept')}
+    returning list_id, xmax = 0 as inserted`)
   await deleteSubscriptionsOfContact(ctx, contacts.from)
-  return (moved.rowCount ?? 0) > 0
+  const ended = rows.filter(({ inserted }) => !inserted).map((row) => idOf('lst', row.list_id))
+  if (ended.length > 0) await emitUnsubscribed(ctx, contacts.to, ended)
+  return rows.length > 0
 }
 
 /** Deletes the subscriptions of a locked contact. Store its opt-outs first, with `storeOptOutsOfContact`. */
 export async function deleteSubscriptionsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
-  await ctx.db
-    .delete(subscriptions)
-    .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.contactId, contactId)))
+  await ctx.db.delete(subscriptions).where(isOfContact(ctx, contactId))
+}
+
+async function emitUnsubscribed(ctx: Ctx, contactId: ContactId, listIds: ListId[]): Promise<void> {
+  const rows = await ctx.db
+    .select(subscriptionColumns)
+    .from(subscriptions)
+    .where(and(isOfContact(ctx, contactId), inArray(subscriptions.listId, listIds)))
+  await emitMany(ctx, subscriptionUnsubscribed, rows.map(toSubscription))
+}
+
+function isOfContact(ctx: Ctx, contactId: ContactId) {
+  return and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.contactId, contactId))
 }

@@ -1,5 +1,5 @@
 /** Subscriptions changed by visitors: by the public API, by forms, and by links in emails. */
-import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { notFound, onConstraint } from '../kernel/errors.ts'
@@ -41,7 +41,7 @@ export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeI
 }
 
 /**
- * Subscribes a contact at the request of a visitor. Emails a confirmation link, at most one in ten minutes and three a
+ * Subscribes a contact at the request of a visitor, even if the operator removed it. Emails a confirmation link, at most one in ten minutes and three a
  * day per address and list. Without double opt-in, a new subscriber is confirmed immediately. After an opt-out, only
  * the link confirms, because a visitor can enter any address. An address that bounced or complained gets no email.
  */
@@ -49,6 +49,7 @@ export async function requestSubscription(ctx: Ctx, { list, contact, source }: S
   if (await readSuppression(ctx, contact.email)) return
   const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
   const optOuts = await findOptOuts(ctx, list.id, [contact.email])
+  if (optOuts.size === 0) await restoreRemoved(ctx, link, source)
   if (!list.doubleOptIn && optOuts.size === 0 && (await confirmImmediately(ctx, link, source))) return
   await requestConfirmation(ctx, { link, email: contact.email, source })
 }
@@ -66,7 +67,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
     if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
     const [confirmed] = await ctx.db
       .update(subscriptions)
-      .set({ status: 'CONFIRMED', confirmedAt: new Date(), unsubscribedAt: null })
+      .set({ status: 'CONFIRMED', confirmedAt: new Date(), unsubscribedAt: null, isRemoved: false })
       .where(
         and(
           byLink(link),
@@ -85,16 +86,48 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 }
 
 /**
- * Sets a subscription of a locked contact to UNSUBSCRIBED if it is PENDING or CONFIRMED. Returns whether it changed.
+ * Unsubscribes a locked contact that is PENDING or CONFIRMED, or that the operator removed: its own opt-out replaces the
+ * removal. Returns whether it changed.
  */
-export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
+export function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
+  return setUnsubscribed(ctx, or(isActive, eq(subscriptions.isRemoved, true)), { link, isRemoved: false })
+}
+
+/**
+ * Removes a locked contact that is PENDING or CONFIRMED from the list for the operator. It is UNSUBSCRIBED too, but can be
+ * subscribed again without its own request, because it has not opted out.
+ */
+export function removeSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
+  return setUnsubscribed(ctx, isActive, { link, isRemoved: true })
+}
+
+const isActive = inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])
+
+async function setUnsubscribed(
+  ctx: Ctx,
+  condition: SQL | undefined,
+  { link, isRemoved }: { link: SubscriptionLink; isRemoved: boolean },
+): Promise<boolean> {
   const [ended] = await ctx.db
     .update(subscriptions)
-    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date() })
-    .where(and(byLink(link), inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])))
+    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date(), isRemoved })
+    .where(and(byLink(link), condition))
     .returning(subscriptionColumns)
   if (ended) await recordSubscriptionChange(ctx, ended, [subscriptionUnsubscribed])
   return ended !== undefined
+}
+
+/**
+ * Makes the subscription of a locked contact that the operator removed PENDING, like a new one, and emits
+ * `subscription.created`. No-op for all other contacts.
+ */
+export async function restoreRemoved(ctx: Ctx, link: SubscriptionLink, source: string): Promise<void> {
+  const [restored] = await ctx.db
+    .update(subscriptions)
+    .set({ status: 'PENDING', source, confirmedAt: null, unsubscribedAt: null, isRemoved: false })
+    .where(and(byLink(link), eq(subscriptions.isRemoved, true)))
+    .returning(subscriptionColumns)
+  if (restored) await recordSubscriptionChange(ctx, restored, [subscriptionCreated])
 }
 
 /** Confirms a locked contact that is PENDING or new to the list. Returns undefined if it is neither. */

@@ -10,7 +10,7 @@ import { requireList } from './lists.ts'
 import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
 import { findOptOuts } from '../subscriptions/opt-outs.ts'
 import { subscriptionColumns, type SubscriptionRow, toSubscription } from '../subscriptions/subscription-record.ts'
-import { confirmImmediately, endSubscription, requestConfirmation } from './subscribe.ts'
+import { confirmImmediately, removeSubscription, requestConfirmation, restoreRemoved } from './subscribe.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 
@@ -35,9 +35,9 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
 }
 
 /**
- * Subscribes a contact by id or email. CONFIRMED states that the contact has consented; PENDING sends a confirmation
- * email. Throws `opted_out` if the contact, or a deleted contact with its email, has opted out. A CONFIRMED subscription
- * is unchanged. `isNew` is false if the contact already had a subscription.
+ * Subscribes a contact by id or email, even if the operator removed it from the list. CONFIRMED states that the contact
+ * has consented; PENDING sends a confirmation email. Throws `opted_out` if the contact, or a deleted contact with its
+ * email, has opted out. A CONFIRMED subscription is unchanged. `isNew` is false if the contact was PENDING or CONFIRMED.
  */
 export function addSubscriber(
   ctx: Ctx,
@@ -49,17 +49,19 @@ export function addSubscriber(
     const contact = await findContact(ctx, input)
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
     const existing = await findSubscription(ctx, listId, contact.id)
-    const hasOptedOut = existing !== undefined && existing.status !== 'PENDING' && existing.status !== 'CONFIRMED'
+    const isNew = existing === undefined || existing.isRemoved
+    const hasOptedOut = !isNew && existing.status !== 'PENDING' && existing.status !== 'CONFIRMED'
     const optOuts = await findOptOuts(ctx, listId, [contact.email])
     if (hasOptedOut || optOuts.size > 0) {
       throw conflict('opted_out', 'Contact has opted out of this list; only the contact can opt in again')
     }
+    if (existing?.isRemoved) await restoreRemoved(ctx, link, 'api')
     if (input.status === 'CONFIRMED') await confirmImmediately(ctx, link, 'api')
     else await requestConfirmation(ctx, { link, email: contact.email, source: 'api' })
     const row = await findSubscription(ctx, listId, contact.id)
     // The row is missing only if the list was deleted in the meantime.
     if (!row) throw notFound('List')
-    return { subscription: toSubscription(row), isNew: existing === undefined }
+    return { subscription: toSubscription(row), isNew }
   })
 }
 
@@ -70,13 +72,13 @@ export async function readSubscriber(ctx: Ctx, listId: ListId, contactId: Contac
   return toSubscription(row)
 }
 
-/** Unsubscribes a contact, as if by its own request, and keeps the record of the opt-out. Idempotent. */
+/** Removes a contact from the list, and keeps its subscription as UNSUBSCRIBED. This is not an opt-out. Idempotent. */
 export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     await requireList(ctx, listId)
     await lockContact(ctx, contactId)
     if (!(await findSubscription(ctx, listId, contactId))) throw notFound('Subscription')
-    await endSubscription(ctx, { workspaceId: ctx.workspaceId, listId, contactId })
+    await removeSubscription(ctx, { workspaceId: ctx.workspaceId, listId, contactId })
   })
 }
 

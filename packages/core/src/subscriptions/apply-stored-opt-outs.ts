@@ -1,4 +1,4 @@
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq, inArray, or } from 'drizzle-orm'
 import { recordSubscriptionActivity } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { optOuts, subscriptions } from '../db/schema/index.ts'
@@ -17,12 +17,12 @@ export async function applyStoredOptOuts(ctx: Ctx, contact: { id: ContactId; ema
   const optedOut = ctx.db.select({ listId: optOuts.listId }).from(optOuts).where(isOptOutOf(ctx, contact.email))
   const unsubscribed = await ctx.db
     .update(subscriptions)
-    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date() })
+    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date(), isRemoved: false })
     .where(
       and(
         eq(subscriptions.workspaceId, ctx.workspaceId),
         eq(subscriptions.contactId, contact.id),
-        inArray(subscriptions.status, ['PENDING', 'CONFIRMED']),
+        or(inArray(subscriptions.status, ['PENDING', 'CONFIRMED']), eq(subscriptions.isRemoved, true)),
         inArray(subscriptions.listId, optedOut),
       ),
     )

@@ -23,14 +23,17 @@ function hashWith(key: Buffer, ctx: Ctx, email: string): string {
   return createHmac('sha256', key).update(`${ctx.workspaceId} ${email.toLowerCase()}`).digest('base64url')
 }
 
-/** Stores the opt-outs of a contact that is about to lose its address, in the same transaction. */
+/**
+ * Stores the opt-outs of a contact that is about to lose its address, in the same transaction. A removal by the operator
+ * is not an opt-out.
+ */
 export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<void> {
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
     select workspace_id, list_id, ${hashEmail(ctx, contact.email)}, status
     from subscriptions
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contact.id)}
-      and status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')
+      and status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED') and not is_removed
     on conflict do nothing`)
 }
 

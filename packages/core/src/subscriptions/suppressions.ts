@@ -42,7 +42,7 @@ export async function suppressSubscriptions(
   status: SuppressedStatus,
 ): Promise<boolean> {
   const changed = await ctx.db.execute(sql`
-    update subscriptions set status = ${status}
+    update subscriptions set status = ${status}, is_removed = false
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contactId)}
       and status not in (${status}, 'COMPLAINED')`)
   return (changed.rowCount ?? 0) > 0

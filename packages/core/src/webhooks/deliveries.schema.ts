@@ -79,13 +79,11 @@ export const RedeliverInput = z
   })
 export type RedeliverInput = z.output<typeof RedeliverInput>
 
-export const RedeliverResult = z
-  .object({ queued: z.number().int().describe('The number of new deliveries.') })
-  .meta({
-    id: 'RedeliverResult',
-    description: 'The deliveries will be repeated in the background.',
-    examples: [{ queued: 48 }],
-  })
+export const RedeliverResult = z.object({ queued: z.number().int().describe('The number of new deliveries.') }).meta({
+  id: 'RedeliverResult',
+  description: 'The deliveries will be repeated in the background.',
+  examples: [{ queued: 48 }],
+})
 export type RedeliverResult = z.output<typeof RedeliverResult>
 
 export const EventQuery = PageQuery.extend({
@@ -98,8 +96,6 @@ export const EventQuery = PageQuery.extend({
       'Returns the events after this event, oldest first. Store the id of the last event that you processed, and pass it here.',
     ),
   type: EventTypeFilter.optional().describe('Only events of this type.'),
-  contactId: Id('con')
-    .optional()
-    .describe('Only events of this contact and of the contacts that were merged into it.'),
+  contactId: Id('con').optional().describe('Only events of this contact and of the contacts that were merged into it.'),
 })
 export type EventQuery = z.output<typeof EventQuery>
