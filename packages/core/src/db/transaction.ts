@@ -7,16 +7,22 @@ type Work<Result> = (db: Db) => Promise<Result>
 export const isInTransaction = (db: Db) => !(db.$client instanceof pg.Pool)
 
 /** The calls that `afterCommit` collected for the open transaction of a connection. */
-const afterCommits = new WeakMap<pg.PoolClient, Map<string, (pool: Db) => void>>()
+const afterCommits = new WeakMap<pg.PoolClient, Map<string, AfterCommit>>()
+
+type AfterCommit = (pool: Db) => void | Promise<void>
 
 /**
  * Calls `work` with the pool after the transaction of `db` has committed, or immediately if `db` is a pool. There is
- * one call per `key` and transaction, and none after a rollback. Only for hints: a process that is killed right after
- * the commit never makes the call.
+ * one call per `key` and transaction, and none after a rollback; `transaction` waits for it. Only for hints: a process that is killed right after the commit never makes the call.
  */
-export function afterCommit(db: Db, key: string, work: (pool: Db) => void): void {
-  if (db.$client instanceof pg.Pool) work(db)
-  else afterCommits.get(db.$client)?.set(key, work)
+export function afterCommit<Done extends void | Promise<void>>(
+  db: Db,
+  key: string,
+  work: (pool: Db) => Done,
+): Done | undefined {
+  if (db.$client instanceof pg.Pool) return work(db)
+  afterCommits.get(db.$client)?.set(key, work)
+  return undefined
 }
 
 /**
@@ -30,11 +36,11 @@ export async function transaction<Result>(
 ): Promise<Result> {
   if (!(db.$client instanceof pg.Pool)) return runSavepoint(db.$client, () => work(db))
   const client = await db.$client.connect()
-  const callbacks = new Map<string, (pool: Db) => void>()
+  const callbacks = new Map<string, AfterCommit>()
   afterCommits.set(client, callbacks)
   const assignments = Object.entries(settings).map(([name, value]) => `; set local ${name} = ${value}`)
   const result = await runTransaction(client, work, `begin${assignments.join('')}`)
-  for (const callback of callbacks.values()) callback(db)
+  for (const callback of callbacks.values()) await callback(db)
   return result
 }
 

@@ -4,6 +4,7 @@ import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
+import { afterCommit } from '../db/transaction.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId, uuidOf, type WebhookId } from '../kernel/ids.ts'
@@ -153,11 +154,15 @@ export async function purgeWebhooks(db: Db): Promise<number> {
 }
 
 /**
- * Waits for deliveries that a worker has just taken, because their requests may not have started yet. After the commit
- * that disabled the webhook, no worker takes more deliveries. A request starts within 2 seconds after its delivery was
- * taken; the other 5 seconds allow for clock differences.
+ * After the commit, waits for deliveries that a worker has just taken, because their requests may not have started yet.
+ * After the commit that disabled the webhook, no worker takes more deliveries. A request starts within 2 seconds after
+ * its delivery was taken; the other 5 seconds allow for clock differences.
  */
 async function waitForTakenRequests(ctx: Ctx, id: WebhookId) {
+  await afterCommit(ctx.db, `taken requests ${id}`, (db) => waitUntilStarted({ ...ctx, db }, id))
+}
+
+async function waitUntilStarted(ctx: Ctx, id: WebhookId) {
   const endsAt = performance.now() + 2_000
   const hasRecentTake = async () => {
     const result = await ctx.db.execute(sql`
