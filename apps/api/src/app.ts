@@ -11,6 +11,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { authentication } from './http/authentication.ts'
 import { jsonBody } from './http/body/json-body.ts'
 import { slowRequests } from './http/body/slow-requests.ts'
+import { conditionalRequests } from './http/conditional-requests/conditional-requests.ts'
 import { crossOrigin } from './http/cors.ts'
 import { dashboard } from './http/dashboard.ts'
 import { debugLog } from './http/debug-log.ts'
@@ -78,6 +79,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(debugLog)
   await app.register(rateLimits, { redis })
   await app.register(crossOrigin, { origins: config.CORS_ORIGINS })
+  await app.register(conditionalRequests)
   await app.register(openApi, { publicUrl: config.PUBLIC_URL })
   await app.register(metrics, { config, database, redis })
   await app.register(unknownRoutes)

@@ -3,6 +3,7 @@ import Fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { authentication } from '../src/http/authentication.ts'
 import { crossOrigin } from '../src/http/cors.ts'
+import { conditionalRequests } from '../src/http/conditional-requests/conditional-requests.ts'
 import { idempotencyKeys } from '../src/http/idempotency.ts'
 import { rateLimits } from '../src/http/rate-limit/rate-limit.ts'
 import { unknownRoutes } from '../src/http/unknown-routes.ts'
@@ -12,6 +13,7 @@ test.each([
   ['cross-origin', () => Fastify().register(crossOrigin, { origins: [] })],
   ['unknown-routes', () => Fastify().register(sensible).register(unknownRoutes)],
   ['authentication', () => Fastify().register(authentication, { authenticate: () => Promise.reject(new Error()) })],
+  ['conditional-requests', () => Fastify().register(conditionalRequests)],
   ['idempotency-keys', () => Fastify().register(idempotencyKeys)],
 ])('%s fails at boot when registered before its dependencies', async (name, build) => {
   await expect(Promise.resolve(build().ready())).rejects.toThrow(new RegExp(`dependency '.+' of plugin '${name}'`))

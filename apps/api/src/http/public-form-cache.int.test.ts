@@ -52,7 +52,7 @@ test('returns the same response as an uncached read, even after a change', async
   const read = () => readPublicForm({ ...ctx, db: database.db }, form.id)
   expect([await get(), await get()]).toEqual([await read(), await read()])
   await rename()
-  cache.drop(form.id)
+  cache.drop(ctx, form.id)
   expect(await get()).toEqual(await read())
 })
 
@@ -69,14 +69,14 @@ test('a dropped form is read again; other caches expire within a second', async 
   const elsewhere = createPublicFormCache()
   expect([await nameIn(), await nameIn(elsewhere)]).toEqual(['Before', 'Before'])
   await rename()
-  cache.drop(form.id)
+  cache.drop(ctx, form.id)
   expect([await nameIn(), await nameIn(elsewhere)]).toEqual(['After', 'Before'])
   await waitUntil(async () => (await nameIn(elsewhere)) === 'After', {
     describe: 'the change is visible',
     timeoutMs: 1_500,
   })
   await deleteForm({ ...ctx, db: database.db }, form.id)
-  cache.drop(form.id)
+  cache.drop(ctx, form.id)
   await expect(get()).rejects.toMatchObject(notFound)
 })
 
@@ -84,7 +84,7 @@ test('a form dropped during a lookup fails no request, and the result is not cac
   const locked = await openTransaction(database.db, (db) => db.execute('lock table forms in access exclusive mode'))
   const looking = Array.from({ length: 20 }, () => get())
   await waitUntilBlocked(database.db)
-  cache.drop(form.id)
+  cache.drop(ctx, form.id)
   const lookingAgain = get()
   await waitUntilBlocked(database.db, 2)
   await locked.commit()

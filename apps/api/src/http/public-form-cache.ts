@@ -5,6 +5,7 @@
  * responses are equal.
  */
 import type { BaseCtx } from '@rapport/core/request/context.ts'
+import { afterCommit } from '@rapport/core/db/transaction.ts'
 import { findPublicForm, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'
 import { LRUCache } from 'lru-cache'
 import type { FormId } from '@rapport/core/kernel/ids.ts'
@@ -18,8 +19,8 @@ export interface PublicFormResponse {
 export interface PublicFormCache {
   /** Rejects with the errors of `findPublicForm`. */
   get(ctx: BaseCtx, id: FormId): Promise<PublicFormResponse>
-  /** Call this after a change. Other processes see the change within a second. */
-  drop(id: FormId): void
+  /** Call this after a change: takes effect with its commit. Other processes see the change within a second. */
+  drop(ctx: BaseCtx, id: FormId): void
 }
 
 const ttlMs = 900
@@ -43,7 +44,7 @@ export function createPublicFormCache(): PublicFormCache {
   })
   return {
     get: (ctx, id) => cache.forceFetch(id, { context: ctx }),
-    drop: (id) => void cache.delete(id),
+    drop: (ctx, id) => afterCommit(ctx.db, `drop ${id}`, () => void cache.delete(id)),
   }
 }
 

@@ -1,5 +1,6 @@
 /** The error responses of a route in the OpenAPI document. Most of them follow from the route's options. */
 import type { RouteOptions } from 'fastify'
+import { z } from 'zod'
 import { ErrorBody } from '../http/error-handler.ts'
 import { requiredRole } from '../http/required-role.ts'
 
@@ -13,12 +14,13 @@ declare module 'fastify' {
 /** Adds the error responses to those of the route. A response that the route declares itself takes precedence. */
 export function withErrorResponses(route: RouteOptions): Record<string, unknown> {
   const errorResponses: [string, unknown][] = findErrorStatuses(route).map((status) => [String(status), ErrorBody])
-  return { ...Object.fromEntries(errorResponses), ...(route.schema?.response as object) }
+  const notModified = route.config?.etag === true && { 304: z.null().describe('Not modified') }
+  return { ...Object.fromEntries(errorResponses), ...notModified, ...(route.schema?.response as object) }
 }
 
 function findErrorStatuses(route: RouteOptions): number[] {
   const { method, config, schema = {} } = route
-  const { rateLimit, errorStatuses = [] } = config ?? {}
+  const { rateLimit, lockForIfMatch, errorStatuses = [] } = config ?? {}
   const isReading = method === 'GET' || method === 'HEAD'
   const isSecured = schema.security !== undefined
   return [
@@ -27,6 +29,7 @@ function findErrorStatuses(route: RouteOptions): number[] {
     ...(isSecured ? [401] : []),
     ...(isSecured && requiredRole(route) !== 'VIEWER' ? [403] : []),
     ...(schema.params === undefined ? [] : [404]),
+    ...(lockForIfMatch === undefined ? [] : [412]),
     // A body that is sent too slowly, is too large or has another content type.
     ...(isReading ? [] : [408, 413, 415]),
     // `Idempotency-Key`.

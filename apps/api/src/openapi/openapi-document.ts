@@ -4,6 +4,7 @@ import { allowMoreProperties, simplifySchemas } from '@rapport/core/kernel/json-
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { requiredRole } from '../http/required-role.ts'
 import { EmptyBody } from '../routes/shapes.ts'
+import { conditionalHeaders } from './conditional-headers.ts'
 import { type Document, operationsOf } from './document.ts'
 import { describeEventWebhooks } from './event-webhooks.ts'
 import { describeResponses } from './responses.ts'
@@ -13,19 +14,16 @@ const toJsonSchemas = createJsonSchemaTransform({ zodToJsonConfig })
 const addSchemas = createJsonSchemaTransformObject({ zodToJsonConfig })
 
 const idempotencyKey = {
-  type: 'object',
-  properties: {
-    'Idempotency-Key': {
-      type: 'string',
-      minLength: 1,
-      maxLength: 255,
-      description:
-        'A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.',
-    },
+  'Idempotency-Key': {
+    type: 'string',
+    minLength: 1,
+    maxLength: 255,
+    description:
+      'A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.',
   },
 }
 
-/** Describes one route: its JSON Schemas, the role that it requires, and `Idempotency-Key` for authenticated POSTs. */
+/** Describes one route: its JSON Schemas, the role that it requires, and its request headers. */
 export const describeRoute: SwaggerTransform = (input) => {
   const { schema, url } = toJsonSchemas(input)
   if (!schema || schema.hide) return { schema, url }
@@ -33,11 +31,12 @@ export const describeRoute: SwaggerTransform = (input) => {
   const { security = [] } = schema
   const isSecured = security.some((scheme) => 'bearer' in scheme)
   const takesKey = isSecured && input.route.method === 'POST'
+  const headers = { ...(takesKey && idempotencyKey), ...conditionalHeaders(input.route.config) }
   return {
     schema: {
       ...schema,
       ...(schema.querystring !== undefined && { querystring: withoutExamples(schema.querystring as ObjectSchema) }),
-      ...(takesKey && { headers: idempotencyKey }),
+      ...(Object.keys(headers).length > 0 && { headers: { type: 'object', properties: headers } }),
       security,
       ...(isSecured && { 'x-required-role': requiredRole(input.route) }),
     },

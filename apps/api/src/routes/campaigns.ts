@@ -7,6 +7,7 @@ import {
 } from '@rapport/core/campaigns/campaigns.ts'
 import { Campaign, CampaignChange, CampaignInput, CampaignQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { entityTagOf } from '../http/conditional-requests/conditional-requests.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
@@ -54,6 +55,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/campaigns/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'campaigns.get',
@@ -84,8 +86,9 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await updateCampaign(request.ctx, request.params.id, request.body)
-      return reply.code(204).send(null)
+      const campaign = await updateCampaign(request.ctx, request.params.id, request.body)
+      reply.code(204).header('etag', entityTagOf(Campaign, campaign))
+      return null
     },
   )
 
@@ -106,7 +109,8 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await deleteCampaign(request.ctx, request.params.id)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 }

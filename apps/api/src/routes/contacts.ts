@@ -1,3 +1,5 @@
+import { lockContactByEmail } from '@rapport/core/contacts/contact-address.ts'
+import { toContact } from '@rapport/core/contacts/contact-record.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { listActivity } from '@rapport/core/contacts/list-activity.ts'
 import { exportContacts } from '@rapport/core/contacts/export/export-contacts.ts'
@@ -53,7 +55,13 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.put(
     '/contacts',
     {
-      config: { errorStatuses: [409] },
+      config: {
+        errorStatuses: [409],
+        async lockForIfMatch({ ctx, body }) {
+          const row = await lockContactByEmail(ctx, (body as ContactInput).email)
+          return row && toContact(row)
+        },
+      },
       schema: {
         ...common,
         operationId: 'contacts.upsert',
@@ -120,6 +128,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/contacts/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'contacts.get',
@@ -168,7 +177,8 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await deleteContact(request.ctx, request.params.id)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 

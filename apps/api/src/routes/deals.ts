@@ -52,6 +52,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/deals/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'deals.get',
@@ -100,7 +101,8 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await deleteDeal(request.ctx, request.params.id)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 

@@ -36,6 +36,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/webhooks/:id/deliveries/:deliveryId',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'webhooks.getDelivery',

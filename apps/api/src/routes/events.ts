@@ -28,6 +28,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/events/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'events.get',

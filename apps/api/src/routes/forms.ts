@@ -60,6 +60,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
     app.get(
       '/forms/:id',
       {
+        config: { etag: true },
         schema: {
           ...common,
           operationId: 'forms.get',
@@ -89,7 +90,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       },
       async (request) => {
         const form = await updateForm(request.ctx, request.params.id, request.body)
-        publicForms.drop(form.id)
+        publicForms.drop(request.ctx, form.id)
         return form
       },
     )
@@ -109,8 +110,9 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       },
       async (request, reply) => {
         await deleteForm(request.ctx, request.params.id)
-        publicForms.drop(request.params.id)
-        return reply.code(204).send(null)
+        publicForms.drop(request.ctx, request.params.id)
+        reply.code(204)
+        return null
       },
     )
 
@@ -133,6 +135,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
     app.get(
       '/forms/:id/submissions/:submissionId',
       {
+        config: { etag: true },
         schema: {
           ...common,
           operationId: 'forms.getSubmission',
@@ -161,7 +164,8 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       },
       async ({ ctx, params: { id, submissionId } }, reply) => {
         await deleteSubmission(ctx, { formId: id, submissionId })
-        return reply.code(204).send(null)
+        reply.code(204)
+        return null
       },
     )
   }

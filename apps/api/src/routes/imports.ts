@@ -97,6 +97,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/imports/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'imports.get',

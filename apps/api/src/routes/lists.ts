@@ -67,6 +67,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/lists/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'lists.get',
@@ -114,7 +115,8 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await deleteList(request.ctx, request.params.id)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 
@@ -160,6 +162,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/lists/:id/subscribers/:contactId',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'lists.getSubscriber',
@@ -189,7 +192,8 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await removeSubscriber(request.ctx, request.params.id, request.params.contactId)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 }

@@ -60,6 +60,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/pipelines/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'pipelines.get',
@@ -108,7 +109,8 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await deletePipeline(request.ctx, request.params.id)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 

@@ -69,6 +69,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/tasks/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'tasks.get',
@@ -115,7 +116,8 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await deleteTask(request.ctx, request.params.id)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 }

@@ -25,6 +25,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/workspace',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'workspace.get',
@@ -71,7 +72,8 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await deleteWorkspace(request.ctx)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 
@@ -151,7 +153,8 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await deleteInvite(request.ctx, request.params.id)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 
@@ -208,7 +211,8 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       const { actor } = request.ctx
       if (actor.kind !== 'user' || actor.userId !== request.params.id) requireRole(actor, 'ADMIN')
       await removeMember(request.ctx, request.params.id, request.query)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 }

@@ -24,6 +24,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/webhooks',
     {
+      config: { etag: Webhook },
       schema: {
         ...common,
         operationId: 'webhooks.create',
@@ -60,6 +61,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/webhooks/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'webhooks.get',
@@ -106,7 +108,8 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await deleteWebhook(request.ctx, request.params.id)
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 

@@ -78,7 +78,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
 }
 
 /** Updates a DRAFT. Throws `wrong_state` if the campaign has any other status. */
-export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<void> {
+export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<Campaign> {
   await checkTemplates(ctx.workspaceId, change)
   checkSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)
@@ -86,9 +86,10 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
     .update(campaigns)
     .set({ ...change, updatedAt: new Date() })
     .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
-    .returning({ id: campaigns.id })
+    .returning()
     .catch(listNotFound)
   if (!row) throw await createNotDraftError(ctx, id, 'changed')
+  return toCampaign(row)
 }
 
 /** Deletes a DRAFT. Throws `wrong_state` for any other campaign: it is the record of the mails that were sent. */

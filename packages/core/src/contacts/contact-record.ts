@@ -17,7 +17,7 @@ export function toContact(row: ContactRow): Contact {
     lastName: row.lastName,
     phone: row.phone,
     company: row.company,
-    customFieldValues: row.customFieldValues,
+    customFieldValues: sortByKey(row.customFieldValues),
     tags: row.tags,
     emailSubscribedStatus: row.emailSubscribedStatus,
     lastActivityAt: toTimestampOrNull(row.lastActivityAt),
@@ -25,4 +25,10 @@ export function toContact(row: ContactRow): Contact {
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),
   }
+}
+
+/** PostgreSQL stores the keys in an order of its own. In one order, a contact has one representation and one ETag. */
+function sortByKey<Value>(values: Record<string, Value>): Record<string, Value> {
+  const keys = Object.keys(values)
+  return keys.length < 2 ? values : Object.fromEntries(keys.toSorted().map((key) => [key, values[key] as Value]))
 }
