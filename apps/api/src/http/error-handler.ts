@@ -5,7 +5,8 @@ import {
   type ErrorCode,
   errorCodes,
   isDatabaseUnavailable,
-  type Issue,
+  limitIssues,
+  truncateText,
   withoutParameters,
 } from '@rapport/core/kernel/errors.ts'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -137,19 +138,7 @@ function createErrorBody(
   message: string,
   more: { code: PublicErrorCode | undefined } & Record<string, unknown>,
 ): ErrorBody {
-  return { statusCode, message: truncate(message), error: STATUS_CODES[statusCode] ?? 'Error', ...more }
-}
-
-const maxIssues = 100
-const maxTextLength = 500
-
-/** Field names come from the request: limits the number of issues and their length. */
-function limitIssues(issues: readonly Issue[]): Issue[] {
-  return issues.slice(0, maxIssues).map(({ path, message }) => ({ path: truncate(path), message: truncate(message) }))
-}
-
-function truncate(text: string) {
-  return text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
+  return { statusCode, message: truncateText(message), error: STATUS_CODES[statusCode] ?? 'Error', ...more }
 }
 
 const frameworkMessages: Record<string, string> = {

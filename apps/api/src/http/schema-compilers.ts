@@ -1,4 +1,4 @@
-import { AppError } from '@rapport/core/kernel/errors.ts'
+import { AppError, invalidField, invalidFields } from '@rapport/core/kernel/errors.ts'
 import { describeQueryIssue, toIssues } from '@rapport/core/kernel/zod-messages.ts'
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import fp from 'fastify-plugin'
@@ -27,7 +27,5 @@ function toError(error: z.ZodError, httpPart: string | undefined): AppError {
   const [first] = issues
   // A malformed id in the path gets the same response as an unknown id.
   if (httpPart === 'params') return new AppError('not_found', first?.message ?? 'Not found')
-  if (first?.path) return new AppError('validation_error', `${first.path}: ${first.message}`, { issues })
-  const message = 'The body must be a JSON object'
-  return new AppError('validation_error', message, { issues: [{ path: '', message }] })
+  return first?.path ? invalidFields(issues) : invalidField('', 'The body must be a JSON object')
 }

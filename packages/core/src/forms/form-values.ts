@@ -1,7 +1,7 @@
 /** Validates form values. The messages are shown to visitors. */
 import { z } from 'zod'
 import { Phone } from '../contacts/contacts.schema.ts'
-import { AppError, type Issue } from '../kernel/errors.ts'
+import { invalidFields, type Issue } from '../kernel/errors.ts'
 import { suggestForEach } from '../kernel/suggestion.ts'
 import { Email, MultiLine, SingleLine } from '../kernel/validation.ts'
 import type { FormField } from '../db/schema/index.ts'
@@ -23,8 +23,7 @@ export function checkFormValues(fields: readonly FormField[], input: Record<stri
     if ('message' in result) issues.push({ path: field.id, message: result.message })
     else if (result.value !== undefined) values[field.id] = result.value
   }
-  const [first] = issues
-  if (first) throw new AppError('validation_error', `${first.path}: ${first.message}`, { issues })
+  if (issues.length > 0) throw invalidFields(issues)
   return values
 }
 

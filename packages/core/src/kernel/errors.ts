@@ -68,6 +68,27 @@ export function invalidField(path: string, message: string): AppError {
   return new AppError('validation_error', message, { issues: [{ path, message: own }] })
 }
 
+/** A validation error with all of its issues. The message is about the first one. */
+export function invalidFields(issues: Issue[]): AppError {
+  const [{ path, message } = { path: '', message: 'is invalid' }] = issues
+  return new AppError('validation_error', path ? `${path}: ${message}` : message, { issues })
+}
+
+const maxIssues = 100
+const maxTextLength = 500
+
+/** Field names come from the request: limits the number of issues and their length. */
+export function limitIssues(issues: readonly Issue[]): Issue[] {
+  return issues
+    .slice(0, maxIssues)
+    .map(({ path, message }) => ({ path: truncateText(path), message: truncateText(message) }))
+}
+
+/** Limits the length of a public message that contains text of the request. */
+export function truncateText(text: string): string {
+  return text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
+}
+
 /** Returns the name of the constraint that a failed statement violated; undefined if it failed for another reason. */
 export function violatedConstraint(error: unknown): string | undefined {
   return databaseError(error)?.constraint

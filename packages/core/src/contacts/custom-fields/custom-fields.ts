@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { audit } from '../../audit/audit.ts'
 import { byId } from '../../request/by-id.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
-import { AppError, conflict, invalidField, type Issue, notFound, onConstraint } from '../../kernel/errors.ts'
+import { conflict, invalidField, invalidFields, type Issue, notFound, onConstraint } from '../../kernel/errors.ts'
 import { suggestForEach, withSuggestion } from '../../kernel/suggestion.ts'
 import { timeOfUpdate } from '../../kernel/time-of-update.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
@@ -126,8 +126,7 @@ export async function checkCustomValues(
   const hasUnknown = Object.keys(input).some((key) => !fields.has(key))
   const keys = hasUnknown ? [...(await readCustomFields(ctx)).keys()] : []
   const { values, issues } = parseCustomValues(fields, input, keys)
-  const [first] = issues
-  if (first) throw new AppError('validation_error', `${first.path}: ${first.message}`, { issues })
+  if (issues.length > 0) throw invalidFields(issues)
   return values
 }
 
