@@ -36,6 +36,7 @@ import { auditRoutes } from './routes/audit.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes } from './routes/campaigns.ts'
 import { campaignSendingRoutes } from './routes/campaign-sending.ts'
+import { contactBatchRoutes } from './routes/contact-batch.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
 import { dealRoutes } from './routes/deals.ts'
@@ -113,6 +114,7 @@ async function workspaceRoutes(
   await scope.register(teamRoutes)
   await scope.register(auditRoutes)
   await scope.register(contactRoutes)
+  await scope.register(contactBatchRoutes)
   await scope.register(customFieldRoutes)
   await scope.register(importRoutes)
   await scope.register(formRoutes(publicForms))

@@ -153,6 +153,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /contacts': [({ list }) => ({ path: `/contacts?listId=${list}` })],
   'POST /contacts': [],
   'PUT /contacts': [],
+  'POST /contacts/batch': [],
   'GET /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}` })],
   'PATCH /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}`, body: { firstName: 'taken over' } })],
   'GET /contacts/{id}/activity': [({ contact }) => ({ path: `/contacts/${contact}/activity` })],

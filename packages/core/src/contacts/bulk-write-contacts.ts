@@ -6,7 +6,7 @@ import type { Ctx } from '../request/context.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { contacts } from '../db/schema/index.ts'
 import { textPropertyNames } from './contact-properties.ts'
-import { contactColumns, toContact } from './contact-record.ts'
+import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import { maxTags } from './update-contact.ts'
 import type { Contact } from './contacts.schema.ts'
 import { type CheckedContact, newContactRow } from './create-contact.ts'
@@ -15,26 +15,35 @@ export type OnConflict = 'skip' | 'update'
 
 /**
  * Creates the contacts whose email the workspace does not have yet. With `update`, existing contacts are updated too:
- * non-empty properties are set, tags and custom values are added, and unchanged contacts are skipped. Each email must
- * occur only once in `inputs`. Emits no events.
+ * non-empty properties are set, tags and custom values are added, and unchanged contacts are skipped. With `lock`,
+ * existing contacts are locked until the transaction ends. Each email must occur only once in `inputs`. Emits no events.
  */
 export async function writeContacts(
   ctx: Ctx,
   inputs: readonly CheckedContact[],
-  onConflict: OnConflict,
-): Promise<{ createdIds: ContactId[]; updated: number }> {
-  if (inputs.length === 0) return { createdIds: [], updated: 0 }
-  const created = inputs.map((input) => newContactRow(ctx, input))
+  onConflict: OnConflict | 'lock',
+): Promise<{ created: ContactRow[]; updated: number }> {
+  if (inputs.length === 0) return { created: [], updated: 0 }
+  const candidates = inputs.map((input) => newContactRow(ctx, input))
   const result = await ctx.db.execute<{ id: string }>(sql`
     insert into contacts as c (${rows.names})
-    select ${rows.names} from ${rows.from(sql`${rows.stringify(created)}`, 'p')}
+    select ${rows.names} from ${rows.from(sql`${rows.stringify(candidates)}`, 'p')}
     -- The lock order of all bulk writers; it prevents deadlocks.
     order by lower(email)
-    on conflict (workspace_id, lower(email)) do ${onConflict === 'skip' ? sql`nothing` : updateClause}
+    on conflict (workspace_id, lower(email)) do ${conflictActions[onConflict]}
     returning c.id`)
   const writtenIds = new Set(result.rows.map((row) => row.id))
-  const createdIds = created.map(({ id }) => id).filter((id) => writtenIds.has(uuidOf(id)))
-  return { createdIds, updated: writtenIds.size - createdIds.length }
+  const created = candidates.filter(({ id }) => writtenIds.has(uuidOf(id)))
+  return { created, updated: writtenIds.size - created.length }
+}
+
+/** Writes all columns of contacts that the transaction has locked. Emits no events. */
+export async function saveContacts(ctx: Ctx, saved: readonly ContactRow[]): Promise<void> {
+  if (saved.length === 0) return
+  await ctx.db.execute(sql`
+    update contacts c set (${rows.names}) = row(p.*)
+    from ${rows.from(sql`${rows.stringify(saved)}`, 'p')}
+    where c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and c.id = p.id`)
 }
 
 /** Dry run of `writeContacts`: counts the existing contacts and those that would be updated. */
@@ -122,3 +131,10 @@ const updateClause = sql`update set
   custom_field_values = c.custom_field_values || excluded.custom_field_values,
   updated_at = greatest(c.updated_at, excluded.updated_at)
   where ${differsFromContact('excluded')}`
+
+const conflictActions = {
+  skip: sql`nothing`,
+  update: updateClause,
+  // A row that the condition excludes is locked all the same.
+  lock: sql`update set updated_at = c.updated_at where false`,
+}

@@ -10,6 +10,20 @@ export async function findContactByEmail(ctx: Ctx, email: string): Promise<Conta
   return row
 }
 
+/** Finds contacts by email, ignoring case. */
+export function findContactsByEmail(ctx: Ctx, emails: readonly string[]): Promise<ContactRow[]> {
+  const lowerCase = emails.map((email) => email.toLowerCase())
+  return ctx.db
+    .select(contactColumns)
+    .from(contacts)
+    .where(
+      and(
+        eq(contacts.workspaceId, ctx.workspaceId),
+        sql`lower(${contacts.email}) = any(${sql.param(lowerCase)}::text[])`,
+      ),
+    )
+}
+
 /** Finds and locks a contact by email, ignoring case. */
 export async function lockContactByEmail(ctx: Ctx, email: string): Promise<ContactRow | undefined> {
   const [row] = await selectByEmail(ctx, email).for('no key update')

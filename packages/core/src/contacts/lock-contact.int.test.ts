@@ -13,6 +13,7 @@ import {
   createTestPipeline,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { writeContactBatch } from './batch/write-contact-batch.ts'
 import { writeContacts } from './bulk-write-contacts.ts'
 import { mergeContacts } from '../operations/merge-contacts.ts'
 import type { Contact } from './contacts.schema.ts'
@@ -45,6 +46,12 @@ const operations: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>
     const people = [zoe, ada].map((known) => ({ ...known, firstName: 'Changed' }))
     return () => inTransaction(ctx, (ctx) => writeContacts(ctx, people, 'update'))
   },
+  'a batch':
+    async ({ zoe, ada }) =>
+    () => {
+      const people = [zoe, ada].map(({ email }) => ({ email, firstName: 'Changed' }))
+      return writeContactBatch(ctx, { contacts: people, onConflict: 'update' }, () => {})
+    },
   'a bulk subscription': async ({ zoe, ada }) => {
     const list = await createTestList(ctx)
     return () => inTransaction(ctx, (ctx) => confirmSubscribers(ctx, list.id, [zoe.email, ada.email]))

@@ -17,7 +17,12 @@ import { fillEmptyProperties } from './contact-properties.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { checkNewContact, insertContact } from './create-contact.ts'
-import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields/custom-fields.ts'
+import {
+  checkCustomValues,
+  type CustomValue,
+  type CustomValues,
+  mergeCustomValues,
+} from './custom-fields/custom-fields.ts'
 import { lockContact } from './lock-contact.ts'
 
 export const maxTags = 100
@@ -85,8 +90,8 @@ export async function suppressContact(
  * the email changes, it stores the opt-outs of the old address and applies those of the new one. Emits no event.
  */
 export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {
-  if (isDeepStrictEqual(current, next)) return current
-  const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
+  const saved = withTimeOfUpdate(current, next)
+  if (saved === current) return current
   const write = ({ db }: Ctx) => updateRow(db, saved)
   if (next.email === current.email) {
     await write(ctx)
@@ -103,6 +108,11 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
 }
 
 const updateRow = updateStatement(contacts)
+
+/** Returns `next` with the time of the update, or `current` itself if nothing changed. */
+export function withTimeOfUpdate(current: ContactRow, next: ContactRow): ContactRow {
+  return isDeepStrictEqual(current, next) ? current : { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
+}
 
 /** Saves a locked contact, and emits `contact.updated` if it changed. */
 async function saveAndEmit(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<Contact> {
@@ -124,13 +134,22 @@ function updateLocked(ctx: Ctx, id: ContactId, edit: Edit): Promise<Contact> {
 }
 
 async function applyChange(ctx: Ctx, current: ContactRow, change: ContactChange): Promise<ContactRow> {
-  const { customFieldValues = {}, ...properties } = change
-  const custom = await checkCustomValues(ctx, customFieldValues)
+  const customFieldValues = await checkCustomValues(ctx, change.customFieldValues ?? {})
+  return mergeChange(current, { ...change, customFieldValues })
+}
+
+/** Returns the contact with the given properties and custom values. Null removes a custom value. */
+export function mergeChange(current: ContactRow, change: CheckedChange): ContactRow {
+  const { customFieldValues, ...properties } = change
   return {
     ...current,
     ...withoutUndefined(properties),
-    customFieldValues: mergeCustomValues(current.customFieldValues, custom),
+    customFieldValues: mergeCustomValues(current.customFieldValues, customFieldValues),
   }
+}
+
+export type CheckedChange = Omit<ContactChange, 'customFieldValues'> & {
+  customFieldValues: Record<string, CustomValue | null>
 }
 
 /** Creates the contact with an email, or locks it. Retries if it is deleted or gets another email in the meantime. */

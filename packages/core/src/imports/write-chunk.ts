@@ -71,7 +71,7 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   for (const round of splitIntoRounds(valid, onConflict)) {
     const accepted = onConflict === 'skip' ? round : await rejectTagOverflow(ctx, round, rejected)
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
-    createdIds.push(...written.createdIds)
+    createdIds.push(...written.created.map(({ id }) => id))
     updated += written.updated
   }
   if (listId) {
