@@ -55,6 +55,8 @@ test('the replica immediately lists and exports a new record', async () => {
     const email = await write()
     expect((await list()).body.data[0]?.email).toBe(email)
   }
+  const counted = await api.call('GET', '/contacts?limit=1&count=true', { key: workspace.key })
+  expect(counted.body).toMatchObject({ total: 30, isEstimate: false })
   expect(await wasReplicaRead()).toBe(true)
   const email = await write()
   const exported = await api.call('GET', '/contacts/export?format=ndjson', { key: workspace.key })

@@ -267,6 +267,28 @@ test.each([
   'sort=createdAt;drop',
   'sort=',
   'sort=createdAt&sort=email',
+  'count=',
+  'count=1',
+  'count=TRUE',
+  'count=yes',
+  'count=true&count=true',
 ])('a listing rejects ?%s', async (query) => {
   expectError(await api.call('GET', `/contacts?${query}`, { key: workspace.key }), 400)
+})
+
+test('count=true adds the total to a listing', async () => {
+  const { key } = await api.signUp()
+  for (let n = 0; n < 3; n += 1) await create({ email: freshEmail(), tags: n < 2 ? ['vip'] : [] }, key)
+  const read = async (query: string) => (await api.call('GET', `/contacts?${query}`, { key })).body
+  const { nextCursor } = await read('limit=1')
+  const page = { data: [expect.anything()], nextCursor: expect.any(String) }
+  expect(await read('limit=1&count=true')).toEqual({ ...page, total: 3, isEstimate: false })
+  expect(await read(`limit=1&count=true&cursor=${String(nextCursor)}`)).toEqual({
+    ...page,
+    total: 3,
+    isEstimate: false,
+  })
+  expect(await read('limit=1&count=true&tag=vip')).toEqual({ ...page, total: 2, isEstimate: false })
+  expect(await read('limit=1&count=false')).toEqual(page)
+  expect(await read('limit=1')).toEqual(page)
 })

@@ -1,7 +1,15 @@
 import { z } from 'zod'
-import { CreatedAt, Email, SingleLine, Timestamp, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
+import {
+  CreatedAt,
+  Email,
+  QueryBoolean,
+  SingleLine,
+  Timestamp,
+  TimestampInput,
+  UpdatedAt,
+} from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
-import { PageQuery, Sort, SortBy } from '../request/paging.ts'
+import { PageOf, PageQuery, Sort, SortBy } from '../request/paging.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
 /** Columns that responses contain. A column missing from a schema below does not compile. */
@@ -218,9 +226,27 @@ export const ContactQuery = collectCustomFields(
       .describe(
         'The field to sort by. A leading minus sorts in descending order. Default: newest first; with `search`, best match first.',
       ),
+    count: QueryBoolean.optional().describe(
+      'Whether the response has `total`, the number of contacts that match the filters. Ask for it on the first page only: every page has the same.',
+    ),
   }),
 )
 export type ContactQuery = z.output<typeof ContactQuery>
+
+export const CountedContactPage = z
+  .object({
+    ...PageOf(Contact).shape,
+    total: z
+      .number()
+      .int()
+      .optional()
+      .describe('With `count=true`: the number of contacts that match the filters, on all pages together.'),
+    isEstimate: z
+      .boolean()
+      .optional()
+      .describe('With `count=true`: whether `total` is an estimate. Up to 10,000 contacts, it is exact.'),
+  })
+  .meta({ id: 'CountedContactPage', description: 'A page of contacts, with their number if it is asked for.' })
 
 export const ExportQuery = collectCustomFields(
   z.object({

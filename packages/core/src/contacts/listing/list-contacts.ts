@@ -5,22 +5,30 @@ import type { ListId } from '../../kernel/ids.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
 import { contactColumns, type ContactRow, toContact } from '../contact-record.ts'
+import { type ContactCount, countContacts } from './count-contacts.ts'
 import { readNewestContacts } from './newest-contacts.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
 import type { Contact, ContactFilters, ContactQuery } from '../contacts.schema.ts'
 import { checkCustomValue, parseCustomValue, readCustomFields } from '../custom-fields/custom-fields.ts'
 
-/** Lists the contacts that match all filters. A search without `sort` returns the best matches first. */
-export async function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
+/**
+ * Lists the contacts that match all filters. A search without `sort` returns the best matches first. With `count`, the
+ * page has the number of matches.
+ */
+export function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact> & Partial<ContactCount>> {
+  return query.search === undefined
+    ? readContactPage(ctx, query)
+    : inTransaction(ctx, (ctx) => readContactPage(ctx, query))
+}
+
+async function readContactPage(ctx: Ctx, query: ContactQuery): Promise<Page<Contact> & Partial<ContactCount>> {
   const { search, sort } = query
-  const page =
-    search === undefined
-      ? await sortedPage(ctx, query, await contactFilter(ctx, query))
-      : await inTransaction(ctx, async (ctx) => {
-          const where = await contactFilter(ctx, query)
-          return sort === undefined ? rankedPage(ctx, { ...query, search }, where) : sortedPage(ctx, query, where)
-        })
-  return { ...page, data: page.data.map(toContact) }
+  const where = await contactFilter(ctx, query)
+  const isRanked = search !== undefined && sort === undefined
+  const { data, nextCursor } = await (isRanked
+    ? rankedPage(ctx, { ...query, search }, where)
+    : sortedPage(ctx, query, where))
+  return { data: data.map(toContact), nextCursor, ...(query.count && (await countContacts(ctx, where))) }
 }
 
 /** Combines all filters into one condition. With `search`, call it in the transaction that uses the condition. */
@@ -90,7 +98,7 @@ const newestFirst = '-createdAt'
 /** Whether a query requests all contacts, newest first: the most common request. */
 function isUnfiltered({ customFields, ...query }: ContactQuery): boolean {
   const { sort = newestFirst } = query
-  const filters = Object.keys(query).filter((name) => !['limit', 'cursor', 'sort'].includes(name))
+  const filters = Object.keys(query).filter((name) => !['limit', 'cursor', 'sort', 'count'].includes(name))
   return sort === newestFirst && filters.length === 0 && Object.keys(customFields).length === 0
 }
 
