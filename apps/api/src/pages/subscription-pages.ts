@@ -1,4 +1,4 @@
-import { openConfirmation, openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
+import { isTestUnsubscribe, openConfirmation, openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
 import { findListSender, type ListSender } from '@rapport/core/lists/list-sender.ts'
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -111,6 +111,7 @@ async function submitConfirm({ baseCtx, query }: TokenRequest, reply: FastifyRep
 }
 
 async function showUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
+  if (isTestUnsubscribe(baseCtx, query.token)) return sendTestMessage(reply)
   const listSender = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
   return sendMessage(reply, {
     title: 'Unsubscribe',
@@ -121,6 +122,7 @@ async function showUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyR
 }
 
 async function submitUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
+  if (isTestUnsubscribe(baseCtx, query.token)) return sendTestMessage(reply)
   const listSender = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
   await unsubscribe(baseCtx, query.token)
   return sendMessage(reply, {
@@ -129,6 +131,12 @@ async function submitUnsubscribe({ baseCtx, query }: TokenRequest, reply: Fastif
     branding: listSender?.branding,
   })
 }
+
+const sendTestMessage = (reply: FastifyReply) =>
+  sendMessage(reply, {
+    title: 'This is a test email',
+    text: 'The link does nothing. In the campaign, it unsubscribes the recipient.',
+  })
 
 /** The list and its sender; the list may have been deleted. */
 const describeEmails = (listSender: ListSender | undefined) =>

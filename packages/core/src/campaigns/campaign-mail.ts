@@ -1,8 +1,8 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
-import { type CampaignId, idOf } from '../kernel/ids.ts'
-import { unsubscribeUrl } from '../lists/subscription-links.ts'
+import type { CampaignId } from '../kernel/ids.ts'
+import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.ts'
 import { lockList } from '../lists/lists.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import {
@@ -16,11 +16,11 @@ import { senderAddress } from '../mail/senders.ts'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
 import { findReferencedContact, readCampaign } from './campaigns.ts'
+import { createExampleRecipient } from './example-recipient.ts'
 import { type Recipient, toRecipient } from './recipient.ts'
 import { renderPreview, renderMails } from './templates/rendering.ts'
 import type { TemplateFault } from './templates/template-sources.ts'
 import { createTracking } from './tracking.ts'
-import { contactExample } from '../contacts/contacts.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
 /** The rendered mail of a recipient, or the fault in the template. */
@@ -55,7 +55,7 @@ export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Pr
 
 /**
  * `kind` is `mail` for the mail of a recipient, and `preview` for a preview or a test mail. A preview has no tracking
- * pixel and no tracked links, and its unsubscribe link is not counted in the campaign's statistics.
+ * pixel and no tracked links, and its unsubscribe link does nothing.
  */
 async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'preview') {
   const [found] = await ctx.db
@@ -84,8 +84,10 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
   /** Prepares the template input and the header of one recipient. The header needs the rendered subject. */
   function prepareMail(to: Recipient) {
     const recipient = { campaignId: campaign.id, contactId: to.id }
-    const linkTarget = kind === 'mail' ? { ...recipient, email: to.email } : { contactId: to.id }
-    const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...linkTarget })
+    const unsubscribe =
+      kind === 'mail'
+        ? unsubscribeUrl(ctx, { listId: list.id, ...recipient, email: to.email })
+        : testUnsubscribeUrl(ctx, list.id)
     const createHeader = (subject: string): MailHeader => ({
       from,
       to: { name: toHeaderText(`${to.firstName} ${to.lastName}`), address: to.email },
@@ -112,7 +114,7 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
   const { campaignId, contactId } = mail.data
   if (!campaignId) return undefined
   const preview = await renderPreviewMail(ctx, campaignId, async () =>
-    contactId ? await readContact(ctx, contactId) : exampleRecipient,
+    contactId ? toRecipient(await readContact(ctx, contactId)) : await createExampleRecipient(ctx),
   )
   return {
     ...preview,
@@ -129,7 +131,7 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
 export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)
   const { subject, html, text } = await renderPreviewMail(ctx, campaignId, async () =>
-    contactId ? await findReferencedContact(ctx, contactId) : exampleRecipient,
+    contactId ? toRecipient(await findReferencedContact(ctx, contactId)) : await createExampleRecipient(ctx),
   )
   return { subject, html: html ?? null, text }
 }
@@ -153,27 +155,33 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
   })
 }
 
+/** Checks that a campaign's subject is not empty for the example contact. Throws `wrong_state`. */
+export async function checkRenderedSubject(ctx: Ctx, id: CampaignId): Promise<void> {
+  const { fault } = await tryPreview(ctx, id, () => createExampleRecipient(ctx))
+  if (fault?.field === 'subject') throw createRenderingError('wrong_state', fault)
+}
+
 async function renderPreviewMail(
   ctx: Ctx,
   id: CampaignId,
   findRecipient: () => Promise<Recipient>,
 ): Promise<OutgoingMail> {
+  const { fault, mail } = await tryPreview(ctx, id, findRecipient)
+  if (fault) throw createRenderingError('validation_error', fault)
+  return mail
+}
+
+async function tryPreview(ctx: Ctx, id: CampaignId, findRecipient: () => Promise<Recipient>) {
   const { sources, prepareMail } = await loadCampaign(ctx, id, 'preview')
   const { templateInput, createHeader } = prepareMail(await findRecipient())
   const rendered = await renderPreview(ctx.workspaceId, { sources, recipient: templateInput })
-  if ('fault' in rendered) {
-    const { field, message } = rendered.fault
-    const issue = `The template cannot be rendered: ${message}`
-    throw new AppError('validation_error', issue, { issues: [{ path: field, message: issue }] })
-  }
-  return { ...rendered, ...createHeader(rendered.subject) }
+  if ('fault' in rendered) return { fault: rendered.fault }
+  return { mail: { ...rendered, ...createHeader(rendered.subject) } }
+}
+
+function createRenderingError(code: 'validation_error' | 'wrong_state', { field, message }: TemplateFault): AppError {
+  const issue = `The template cannot be rendered: ${message}`
+  return new AppError(code, issue, { issues: [{ path: field, message: issue }] })
 }
 
 const createListDeletedError = () => conflict('wrong_state', 'The list of this campaign was deleted')
-
-/** No contact has the nil UUID, so the unsubscribe link of a test mail has no effect. */
-const exampleRecipient: Recipient = {
-  ...toRecipient(contactExample),
-  id: idOf('con', '00000000-0000-0000-0000-000000000000'),
-  company: 'Analytical Engines',
-}

@@ -11,7 +11,7 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../db/schema/index.ts'
 import type { Campaign, CampaignChange, CampaignInput, CampaignQuery } from './campaigns.schema.ts'
-import { checkTemplates } from './templates/rendering.ts'
+import { checkTemplates } from './check-templates.ts'
 import { plainTemplate } from './templates/template-sources.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
@@ -21,7 +21,7 @@ const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listI
 
 /** Creates a DRAFT. Without `html` and `text`, it gets a plain template that can be sent unchanged. */
 export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
-  await checkTemplates(ctx.workspaceId, input)
+  await checkTemplates(ctx, input)
   checkSender(ctx, input.fromEmail)
   await checkListId(ctx, input.listId)
   const now = new Date()
@@ -79,7 +79,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
 
 /** Updates a DRAFT. Throws `wrong_state` if the campaign has any other status. */
 export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<Campaign> {
-  await checkTemplates(ctx.workspaceId, change)
+  await checkTemplates(ctx, change)
   checkSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)
   const [row] = await ctx.db

@@ -4,7 +4,7 @@ import { campaigns } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
 import { enqueueMany } from '../jobs/outbox.ts'
 import { wakeForOutbox } from '../jobs/wake-relays.ts'
-import { AppError, notFound } from '../kernel/errors.ts'
+import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
 import { checkSender } from '../mail/senders.ts'
@@ -12,8 +12,11 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
-import { type CampaignRow, createNotDraftError, toCampaign } from './campaigns.ts'
-import type { SendResult } from './campaigns.schema.ts'
+import { checkRenderedSubject } from './campaign-mail.ts'
+import { type CampaignRow, createNotDraftError, readCampaign, toCampaign } from './campaigns.ts'
+import type { Campaign, SendResult } from './campaigns.schema.ts'
+import { checkTemplates } from './check-templates.ts'
+import { templateFields } from './templates/template-sources.ts'
 
 /** One job sends one batch. A small batch finishes soon; a large batch keeps the number of jobs low. */
 const batchSize = 200
@@ -21,9 +24,11 @@ const batchSize = 200
 /**
  * Starts sending a DRAFT to the subscribers that are CONFIRMED on its list now, and returns their exact number. The
  * transaction is short even for a large list: it writes one row per batch, not per recipient. The second of two
- * concurrent calls throws `wrong_state`.
+ * concurrent calls throws `wrong_state`, and so does a campaign whose templates are not valid anymore.
  */
-export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
+export async function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
+  // Before the transaction: it must not stay open while the templates are checked.
+  const checked = await checkOnce(ctx, id)
   return inTransaction(ctx, async (ctx) => {
     const now = new Date()
     const [draft] = await ctx.db
@@ -32,6 +37,8 @@ export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
     if (!draft) throw await createNotDraftError(ctx, id, 'sent')
+    if (templateFields.some((field) => draft[field] !== checked[field]))
+      throw conflict('wrong_state', 'The campaign was changed while it was checked')
     checkSender(ctx, draft.fromEmail ?? (await readWorkspace(ctx)).fromEmail)
     const queued = await snapshotAudience(ctx, draft)
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
@@ -47,6 +54,26 @@ export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })
     return { queued }
   })
+}
+
+/** The checks in progress. Concurrent requests for a campaign share one, as a workspace's rendering queue is short. */
+const checks = new Map<string, Promise<Campaign>>()
+
+function checkOnce(ctx: Ctx, id: CampaignId): Promise<Campaign> {
+  const key = `${ctx.workspaceId} ${id}`
+  const check = checks.get(key) ?? checkCampaign(ctx, id).finally(() => checks.delete(key))
+  checks.set(key, check)
+  return check
+}
+
+/** Checks the templates of a DRAFT as when they are saved, because a custom field may have been deleted since. */
+async function checkCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
+  const campaign = await readCampaign(ctx, id)
+  if (campaign.status !== 'DRAFT') throw await createNotDraftError(ctx, id, 'sent')
+  await checkTemplates(ctx, campaign, 'wrong_state')
+  // Without a list, there are no recipients.
+  if (campaign.listId !== null) await checkRenderedSubject(ctx, id)
+  return campaign
 }
 
 /** Writes the CONFIRMED subscribers of the list to batches and enqueues them. Returns the number of subscribers. */

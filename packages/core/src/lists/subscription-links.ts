@@ -68,6 +68,19 @@ export function openUnsubscribe(ctx: BaseCtx, token: string): OpenedUnsubscripti
   }
 }
 
+/** Returns the unsubscribe link of a preview or a test email. It shows a page and changes nothing. */
+export function testUnsubscribeUrl(ctx: Ctx, listId: ListId): string {
+  const payload = [ctx.workspaceId, listId].map(uuidOf)
+  return urlWithToken(ctx, '/public/unsubscribe', signPayload(ctx.settings.keys.links, testPurpose, payload))
+}
+
+/** Whether a token is that of a preview or a test email. */
+export function isTestUnsubscribe(ctx: BaseCtx, token: string): boolean {
+  return verifyPayload(ctx.settings.keys.links, testPurpose, token) !== undefined
+}
+
+const testPurpose = 'unsubscribe-test'
+
 export const invalidLink = () => new AppError('invalid_token', 'Invalid or expired link')
 
 function urlWithToken(ctx: Ctx, path: string, token: string) {

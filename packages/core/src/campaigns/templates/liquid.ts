@@ -21,6 +21,7 @@ const limits = { templates: {}, ownPropertyOnly: true, parseLimit: 4_000_000, re
 export const renderLimitExceeded = 'template render limit exceeded'
 
 export interface Engine {
+  filterNames: ReadonlySet<string>
   parse(source: string): Template[]
   render(template: Template[], values: object): string
 }
@@ -37,6 +38,7 @@ export function createEngine(outputEscape?: 'escape' | FilterImplOptions): Engin
   renderer.renderTemplates = (templates, context, emitter = createEmitter(limitOutput)) =>
     renderTemplates(templates, context, emitter)
   return {
+    filterNames: new Set(Object.keys(liquid.filters)),
     parse: (source) => liquid.parse(source),
     render(template, values) {
       limitOutput = createLengthLimiter()

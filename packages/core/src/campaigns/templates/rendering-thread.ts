@@ -2,6 +2,7 @@
 import { getHeapStatistics } from 'node:v8'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { encodePart, joinPieces, onePiece, type Parts } from '../../mail/mime.ts'
+import { findFaults } from './check-template.ts'
 import { renderLimitExceeded } from './liquid.ts'
 import {
   type PartialTemplateSources,
@@ -11,13 +12,14 @@ import {
   type TemplateSources,
   type TemplateValues,
 } from './template-sources.ts'
-import { compileTemplates, findFault, joinMail, type MailInPieces } from './templates.ts'
+import { compileTemplates, joinMail, type MailInPieces } from './templates.ts'
 import { trackHtml, type Tracking } from './track-html.ts'
 
-/** Parses templates that are about to be saved. */
+/** Checks templates that are about to be saved or sent. */
 export interface CheckTask {
   kind: 'check'
   sources: PartialTemplateSources
+  customFieldKeys: readonly string[]
 }
 
 interface TemplateRecipient {
@@ -53,6 +55,8 @@ export interface FaultyMail {
 }
 
 export interface ThreadResponse {
+  /** The result of a check. */
+  faults?: TemplateFault[]
   fault?: TemplateFault | undefined
   mail?: PlainMail
   /** At least one mail, in the order of the recipients. The caller sends another task for the remaining recipients. */
@@ -131,7 +135,7 @@ function getCompiledTemplates(sources: TemplateSources) {
 }
 
 function runTask(task: Task): ThreadResponse {
-  if (task.kind === 'check') return { fault: findFault(task.sources, setCurrentField) }
+  if (task.kind === 'check') return { faults: findFaults(task.sources, task.customFieldKeys, setCurrentField) }
   if (task.kind === 'mail') return renderMails(task)
   const rendered = render(task.sources, task.recipient)
   return 'fault' in rendered ? rendered : { mail: joinMail(rendered) }

@@ -5,9 +5,10 @@
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { AppError, invalidField } from '../../kernel/errors.ts'
+import { AppError } from '../../kernel/errors.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import type {
+  CheckTask,
   ThreadResponse,
   PlainMail,
   RenderPreviewTask,
@@ -16,13 +17,7 @@ import type {
   RenderMailsTask,
   Task,
 } from './rendering-thread.ts'
-import {
-  findExcess,
-  type PartialTemplateSources,
-  type TemplateFault,
-  templateFields,
-  type TemplateSources,
-} from './template-sources.ts'
+import { findExcess, type TemplateFault, templateFields, type TemplateSources } from './template-sources.ts'
 
 /** The deadline of a check. Parsing has no loops: long tags take a few hundred milliseconds, more on a busy machine. */
 const checkDeadlineMs = 3_000
@@ -38,18 +33,16 @@ const maxQueueLength = 20
 /** Well above the memory that liquid.ts allows: a thread reaches these limits only with many small allocations. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
-/** Throws `validation_error` if a template cannot be parsed, with line and column, or if parsing takes too long. */
-export async function checkTemplates(workspaceId: WorkspaceId, sources: PartialTemplateSources): Promise<void> {
-  const fault = findExcess(sources) ?? (await parseInThread(workspaceId, sources))
-  if (fault) throw invalidField(fault.field, `${fault.field}: ${fault.message}`)
-}
-
-async function parseInThread(
+/** Finds the faults of templates. A template that is too long to be checked in time has one fault. */
+export async function findTemplateFaults(
   workspaceId: WorkspaceId,
-  sources: PartialTemplateSources,
-): Promise<TemplateFault | undefined> {
-  if (!templateFields.some((field) => sources[field])) return undefined
-  return (await queueTask(workspaceId, { kind: 'check', sources }, checkDeadlineMs)).fault
+  { sources, customFieldKeys }: Omit<CheckTask, 'kind'>,
+): Promise<TemplateFault[]> {
+  const excess = findExcess(sources)
+  if (excess) return [excess]
+  const task: CheckTask = { kind: 'check', sources, customFieldKeys }
+  const { fault, faults = [] } = await queueTask(workspaceId, task, checkDeadlineMs)
+  return fault ? [fault] : faults
 }
 
 /** A mail with a text part and an HTML part, both encoded by `encodePart`. */

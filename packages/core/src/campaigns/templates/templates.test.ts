@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { newId } from '../../kernel/ids.ts'
-import { checkTemplates as checkTemplatesOf, stopRenderingThread } from './rendering.ts'
+import { findTemplateFaults, stopRenderingThread } from './rendering.ts'
 import {
   type PartialTemplateSources,
   plainTemplate,
@@ -9,7 +9,8 @@ import {
 } from './template-sources.ts'
 import { compileTemplates, joinMail } from './templates.ts'
 
-const checkTemplates = (sources: PartialTemplateSources) => checkTemplatesOf(newId('wsp'), sources)
+const findFaults = (sources: PartialTemplateSources) =>
+  findTemplateFaults(newId('wsp'), { sources, customFieldKeys: ['plan'] })
 afterAll(stopRenderingThread)
 
 const values: TemplateValues = {
@@ -26,33 +27,28 @@ const count = (text: string, part: string) => text.split(part).length - 1
 
 describe('a template with a syntax error', () => {
   test.each([
-    ['subject', '{{ contact.firstName', 'output "{{ contact.firstName" not closed (line 1, column 1)'],
-    ['html', '<p>\n  {% if contact %}', 'tag {% if contact %} not closed (line 2, column 3)'],
-    ['html', 'a\nb {% endif %}', 'tag "endif" not found (line 2, column 3)'],
-    ['text', '\n\n {% for x in %}{% endfor %}', 'illegal tag: {% for x in %} (line 3, column 2)'],
-    ['text', '{% raw %}', 'tag {% raw %} not closed (line 1, column 1)'],
-  ])('in %s, "%s", is rejected with line and column', async (field, source, error) => {
-    const message = `${field}: ${error}`
-    await expect(checkTemplates({ [field]: source })).rejects.toThrow(
-      expect.objectContaining({ code: 'validation_error', message, issues: [{ path: field, message: error }] }),
-    )
+    ['subject', '{{ contact.firstName', 'output "{{ contact.firstName" not closed at line 1, column 1'],
+    ['html', '<p>\n  {% if contact %}', 'tag {% if contact %} not closed at line 2, column 3'],
+    ['html', 'a\nb {% endif %}', 'tag "endif" not found at line 2, column 3'],
+    ['text', '\n\n {% for x in %}{% endfor %}', 'illegal tag: {% for x in %} at line 3, column 2'],
+    ['text', '{% raw %}', 'tag {% raw %} not closed at line 1, column 1'],
+  ])('in %s, "%s", is a fault with line and column', async (field, source, message) => {
+    expect(await findFaults({ [field]: source })).toEqual([{ field, message }])
   })
 
-  test.each(['render', 'include', 'layout', 'block'])('that uses the file tag %s is rejected', async (tag) => {
+  test.each(['render', 'include', 'layout', 'block'])('that uses the file tag %s is a fault', async (tag) => {
     for (const file of ['/etc/passwd', '../../../etc/passwd', 'constructor', '__proto__', 'toString', 'x.liquid']) {
-      const message = `html: tag "${tag}" not found (line 1, column 1)`
-      await expect(checkTemplates({ html: `{% ${tag} '${file}' %}` })).rejects.toThrow(
-        expect.objectContaining({ message }),
-      )
-      const inLiquidTag = `{% liquid\n${tag} '${file}' %}`
-      await expect(checkTemplates({ text: inLiquidTag })).rejects.toThrow(`tag "${tag}" not found`)
+      const message = `tag "${tag}" not found at line 1, column 1`
+      expect(await findFaults({ html: `{% ${tag} '${file}' %}` })).toEqual([{ field: 'html', message }])
+      const inLiquidTag = await findFaults({ text: `{% liquid\n${tag} '${file}' %}` })
+      expect(inLiquidTag).toEqual([{ field: 'text', message: expect.stringContaining(`tag "${tag}" not found`) }])
     }
   })
 
   test('is distinguished from an unusual but valid template', async () => {
-    const odd = { subject: '50% off {x} }} %}', html: '{{ nothing.at.all }}', text: null }
-    await expect(checkTemplates(odd)).resolves.toBeUndefined()
-    await expect(checkTemplates({})).resolves.toBeUndefined()
+    const odd = { subject: '50% off {x} }} %}', html: '{{ contact.customFieldValues.plan.x.y }}', text: null }
+    expect(await findFaults(odd)).toEqual([])
+    expect(await findFaults({})).toEqual([])
   })
 })
 
@@ -63,7 +59,7 @@ describe('an inaccessible value', () => {
     '{{ constructor }}{{ __proto__ }}{{ process }}{{ global }}{{ globalThis }}{{ require }}{{ env }}{{ this }}',
     '{{ contact["constructor"]["constructor"] }}{% assign key = "__proto__" %}{{ contact[key] }}',
   ])('%s is empty', (source) => {
-    expect(rendering({ text: `${source}{% comment %}unsubscribeUrl{% endcomment %}` }).text.trim()).toBe('')
+    expect(rendering({ text: `<${source}>{{ unsubscribeUrl }}` }).text).toBe(`<>${values.unsubscribeUrl}`)
   })
 
   test.each([
@@ -183,10 +179,10 @@ describe('a rendered mail', () => {
     const render = compileTemplates({
       subject: 'x',
       html: null,
-      text: '{% assign seen = seen | append: contact.firstName %}{{ seen }}{% increment n %}{{ unsubscribeUrl | slice: 0, 0 }}',
+      text: '{% assign seen = seen | append: contact.firstName %}{{ seen }}{% increment n %} {{ unsubscribeUrl }}',
     })
-    expect(joinMail(render({ ...values, ...named('Ada') })).text).toBe('Ada0')
-    expect(joinMail(render({ ...values, ...named('Bob') })).text).toBe('Bob0')
+    expect(joinMail(render({ ...values, ...named('Ada') })).text).toBe(`Ada0 ${values.unsubscribeUrl}`)
+    expect(joinMail(render({ ...values, ...named('Bob') })).text).toBe(`Bob0 ${values.unsubscribeUrl}`)
   })
 })
 
@@ -222,11 +218,11 @@ describe('the footer', () => {
     '<HTML><BODY><p>Hi</p></BODY ></HTML>',
     '<BODY>İstanbul İİİİİİİİİİİİİİİİ</BODY>',
     '<body>{% raw %}{{ x }}</body>{% endraw %}',
-    '<body>{% assign end = "</body>" %}{{ end | raw }}',
+    '<body>Hi{% assign end = "</body>" %}{{ end | raw }}',
     '{% comment %}</body>{% endcomment %}<p>Hi</p>',
     '<body><p>{{ "</body>" }}</p>{% if true %}</body>{% endif %}',
   ])('is added once, inside the body, to %s', async (source) => {
-    await checkTemplates({ html: source })
+    expect(await findFaults({ html: source })).toEqual([])
     const { html = '' } = rendering({ html: source })
     expect(count(html, link)).toBe(1)
     expect(html).not.toContain('{{ unsubscribeUrl')
@@ -235,8 +231,89 @@ describe('the footer', () => {
   })
 })
 
+describe('a part that does not show the link', () => {
+  const link = `<a href="${values.unsubscribeUrl}"`
+  test.each([
+    '<p>Hi</p>{% comment %}{{ unsubscribeUrl }}{% endcomment %}',
+    '<p>Hi</p>{% if false %}{{ unsubscribeUrl }}{% endif %}',
+    '<p>Hi</p>{{ unsubscribeUrl | slice: 0, 5 }}',
+    '<p>Hi</p><!-- <a href="{{ unsubscribeUrl }}">Unsubscribe</a> -->',
+    '<style>{{ unsubscribeUrl }}</style><p>Hi</p>',
+    '<p title="{{ unsubscribeUrl }}">Hi</p>',
+    '{% capture link %}<!-- {{ unsubscribeUrl }} -->{% endcapture %}<p>Hi</p>{{ link | raw }}',
+    'Hi <!-- {{ unsubscribeUrl }}',
+    '<html><body class="a"><p>Hi</p><!-- not closed',
+    '<p>Hi</p><style>p {',
+    '<p>Hi</p><!-- </body> -->',
+  ])('has the footer where it is shown, in HTML and text: %s', (source) => {
+    const { html = '', text } = rendering({ html: source })
+    const shown = html.replace(/<!--.*?(-->|$)|<style.*?(<\/style>|$)/gs, '')
+    expect(shown).toContain(link)
+    expect(shown).toContain('12 Dorset Street')
+    expect(text).toContain(`Unsubscribe: ${values.unsubscribeUrl}\n12 Dorset Street`)
+  })
+
+  test.each([
+    'Hi{% comment %}{{ unsubscribeUrl }}{% endcomment %}',
+    'Hi{% if contact.x %}{{ unsubscribeUrl }}{% endif %}',
+  ])('has the footer in a text template: %s', (source) => {
+    expect(rendering({ text: source }).text).toContain(`Hi\n\n--\nYou are receiving`)
+  })
+})
+
+describe('a template that is empty', () => {
+  const nothing = ['', ' \r\n\t', '{% comment %}later{% endcomment %}', '\u00a0{%- # later -%}']
+  const noHtml = [...nothing, '<!-- later -->', ' <!-- a --> <!-- b ', '{% comment %}x{% endcomment %}<!---->']
+
+  test.each([null, ...noHtml])('is ignored as HTML, and without text the plain template is sent: %j', (html) => {
+    for (const text of [null, ...nothing]) {
+      const mail = rendering({ subject: 'News', html, text })
+      expect(mail.html).toContain('<h1>News</h1>')
+      expect(mail.text).toContain('News\n\nHello Ada,')
+      expect(mail.text).toContain(`Unsubscribe: ${values.unsubscribeUrl}`)
+    }
+    expect(rendering({ html, text: 'Hi' })).toEqual({ subject: 'News', text: expect.stringMatching(/^Hi\n\n--\n/) })
+  })
+
+  test.each(nothing)('is ignored as text, and the HTML is converted: %j', (text) => {
+    expect(rendering({ html: '<p>Hi</p>', text }).text).toMatch(/^Hi\n+--\nYou are receiving/)
+  })
+
+  test('as text does not include HTML comments, which a text shows', () => {
+    expect(rendering({ text: '<!-- Hi -->' }).text).toMatch(/^<!-- Hi -->\n/)
+  })
+})
+
+describe('a template that renders to nothing', () => {
+  const empty = (field: string) => `the ${field} is empty for this contact`
+
+  test.each([
+    '{% if contact.vip %}<p>Hi</p>{% endif %}',
+    '<html><head><title>News</title></head><body>\n<table><tr><td>&nbsp;{{ contact.vip }}</td></tr></table></body></html>',
+    '{% capture hi %}{{ contact.vip }}{% endcapture %}{{ hi }}<!-- {{ contact.firstName }} -->',
+    '<p style="x">&#8203;&shy;</p>',
+  ])('fails as HTML: %s', (html) => {
+    expect(() => rendering({ html })).toThrow(empty('HTML part'))
+    expect(() => rendering({ html, text: 'Hi' })).toThrow(empty('HTML part'))
+  })
+
+  test.each([
+    '<img src="https://example.com/a.png" alt="">',
+    '<td background="a.png"></td>',
+    '<video src="a"></video>',
+  ])('does not include HTML with media only: %s', (html) => expect(rendering({ html }).html).toContain(html))
+
+  test('fails as text or as subject', () => {
+    expect(() => rendering({ text: ' {{ contact.vip }}\n' })).toThrow(empty('text part'))
+    expect(() => rendering({ html: 'Hi', text: '{% if false %}Hi{% endif %}' })).toThrow(empty('text part'))
+    for (const subject of ['{{ contact.vip }}', ' {% comment %}x{% endcomment %}', '\u200b']) {
+      expect(() => rendering({ subject, text: 'Hi' })).toThrow(empty('subject'))
+    }
+  })
+})
+
 test('the default template of a campaign without HTML and text can be rendered', async () => {
-  await checkTemplates({ html: plainTemplate })
+  expect(await findFaults({ html: plainTemplate })).toEqual([])
   const { html, text } = rendering({ subject: 'News & more', html: plainTemplate })
   expect(html).toContain('<h1>News &amp; more</h1>\n<p>Hello Ada,</p>')
   expect(text).toContain('News & more\n\nHello Ada,')

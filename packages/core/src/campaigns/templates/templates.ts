@@ -1,58 +1,34 @@
 /** Renders a campaign's templates to a mail. Runs only in the rendering thread, which can be terminated. */
+import { CommentTag, InlineCommentTag, type Template, TypeGuards } from 'liquidjs'
 import { joinPieces, onePiece, type Parts, type Pieces } from '../../mail/mime.ts'
 import { createEngine, type Engine } from './liquid.ts'
+import { plainTemplate, type TemplateField, type TemplateSources, type TemplateValues } from './template-sources.ts'
 import {
-  type PartialTemplateSources,
-  type TemplateFault,
-  type TemplateField,
-  templateFields,
-  type TemplateSources,
-  type TemplateValues,
-} from './template-sources.ts'
-import { createSplitter, fillPlaceholders, createPlaceholderEscape, type PlaceholderValues } from './text-parts.ts'
+  createSplitter,
+  fillPlaceholders,
+  createPlaceholderEscape,
+  type PlaceholderValues,
+  placeholderOf,
+  type SplitMail,
+} from './text-parts.ts'
 
 const htmlEngine = createEngine('escape')
 const textEngine = createEngine()
 
 /** Inherits the text color of the customer's HTML, which may be light or dark. */
-const htmlFooter = `
-<div style="margin-top:32px;padding-top:16px;border-top:1px solid #80838d;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:inherit;overflow-wrap:anywhere">
+const footerStyle = `margin-top:32px;padding-top:16px;border-top:1px solid #80838d;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:inherit;overflow-wrap:anywhere`
+const htmlFooter = htmlEngine.parse(`
 You are receiving this email because you subscribed to {{ list.name }}. <a href="{{ unsubscribeUrl }}" style="color:inherit">Unsubscribe</a>
 {%- if workspace.postalAddress %}<br>{{ workspace.postalAddress }}{% endif %}
-</div>`
-const textFooter = `
+`)
+const textFooter = textEngine.parse(`
 
 --
 You are receiving this email because you subscribed to {{ list.name }}.
 Unsubscribe: {{ unsubscribeUrl }}{% if workspace.postalAddress %}
-{{ workspace.postalAddress }}{% endif %}`
+{{ workspace.postalAddress }}{% endif %}`)
 
 type SetCurrentField = (field: TemplateField) => void
-
-/** Parses all templates. Returns the first error, with line and column. */
-export function findFault(
-  sources: PartialTemplateSources,
-  setCurrentField: SetCurrentField = () => {},
-): TemplateFault | undefined {
-  for (const field of templateFields) {
-    setCurrentField(field)
-    const message = findParseError(field === 'html' ? htmlEngine : textEngine, sources[field])
-    if (message !== undefined) return { field, message }
-  }
-  return undefined
-}
-
-function findParseError(engine: Engine, source: string | null | undefined): string | undefined {
-  if (!source) return undefined
-  try {
-    engine.parse(source)
-    return undefined
-  } catch (error) {
-    const [message = 'cannot be parsed'] = error instanceof Error ? error.message.split('\n') : []
-    const at = /^(.*), line:(\d+), col:(\d+)$/.exec(message)
-    return at ? `${at[1]} (line ${at[2]}, column ${at[3]})` : message
-  }
-}
 
 export interface MailInPieces extends Parts<Pieces> {
   subject: string
@@ -65,20 +41,25 @@ export const joinMail = ({ subject, html, text }: MailInPieces) => ({
 })
 
 /**
- * Parses a campaign's templates once, for many recipients. The returned function renders a mail: it escapes values in
- * HTML, adds the unsubscribe footer to each part without `unsubscribeUrl`, and converts the HTML to text if there is no
- * text template. It throws if a template exceeds its limits.
+ * Parses a campaign's templates once, for many recipients. The returned function renders a mail:
+ * - Values are escaped in HTML.
+ * - A template that is empty, or has only comments, is ignored. Without `html` and `text`, the mail has the plain
+ *   template. Without `text`, the HTML is converted to text.
+ * - A part that does not show the recipient's `unsubscribeUrl` gets the footer.
+ * - It throws if the subject or a part is empty, because an empty mail is a mistake of the template, and if a template
+ *   exceeds its limits.
  */
 export function compileTemplates(sources: TemplateSources, setCurrentField: SetCurrentField = () => {}) {
   setCurrentField('subject')
   const subject = textEngine.parse(sources.subject)
   setCurrentField('text')
-  const text = sources.text === null ? undefined : compileText(sources.text)
+  const text = compileText(sources.text ?? '')
   setCurrentField('html')
-  const html = sources.html === null ? undefined : compileHtml(sources.html, { withText: !text })
+  const html = compileHtml(sources.html ?? '') ?? (text ? undefined : compileHtml(plainTemplate))
   return (input: TemplateValues): MailInPieces => {
     setCurrentField('subject')
     const renderedSubject = textEngine.render(subject, input)
+    if (isBlank(renderedSubject)) throw new Error('the subject is empty for this contact')
     // In the body, `campaign.subject` is the rendered subject.
     const values = { ...input, campaign: { ...input.campaign, subject: renderedSubject } }
     setCurrentField('text')
@@ -88,36 +69,126 @@ export function compileTemplates(sources: TemplateSources, setCurrentField: SetC
   }
 }
 
-function compileText(source: string) {
-  const body = textEngine.parse(source)
-  const footer = textEngine.parse(getFooter(source, textFooter))
-  return (values: TemplateValues) => ({
-    text: onePiece(textEngine.render(body, values) + textEngine.render(footer, values)),
-  })
+function compileText(source: string): ((values: TemplateValues) => { text: Pieces }) | undefined {
+  const body = parseContent(textEngine, source)
+  return (
+    body &&
+    ((values) => {
+      const rendered = textEngine.render(body, values)
+      if (isBlank(rendered)) throw new Error('the text part is empty for this contact')
+      const needsFooter = !rendered.includes(values.unsubscribeUrl)
+      return { text: onePiece(needsFooter ? rendered + textEngine.render(textFooter, values) : rendered) }
+    })
+  )
 }
 
-/** `withText`: also converts the HTML to a text part. */
-function compileHtml(source: string, { withText }: { withText: boolean }) {
+/** The rendered parts: the HTML, and the HTML converted to text. */
+type HtmlParts = { html: Pieces; text: Pieces }
+
+function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | undefined {
   const placeholderValues: PlaceholderValues = []
   // A template can slice captured text, and the slice could cut a placeholder in two.
   const canUsePlaceholders = !source.includes('capture')
   const engine = canUsePlaceholders ? createEngine(createPlaceholderEscape(placeholderValues)) : htmlEngine
-  const body = engine.parse(source)
-  const footer = engine.parse(getFooter(source, htmlFooter))
-  const split = createSplitter({ withText })
-  return (values: TemplateValues): { html: Pieces; text?: Pieces } => {
-    placeholderValues.length = 0
-    // Inserted into the rendered HTML: in the template, the position could be inside a comment or a tag.
-    const parts = split(insertAtEnd(engine.render(body, values), engine.render(footer, values)))
-    const html = fillPlaceholders(parts.html, placeholderValues, 'html')
-    return withText ? { html, text: fillPlaceholders(parts.text, placeholderValues, 'text') } : { html }
+  const body = parseContent(engine, source, withoutComments)
+  const split = createSplitter()
+  return (
+    body &&
+    ((values) => {
+      placeholderValues.length = 0
+      const rendered = engine.render(body, values)
+      const parts = hasLink(rendered, values.unsubscribeUrl) ? split(rendered) : undefined
+      const withLink = parts && showsLink(parts, values.unsubscribeUrl) ? parts : addFooter(rendered, values)
+      return {
+        html: fillPlaceholders(withLink.html, placeholderValues, 'html'),
+        text: fillPlaceholders(withLink.text, placeholderValues, 'text'),
+      }
+    })
+  )
+
+  /** A quick check, before the HTML is converted to text. */
+  function hasLink(rendered: string, url: string): boolean {
+    return rendered.includes(url) || placeholderValues.some(({ text }) => text.includes(url))
+  }
+
+  /** Whether the link is in the text of the HTML, so that it is not inside a comment, for example. */
+  function showsLink({ text }: SplitMail, url: string): boolean {
+    return (
+      text.fixed.some((piece) => piece.includes(url)) ||
+      text.valueIndexes.some((index) => placeholderValues[index]?.text.includes(url))
+    )
+  }
+
+  /**
+   * Adds the footer as the value of a placeholder. It is inserted into the rendered HTML: in the template, the position
+   * could be inside a tag. If the end of the HTML is not shown, for example after `<!--`, the footer is at the start.
+   */
+  function addFooter(rendered: string, values: TemplateValues): SplitMail {
+    const index = placeholderValues.length
+    placeholderValues.push({
+      html: htmlEngine.render(htmlFooter, values),
+      text: textEngine.render(textFooter, values),
+    })
+    const footer = `\n<div style="${footerStyle}">${placeholderOf(index)}</div>`
+    for (const insert of [insertAtEnd, insertAtStart]) {
+      const parts = split(insert(rendered, footer))
+      if (!parts.text.valueIndexes.includes(index)) continue
+      if (isEmptyWithout(index, parts) && !media.test(rendered))
+        throw new Error('the HTML part is empty for this contact')
+      return parts
+    }
+    throw new Error('the HTML has no place where the unsubscribe link is shown')
+  }
+
+  function isEmptyWithout(footerIndex: number, { text }: SplitMail): boolean {
+    const values = text.valueIndexes.filter((index) => index !== footerIndex)
+    return [...text.fixed, ...values.map((index) => placeholderValues[index]?.text ?? '')].every(isBlank)
   }
 }
 
-const getFooter = (source: string, footer: string) => (source.includes('unsubscribeUrl') ? '' : footer)
+/** What HTML can show without text, besides images, which have a text. */
+const media = /<(?:audio|embed|iframe|object|svg|video)\b|\bbackground|url\(/i
+
+/** Parses a template. Returns undefined if it is empty or has only comments. `toContent` removes the comments of HTML. */
+function parseContent(
+  engine: Engine,
+  source: string,
+  toContent: (text: string) => string = (text) => text,
+): Template[] | undefined {
+  const templates = engine.parse(source)
+  const content = templates.filter(
+    (template) => !(template instanceof CommentTag || template instanceof InlineCommentTag),
+  )
+  const isText = content.every(({ token }) => TypeGuards.isHTMLToken(token))
+  const isEmpty = isText && isBlank(toContent(content.map(({ token }) => token.getText()).join('')))
+  return isEmpty ? undefined : templates
+}
+
+/** Removes HTML comments. An unclosed comment ends with the text. */
+function withoutComments(html: string): string {
+  let kept = ''
+  for (let at = 0; at < html.length; ) {
+    const start = html.indexOf('<!--', at)
+    if (start < 0) return kept + html.slice(at)
+    kept += html.slice(at, start)
+    const end = html.indexOf('-->', start)
+    at = end < 0 ? html.length : end + 3
+  }
+  return kept
+}
+
+/** Whether a text has only spaces, and control and format characters such as a soft hyphen. */
+const isBlank = (text: string) => !/[^\s\p{Cc}\p{Cf}]/u.test(text)
 
 /** Inserts HTML before the last `</body>`, or appends it if there is none. */
 export function insertAtEnd(html: string, added: string): string {
   const end = [...html.matchAll(/<\/body/gi)].at(-1)?.index ?? html.length
   return html.slice(0, end) + added + html.slice(end)
+}
+
+/** Inserts HTML after the first `<body>`, or before everything if there is none. */
+function insertAtStart(html: string, added: string): string {
+  const body = /<body\b[^>]*>/i.exec(html)
+  const start = body ? body.index + body[0].length : 0
+  return html.slice(0, start) + added + html.slice(start)
 }

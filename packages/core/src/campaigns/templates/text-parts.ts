@@ -17,6 +17,7 @@ export type PlaceholderValues = { html: string; text: string }[]
 
 // Delimited by private-use characters of Unicode, which have no meaning in text.
 const placeholder = /\ue000(\d+)\ue001/g
+export const placeholderOf = (index: number) => `\ue000${index}\ue001`
 const maxCachedSplits = 16
 const maxCachedCharacters = 1_000_000
 /** A part with more placeholders is encoded as a whole: so many pieces would cost more memory than they save time. */
@@ -33,7 +34,7 @@ export function createPlaceholderEscape(values: PlaceholderValues): FilterImplOp
   return function (this: unknown, value: unknown): string {
     const html = escape.call(this, value)
     values.push({ html, text: html.replace(/&[^;]*;/g, (entity) => unescaped[entity] ?? entity).replace(/\s+/g, ' ') })
-    return `\ue000${values.length - 1}\ue001`
+    return placeholderOf(values.length - 1)
   } as FilterImplOptions & ((value: unknown) => string)
 }
 
@@ -62,19 +63,19 @@ const splitAtPlaceholders = (part: string): SplitPart => {
   }
 }
 
-interface SplitMail {
+export interface SplitMail {
   html: SplitPart
   text: SplitPart
 }
 
 /** Creates a function that splits HTML, and its text, at the placeholders. Caches the latest results. */
-export function createSplitter({ withText }: { withText: boolean }): (html: string) => SplitMail {
+export function createSplitter(): (html: string) => SplitMail {
   const cache = new Map<string, SplitMail>()
   let characters = 0
   return (html) => {
     const cached = cache.get(html)
     if (cached) return cached
-    const split = { html: splitAtPlaceholders(html), text: splitAtPlaceholders(withText ? convertToText(html) : '') }
+    const split = { html: splitAtPlaceholders(html), text: splitAtPlaceholders(convertToText(html)) }
     characters += html.length
     if (cache.size >= maxCachedSplits || characters > maxCachedCharacters) {
       cache.clear()

@@ -1,0 +1,23 @@
+import { readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import { AppError } from '../kernel/errors.ts'
+import type { Ctx } from '../request/context.ts'
+import { findTemplateFaults } from './templates/rendering.ts'
+import { type PartialTemplateSources, templateFields } from './templates/template-sources.ts'
+
+/**
+ * Checks the syntax of templates and the names of their variables, filters and custom fields. Throws an error with an
+ * issue for each fault: `validation_error` when templates are saved, `wrong_state` when a saved campaign is sent.
+ */
+export async function checkTemplates(
+  ctx: Ctx,
+  sources: PartialTemplateSources,
+  code: 'validation_error' | 'wrong_state' = 'validation_error',
+): Promise<void> {
+  if (!templateFields.some((field) => sources[field])) return
+  const customFields = await readCustomFields(ctx)
+  const faults = await findTemplateFaults(ctx.workspaceId, { sources, customFieldKeys: [...customFields.keys()] })
+  const [first] = faults
+  if (!first) return
+  const issues = faults.map(({ field, message }) => ({ path: field, message }))
+  throw new AppError(code, `${first.field}: ${first.message}`, { issues })
+}
