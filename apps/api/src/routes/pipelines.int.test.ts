@@ -47,7 +47,7 @@ const badStages: [unknown, string][] = [
   [Array.from({ length: 101 }, () => stages[0]), 'stages'],
   [[null], 'stages.0'],
   [[{ winProbability: 1 }], 'stages.0.name'],
-  [[{ name: 'a' }], 'stages.0.winProbability'],
+  [[{ name: 'a', winProbability: null }], 'stages.0.winProbability'],
   [[{ name: '  ', winProbability: 1 }], 'stages.0.name'],
   [[{ name: 'x'.repeat(201), winProbability: 1 }], 'stages.0.name'],
   [[stages[0], { name: 'a', winProbability: 101 }], 'stages.1.winProbability'],
@@ -67,6 +67,14 @@ test.each(badStages)('rejects the stages %j and names the field', async (given, 
 test.each(['', ' ', 'x'.repeat(201), 'a\u0007', 7, null])('rejects the name %j', async (name) => {
   expect(expectError(await post({ name, stages }), 400).issues).toMatchObject([{ path: 'name' }])
   expect(expectError(await patch({ name }), 400).issues).toMatchObject([{ path: 'name' }])
+})
+
+test('a new stage has a winProbability of 0 by default', async () => {
+  const created = await post({ name: 'a', stages: [{ name: 'Lead' }] })
+  expect(created.body.stages).toEqual([{ id: anId('stg'), name: 'Lead', position: 0, winProbability: 0 }])
+  const kept = pipeline.stages.map(({ id }) => ({ id }))
+  const { body } = await patch({ stages: [...kept, { name: 'Late' }] })
+  expect(body.stages).toEqual([...pipeline.stages, { id: anId('stg'), name: 'Late', position: 2, winProbability: 0 }])
 })
 
 test('an update replaces stages and keeps those with an id; a repeated id returns 400', async () => {

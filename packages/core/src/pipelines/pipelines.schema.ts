@@ -47,17 +47,19 @@ const stageFields = {
     .min(0, 'must be from 0 to 100')
     .max(100, 'must be from 0 to 100')
     .transform((probability) => probability + 0)
-    .describe('The probability of winning a deal in this stage, in percent: 0 to 100.'),
+    .describe('The probability of winning a deal in this stage, in percent: 0 to 100. Default for a new stage: 0.'),
 }
 
 function Stages<Item extends z.ZodType>(item: Item) {
   return z.array(item).min(1, 'must not be empty').max(100, 'must have at most 100 stages')
 }
 
+const NewStage = z.strictObject({ ...stageFields, winProbability: stageFields.winProbability.default(0) })
+
 export const PipelineInput = z
   .strictObject({
     name: SingleLine(200, 1).describe('The name of the pipeline.'),
-    stages: Stages(z.strictObject(stageFields)).describe('The stages in their order.'),
+    stages: Stages(NewStage).describe('The stages in their order.'),
   })
   .meta({
     id: 'PipelineCreate',
@@ -66,20 +68,13 @@ export const PipelineInput = z
   })
 export type PipelineInput = z.output<typeof PipelineInput>
 
-/**
- * With an `id`: an existing stage, which keeps the omitted fields. Without an `id`: a new stage, which needs every
- * field.
- */
+/** With an `id`: an existing stage, which keeps the omitted fields. Without an `id`: a new stage. */
 const StageChange = z
   .strictObject({ id: Id('stg'), ...stageFields })
   .partial()
-  .superRefine((stage, check) => {
-    if (stage.id !== undefined) return
-    for (const field of ['name', 'winProbability'] as const) {
-      if (stage[field] === undefined) {
-        check.addIssue({ code: 'custom', path: [field], message: 'is required for a new stage', input: stage })
-      }
-    }
+  .refine((stage) => stage.id !== undefined || stage.name !== undefined, {
+    path: ['name'],
+    error: 'is required for a new stage',
   })
 export type StageChange = z.output<typeof StageChange>
 
