@@ -251,7 +251,10 @@ export const cases: Record<string, MakeRequest[]> = {
     ({ user }, own) => ({ path: `/contacts/${own.contact}/tasks`, body: { title: 'spy', assigneeId: user } }),
   ],
   'GET /contacts/{contactId}/tasks': [({ contact }) => ({ path: `/contacts/${contact}/tasks` })],
-  'GET /tasks': [({ user }) => ({ path: `/tasks?assigneeId=${user}` })],
+  'GET /tasks': [
+    ({ user }) => ({ path: `/tasks?assigneeId=${user}` }),
+    ({ contact }) => ({ path: `/tasks?contactId=${contact}` }),
+  ],
   'GET /tasks/{id}': [({ task }) => ({ path: `/tasks/${task}` })],
   'PATCH /tasks/{id}': [
     ({ task }) => ({ path: `/tasks/${task}`, body: { title: 'taken over' } }),

@@ -27,7 +27,7 @@ export const webhookCases = {
   'POST /webhooks/{id}/redeliver': [
     ({ webhook }: Ids) => ({
       path: `/webhooks/${webhook}/redeliver`,
-      body: { status: 'FAILED', since: '2026-01-01T00:00:00Z', until: '2036-01-01T00:00:00Z' },
+      body: { createdAfter: '2026-01-01' },
     }),
   ],
   'DELETE /webhooks/{id}': [({ lastWebhook }: Ids) => ({ path: `/webhooks/${lastWebhook}` })],

@@ -76,7 +76,7 @@ test('shows the last use, which is recorded at most once a minute', async () => 
 
 const invalidExpiries = [
   '2020-01-01T00:00:00Z',
-  '2099-12-31',
+  '2020-12-31',
   '2099-12-31T23:59:59',
   '2099-02-30T00:00:00Z',
   '2099-12-31T23:59:59+99:99',

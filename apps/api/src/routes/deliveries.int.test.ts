@@ -164,9 +164,9 @@ describe('the delivery log', () => {
     )
     expect(await list('status=FAILED')).toEqual(all.filter(({ status }) => status === 'FAILED'))
     expect(await list('status=PENDING')).toHaveLength(4)
-    expect(await list('eventType=webhook.test')).toMatchObject([{ eventType: 'webhook.test' }])
-    expect(await list('status=FAILED&eventType=webhook.test')).toEqual([])
-    for (const wrong of ['status=SENDING', 'eventType=contact.exploded', 'cursor=x', 'type=contact.created']) {
+    expect(await list('type=webhook.test')).toMatchObject([{ eventType: 'webhook.test' }])
+    expect(await list('status=FAILED&type=webhook.test')).toEqual([])
+    for (const wrong of ['status=SENDING', 'type=contact.exploded', 'cursor=x', 'eventType=contact.created']) {
       expectError(await api.call('GET', `/webhooks/${webhook.id}/deliveries?${wrong}`, { key }), 400)
     }
   })
@@ -187,13 +187,7 @@ describe('the delivery log', () => {
 })
 
 describe('a redelivery', () => {
-  const many = (more: object = {}) =>
-    post<{ queued: number }>('/redeliver', {
-      status: 'FAILED',
-      since: '2026-01-01T00:00:00Z',
-      until: '2126-01-01T00:00:00Z',
-      ...more,
-    })
+  const many = (more: object = {}) => post<{ queued: number }>('/redeliver', { status: 'FAILED', ...more })
 
   test('is a new delivery of the same event; a pending one returns 409', async () => {
     await createContacts(1)
@@ -223,19 +217,41 @@ describe('a redelivery', () => {
     expect((await many()).body).toEqual({ queued: 0 })
   })
 
+  test('without a body is of FAILED and INTERRUPTED deliveries of the last 24 hours', async () => {
+    await createContacts(2)
+    await recordOutcome('FAILED')
+    await api.query("update deliveries set id = uuidv7(interval '-25 hours') where status = 'FAILED'")
+    for (const status of ['FAILED', 'INTERRUPTED', 'SUCCEEDED']) {
+      await createContacts(1)
+      await recordOutcome(status)
+    }
+    const count = async (body: object) => (await post('/redeliver', { ...body, dryRun: true })).body
+    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString()
+    expect(await count({})).toEqual({ queued: 2 })
+    expect(await count({ status: 'INTERRUPTED' })).toEqual({ queued: 1 })
+    expect(await count({ createdAfter: hoursAgo(48) })).toEqual({ queued: 4 })
+    expect(await count({ createdAfter: hoursAgo(48).slice(0, 10) })).toEqual({ queued: 4 })
+    expect(await count({ createdBefore: hoursAgo(24) })).toEqual({ queued: 2 })
+    expect(await count({ createdAfter: hoursAgo(1), createdBefore: hoursAgo(24) })).toEqual({ queued: 0 })
+    expect(await post('/redeliver')).toMatchObject({ status: 202, body: { queued: 2 } })
+    expect((await post('/redeliver')).body).toEqual({ queued: 0 })
+    expect(await countPending()).toBe(2)
+  })
+
   test('of many events is limited to the given time, status and type', async () => {
     await createContacts(2)
     await post('/test')
     await recordOutcome('INTERRUPTED')
     expect((await many({ dryRun: true })).body).toEqual({ queued: 0 })
     expect((await many({ status: 'INTERRUPTED', dryRun: true })).body).toEqual({ queued: 3 })
-    expect((await many({ status: 'INTERRUPTED', until: '2026-01-02T00:00:00Z' })).body).toEqual({ queued: 0 })
-    expect((await many({ status: 'INTERRUPTED', eventType: 'webhook.test' })).body).toEqual({ queued: 1 })
+    expect((await many({ status: 'INTERRUPTED', createdBefore: '2026-01-02' })).body).toEqual({ queued: 0 })
+    expect((await many({ status: 'INTERRUPTED', type: 'webhook.test' })).body).toEqual({ queued: 1 })
     for (const wrong of [
       { status: 'PENDING' },
-      { since: 'yesterday' },
-      { until: null },
-      { eventType: '*' },
+      { since: '2026-01-01' },
+      { createdAfter: 'yesterday' },
+      { createdBefore: null },
+      { type: '*' },
       { dryRun: 1 },
     ]) {
       expect(expectError(await many(wrong), 400).issues?.[0]?.path).toBe(Object.keys(wrong)[0])

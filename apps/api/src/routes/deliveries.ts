@@ -103,7 +103,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'webhooks.redeliver',
         summary: 'Redeliver many events',
         description:
-          'Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has SUCCEEDED or is PENDING. Returns 400 if more than 100,000 events match. With `dryRun`, events are only counted.',
+          'Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has SUCCEEDED or is PENDING. Without a body, the FAILED and INTERRUPTED deliveries of the last 24 hours match. Returns 400 if more than 100,000 events match. With `dryRun`, events are only counted.',
         params,
         querystring: NoQuery,
         body: RedeliverInput,

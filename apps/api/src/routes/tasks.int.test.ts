@@ -39,6 +39,7 @@ test('a task requires only a title and has every field', async () => {
   })
   const { body: me } = await api.call<Me>('GET', '/auth/me', { key: workspace.token })
   const given = { title: 'Call', notes: 'first line\n\tsecond line', assigneeId: me.user?.id }
+  expect((await post({ ...given, dueAt: '2026-11-27' })).body.dueAt).toBe('2026-11-27T00:00:00.000Z')
   const full = await post({ ...given, dueAt: '2026-11-27T10:00:00+01:00' })
   expect(full.body).toMatchObject({ ...given, dueAt: '2026-11-27T09:00:00.000Z' })
   expect((await get(`/tasks/${full.body.id}`)).body).toEqual(full.body)
@@ -57,7 +58,7 @@ const badValues: [string, unknown][] = [
   ['notes', 'a\u0001b'],
   ['notes', null],
   ['dueAt', 'tomorrow'],
-  ['dueAt', '2026-11-27'],
+  ['dueAt', '2026-11-31'],
   ['dueAt', '2026-11-27T09:00:00'],
   ['dueAt', '0000-00-00T00:00:00Z'],
   ['dueAt', '+275760-09-13T00:00:00Z'],

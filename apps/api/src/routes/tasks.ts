@@ -2,7 +2,7 @@ import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { listTasks, listTasksOfContact } from '@rapport/core/tasks/list-tasks.ts'
 import { updateTask, createTask, deleteTask, readTask } from '@rapport/core/tasks/tasks.ts'
-import { Task, TaskChange, TaskInput, TaskQuery } from '@rapport/core/tasks/tasks.schema.ts'
+import { ContactTaskQuery, Task, TaskChange, TaskInput, TaskQuery } from '@rapport/core/tasks/tasks.schema.ts'
 import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -43,7 +43,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'List the tasks of a contact',
         description: 'Returns the tasks that match all filters, earliest `dueAt` first.',
         params: contactParams,
-        querystring: TaskQuery,
+        querystring: ContactTaskQuery,
         response: { 200: PageOf(Task) },
       },
     },

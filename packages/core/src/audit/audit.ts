@@ -4,6 +4,7 @@ import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type IdOf, type IdPrefix, newId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { auditEntries } from '../db/schema/index.ts'
 import type { AuditAction, AuditEntry, AuditQuery } from './audit.schema.ts'
 
@@ -52,6 +53,7 @@ export async function listAuditEntries(ctx: Ctx, query: AuditQuery): Promise<Pag
             eq(auditEntries.workspaceId, ctx.workspaceId),
             query.action && eq(auditEntries.action, query.action),
             query.actorId === undefined ? undefined : eq(auditEntries.actorId, query.actorId),
+            isCreatedInRange(auditEntries, query),
             after,
           ),
         )

@@ -5,6 +5,7 @@ import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { apiKeys, roles } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from './auth.schema.ts'
@@ -53,7 +54,13 @@ export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<Ap
       ctx.db
         .select()
         .from(apiKeys)
-        .where(and(query.createdBy === undefined ? isInWorkspace(ctx) : isCreatedBy(ctx, query.createdBy), after))
+        .where(
+          and(
+            query.createdBy === undefined ? isInWorkspace(ctx) : isCreatedBy(ctx, query.createdBy),
+            isCreatedInRange(apiKeys, query),
+            after,
+          ),
+        )
         .orderBy(...orderBy)
         .limit(limit),
   })

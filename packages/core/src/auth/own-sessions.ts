@@ -5,6 +5,7 @@ import { notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { idOf, type SessionId, type WorkspaceId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { members, sessions, workspaces } from '../db/schema/index.ts'
 import type { OpenSession, OwnWorkspace, SessionQuery, WorkspaceQuery } from './auth.schema.ts'
 import { toWorkspace } from '../workspaces/workspaces.ts'
@@ -25,7 +26,7 @@ export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<
       ctx.db
         .select(columns)
         .from(sessions)
-        .where(and(isOwnSession(ctx), gt(sessions.expiresAt, sql`now()`), after))
+        .where(and(isOwnSession(ctx), gt(sessions.expiresAt, sql`now()`), isCreatedInRange(sessions, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -63,7 +64,7 @@ export async function listOwnWorkspaces(ctx: Ctx, query: WorkspaceQuery): Promis
         .select({ workspace: workspaces, id: workspaces.id, createdAt: workspaces.createdAt, role: members.role })
         .from(members)
         .innerJoin(workspaces, eq(workspaces.id, members.workspaceId))
-        .where(and(eq(members.userId, getOwnUserId(ctx)), after))
+        .where(and(eq(members.userId, getOwnUserId(ctx)), isCreatedInRange(workspaces, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })

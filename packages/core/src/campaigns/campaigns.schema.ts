@@ -130,6 +130,7 @@ export const RetryInput = z
       .default(false)
       .describe('Also retries INTERRUPTED recipients. Their email may have been delivered, so they may get it twice.'),
   })
+  .prefault({})
   .meta({
     id: 'CampaignRetryRequest',
     description: 'Which recipients to retry.',
@@ -141,6 +142,7 @@ export const PreviewInput = z
   .strictObject({
     contactId: Id('con').optional().describe('Renders the templates for this contact. Default: an example contact.'),
   })
+  .prefault({})
   .meta({ id: 'CampaignPreviewRequest', description: 'The contact to render the campaign for.', examples: [{}] })
 export type PreviewInput = z.output<typeof PreviewInput>
 

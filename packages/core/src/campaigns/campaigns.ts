@@ -8,6 +8,7 @@ import { type CampaignId, type ContactId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { checkSender } from '../mail/senders.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../db/schema/index.ts'
 import type { Campaign, CampaignChange, CampaignInput, CampaignQuery } from './campaigns.schema.ts'
@@ -70,7 +71,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
       ctx.db
         .select()
         .from(campaigns)
-        .where(and(eq(campaigns.workspaceId, ctx.workspaceId), after))
+        .where(and(eq(campaigns.workspaceId, ctx.workspaceId), isCreatedInRange(campaigns, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })

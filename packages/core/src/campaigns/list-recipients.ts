@@ -3,6 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type CampaignId, type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import type { Campaign, CampaignRecipient, RecipientQuery } from './campaigns.schema.ts'
 import { readCampaign } from './campaigns.ts'
 
@@ -14,11 +15,11 @@ export async function listRecipients(
 ): Promise<Page<CampaignRecipient>> {
   const campaign = await readCampaign(ctx, id)
   if (query.contactId) {
-    const found = await findRecipient(ctx, campaign, query.contactId)
+    const found = await findRecipient(ctx, campaign, { ...query, contactId: query.contactId })
     const data = found.filter(({ status }) => query.status === undefined || query.status === status)
     return { data, nextCursor: null }
   }
-  const page = query.status === 'PENDING' ? listPending(ctx, id, query) : listClaimed(ctx, id, query)
+  const page = query.status === 'PENDING' ? listPending(ctx, campaign, query) : listClaimed(ctx, id, query)
   const { data, nextCursor } = await page
   return { data: data.map((row) => toRecipient(row, campaign)), nextCursor }
 }
@@ -34,6 +35,7 @@ function listClaimed(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
         from: sql`campaign_recipients r`,
         contactId: sql`r.contact_id`,
         where: sql`${matchesCampaign(ctx, id, 'r')} and ${after}
+          and ${isCreatedInRange({ createdAt: sql`r.created_at` }, query) ?? sql`true`}
           ${query.status ? sql`and r.status = ${query.status}` : sql``}
           order by ${sql.join(orderBy, sql`, `)} limit ${limit}`,
       }),
@@ -44,7 +46,8 @@ function listClaimed(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
  * Lists pending recipients in the order of their batches: a recipient that no worker has claimed has no row, and is
  * only in the `contact_ids` of its batch. A page reads a few batches, regardless of their total number.
  */
-function listPending(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<Page<RecipientRow>> {
+function listPending(ctx: Ctx, campaign: Campaign, query: RecipientQuery): Promise<Page<RecipientRow>> {
+  const { id } = campaign
   return readPage<RecipientRow>(ctx, {
     name: `recipients ${id} PENDING`,
     query,
@@ -56,7 +59,7 @@ function listPending(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
           left join campaign_recipients r on ${matchesCampaign(ctx, id, 'r')} and r.contact_id = recipient.id`,
         contactId: sql`recipient.id`,
         where: sql`${matchesCampaign(ctx, id, 'b')} and b.status <> 'DONE' and ${from} and ${after}
-          and coalesce(r.status in ('SENDING', 'WAITING'), true)
+          and coalesce(r.status in ('SENDING', 'WAITING'), true) and ${isShownInRange(campaign, query)}
           order by ${sql.join(orderBy, sql`, `)} limit ${limit}`,
         batch: sql`b.id`,
       }),
@@ -64,8 +67,12 @@ function listPending(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
 }
 
 /** Finds a contact, also by the ids of contacts that were merged into it. */
-async function findRecipient(ctx: Ctx, campaign: Campaign, contactId: ContactId): Promise<CampaignRecipient[]> {
-  const contactUuid = uuidOf(contactId)
+async function findRecipient(
+  ctx: Ctx,
+  campaign: Campaign,
+  query: RecipientQuery & { contactId: ContactId },
+): Promise<CampaignRecipient[]> {
+  const contactUuid = uuidOf(query.contactId)
   const rows = await readRows(ctx, {
     from: sql`(
         select ${contactUuid}::uuid as id union
@@ -74,9 +81,16 @@ async function findRecipient(ctx: Ctx, campaign: Campaign, contactId: ContactId)
       left join campaign_recipients r on ${matchesCampaign(ctx, campaign.id, 'r')} and r.contact_id = recipient.id`,
     contactId: sql`recipient.id`,
     where: sql`(r.contact_id is not null or exists (
-      select from campaign_batches b where ${matchesCampaign(ctx, campaign.id, 'b')} and recipient.id = any(b.contact_ids)))`,
+      select from campaign_batches b where ${matchesCampaign(ctx, campaign.id, 'b')} and recipient.id = any(b.contact_ids)))
+      and ${isShownInRange(campaign, query)}`,
   })
   return rows.map((row) => toRecipient(row, campaign))
+}
+
+/** Until a worker claims a recipient, its `createdAt` is the time at which the campaign was sent. */
+function isShownInRange({ sentAt }: Campaign, query: RecipientQuery): SQL {
+  const createdAt = sql`coalesce(r.created_at, ${sentAt}::timestamptz)`
+  return isCreatedInRange({ createdAt }, query) ?? sql`true`
 }
 
 function matchesCampaign(ctx: Ctx, campaignId: CampaignId, table: 'b' | 'r') {

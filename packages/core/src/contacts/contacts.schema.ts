@@ -1,15 +1,8 @@
 import { z } from 'zod'
-import {
-  CreatedAt,
-  Email,
-  QueryBoolean,
-  SingleLine,
-  Timestamp,
-  TimestampInput,
-  UpdatedAt,
-} from '../kernel/validation.ts'
+import { CreatedAt, Email, QueryBoolean, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageOf, PageQuery, Sort, SortBy } from '../request/paging.ts'
+import { timeRange } from '../request/time-range.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
 /** Columns that responses contain. A column missing from a schema below does not compile. */
@@ -183,10 +176,8 @@ const filters = {
   listId: Id('lst').optional().describe('Only contacts with a subscription to this list, in any status.'),
   emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional().describe('Only contacts with this status.'),
   source: SingleLine(sourceLength).optional().describe('Only contacts from exactly this source.'),
-  createdAfter: TimestampInput.optional().describe('Only contacts created at or after this time.'),
-  createdBefore: TimestampInput.optional().describe('Only contacts created before this time.'),
-  updatedAfter: TimestampInput.optional().describe('Only contacts changed at or after this time.'),
-  updatedBefore: TimestampInput.optional().describe('Only contacts changed before this time.'),
+  ...timeRange('created'),
+  ...timeRange('updated'),
 }
 
 const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const

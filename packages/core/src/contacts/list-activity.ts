@@ -3,6 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { events } from '../db/schema/index.ts'
 import type { Activity, ActivityQuery } from './contacts.schema.ts'
 import { selectMergedIds } from './contact-aliases.ts'
@@ -22,7 +23,14 @@ export async function listActivity(ctx: Ctx, id: ContactId, query: ActivityQuery
       const ofContact = ctx.db
         .select()
         .from(events)
-        .where(and(eq(events.workspaceId, ctx.workspaceId), sql`${events.contactId} = merged.id`, after))
+        .where(
+          and(
+            eq(events.workspaceId, ctx.workspaceId),
+            sql`${events.contactId} = merged.id`,
+            isCreatedInRange(events, query),
+            after,
+          ),
+        )
         .orderBy(...orderBy)
         .limit(limit)
         .as('events')

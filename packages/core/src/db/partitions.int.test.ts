@@ -192,7 +192,12 @@ test('an event is not dropped during its redelivery', async () => {
   for (const again of [
     (ctx: Ctx) => redeliver(ctx, webhook.id, delivery.id),
     (ctx: Ctx) =>
-      redeliverMany(ctx, webhook.id, { status: 'SUCCEEDED', since: inDays(-1), until: inDays(1), dryRun: false }),
+      redeliverMany(ctx, webhook.id, {
+        status: 'SUCCEEDED',
+        createdAfter: inDays(-1),
+        createdBefore: inDays(1),
+        dryRun: false,
+      }),
   ]) {
     const redelivering = await openTransaction(database.db, (db) => again({ ...ctx, db }))
     expect(await maintainIn(45)).toMatchObject({ dropped: [], heldUp: ['events', 'deliveries'] })
@@ -215,7 +220,7 @@ test('redelivery of a dropped event is a conflict, and its delivery is kept', as
   const redelivering = redeliver(ctx, webhook.id, later.id)
   await waitUntilBlocked(database.db)
   await Promise.all([dropping.commit(), expect(redelivering).rejects.toMatchObject({ code: 'wrong_state' })])
-  const all = { status: 'SUCCEEDED', since: inDays(-1), until: inDays(30) } as const
+  const all = { status: 'SUCCEEDED', createdAfter: inDays(-1), createdBefore: inDays(30) } as const
   expect(await redeliverMany(ctx, webhook.id, { ...all, dryRun: true })).toEqual({ queued: 0 })
   expect(await redeliverMany(ctx, webhook.id, { ...all, dryRun: false })).toEqual({ queued: 0 })
 })

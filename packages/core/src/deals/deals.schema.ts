@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { CreatedAt, SingleLine, Timestamp, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
-import { PageQuery, Sort } from '../request/paging.ts'
+import { PageQuery, Repeatable, Sort } from '../request/paging.ts'
+import { timeRange } from '../request/time-range.ts'
 import { dealStatuses } from '../db/schema/index.ts'
 
 const valueDescription = "The value in the minor unit of the workspace's currency, such as cents."
@@ -112,15 +113,24 @@ export const DealChange = z
   })
 export type DealChange = z.output<typeof DealChange>
 
+const CentsParameter = z
+  .string()
+  .regex(/^\d{1,16}$/, valueMessage)
+  .transform(Number)
+  .refine(Number.isSafeInteger, valueMessage)
+
 export const DealQuery = PageQuery.extend({
   pipelineId: Id('pip').optional().describe('Only deals of this pipeline.'),
   stageId: Id('stg').optional().describe('Only deals in this stage.'),
   contactId: Id('con').optional().describe('Only deals of this contact.'),
-  status: z.enum(dealStatuses).optional().describe('Only deals with this status.'),
-  createdAfter: TimestampInput.optional().describe('Only deals created at or after this time.'),
-  createdBefore: TimestampInput.optional().describe('Only deals created before this time.'),
-  closedAfter: TimestampInput.optional().describe('Only deals closed at or after this time.'),
-  closedBefore: TimestampInput.optional().describe('Only deals closed before this time.'),
+  status: Repeatable(z.enum(dealStatuses))
+    .optional()
+    .describe('Only deals with this status. Repeatable: deals with any of the statuses.'),
+  search: SingleLine(200, 1).optional().describe('Only deals with this part of the name, ignoring case and accents.'),
+  valueCentsMin: CentsParameter.optional().describe('Only deals with at least this `valueCents`.'),
+  valueCentsMax: CentsParameter.optional().describe('Only deals with at most this `valueCents`.'),
+  ...timeRange('updated'),
+  ...timeRange('closed'),
   sort: Sort(['createdAt', 'updatedAt', 'valueCents', 'closedAt']),
 })
 export type DealQuery = z.output<typeof DealQuery>

@@ -3,6 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { DealId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { dealMoves } from '../db/schema/index.ts'
 import { readDeal } from './update-deal.ts'
 import type { DealMove, DealMoveQuery } from './deals.schema.ts'
@@ -20,7 +21,14 @@ export async function listDealMoves(ctx: Ctx, dealId: DealId, query: DealMoveQue
       ctx.db
         .select()
         .from(dealMoves)
-        .where(and(eq(dealMoves.workspaceId, ctx.workspaceId), eq(dealMoves.dealId, dealId), after))
+        .where(
+          and(
+            eq(dealMoves.workspaceId, ctx.workspaceId),
+            eq(dealMoves.dealId, dealId),
+            isCreatedInRange(dealMoves, query),
+            after,
+          ),
+        )
         .orderBy(...orderBy)
         .limit(limit),
   })

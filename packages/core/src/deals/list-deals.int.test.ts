@@ -49,7 +49,17 @@ test.each([
   [{ status: 'WON' }, ['two']],
   [{ closedAfter: '2000-01-01T00:00:00Z' }, ['three', 'two']],
   [{ closedBefore: '9999-01-01T00:00:00Z' }, ['three', 'two']],
-  [{ closedAfter: () => wonAt }, []],
+  [{ closedAfter: () => wonAt, status: 'WON' }, ['two']],
+  [{ closedBefore: () => wonAt, status: 'WON' }, []],
+  [{ updatedAfter: () => wonAt, status: 'WON' }, ['two']],
+  [{ updatedBefore: () => wonAt, status: 'WON' }, []],
+  [{ status: ['WON', 'LOST'] }, ['three', 'two']],
+  [{ valueCentsMin: '20' }, ['four', 'three', 'one']],
+  [{ valueCentsMin: '20', valueCentsMax: '20' }, ['four', 'three']],
+  [{ valueCentsMax: '0' }, []],
+  [{ search: 'O' }, ['four', 'two', 'one']],
+  [{ search: ' Ône ' }, ['one']],
+  [{ search: 'o%e' }, []],
   [{ closedAfter: () => shifted(-1), closedBefore: () => shifted(1), status: 'WON' }, ['two']],
   [{ createdAfter: '9000-01-01T00:00:00Z' }, []],
   [{ createdBefore: '9000-01-01T00:00:00Z', sort: 'createdAt' }, ['one', 'two', 'three', 'four']],
@@ -57,8 +67,8 @@ test.each([
   [{ sort: '-closedAt', status: 'WON' }, ['two']],
   [{ sort: 'updatedAt' }, ['one', 'four', 'three', 'two']],
   [{ pipelineId: newId('pip') }, []],
-] as [Record<string, string | (() => string)>, string[]][])('%o returns %j', async (query, expected) => {
-  const entries = Object.entries(query).map(([name, value]) => [name, typeof value === 'string' ? value : value()])
+] as [Record<string, string | string[] | (() => string)>, string[]][])('%o returns %j', async (query, expected) => {
+  const entries = Object.entries(query).map(([name, value]) => [name, typeof value === 'function' ? value() : value])
   expect(await find(Object.fromEntries(entries) as Record<string, string>)).toEqual(expected)
 })
 
@@ -108,6 +118,9 @@ test('every list query uses an index, and a summary uses only an index', async (
     { createdBefore: moment },
     { closedAfter: moment },
     { closedBefore: moment },
+    { updatedAfter: moment },
+    { valueCentsMin: '100', sort: '-valueCents' },
+    { search: 'unknown' },
   ]
   const of = { ctx: big, table: 'deals' }
   for (const query of queries) {

@@ -1,6 +1,8 @@
-import { and, eq, gt, isNotNull, lt, type SQL } from 'drizzle-orm'
+import { and, eq, gte, inArray, isNotNull, lte, type SQL } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
+import { containsText } from '../db/contains-text.ts'
 import { type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange, isInRange } from '../request/time-range.ts'
 import { closingOrder, deals } from '../db/schema/index.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealQuery } from './deals.schema.ts'
@@ -24,18 +26,20 @@ export async function listDeals(ctx: Ctx, query: DealQuery): Promise<Page<Deal>>
 }
 
 function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
-  const closedAt = closingOrder(deals.closedAt)
   return and(
     eq(deals.workspaceId, ctx.workspaceId),
     query.pipelineId ? eq(deals.pipelineId, query.pipelineId) : undefined,
     query.stageId ? eq(deals.stageId, query.stageId) : undefined,
     query.contactId ? eq(deals.contactId, query.contactId) : undefined,
-    query.status ? eq(deals.status, query.status) : undefined,
-    query.createdAfter ? gt(deals.createdAt, query.createdAfter) : undefined,
-    query.createdBefore ? lt(deals.createdAt, query.createdBefore) : undefined,
-    // The indexed expression returns `-infinity` for an open deal: `isNotNull` excludes it.
-    query.closedAfter ? gt(closedAt, query.closedAfter) : undefined,
-    query.closedBefore ? and(lt(closedAt, query.closedBefore), isNotNull(deals.closedAt)) : undefined,
+    query.status ? inArray(deals.status, query.status) : undefined,
+    query.search === undefined ? undefined : containsText(deals.name, query.search),
+    query.valueCentsMin === undefined ? undefined : gte(deals.valueCents, query.valueCentsMin),
+    query.valueCentsMax === undefined ? undefined : lte(deals.valueCents, query.valueCentsMax),
+    isCreatedInRange(deals, query),
+    isInRange(deals.updatedAt, { after: query.updatedAfter, before: query.updatedBefore }),
+    isInRange(closingOrder(deals.closedAt), { after: query.closedAfter, before: query.closedBefore }),
+    // The indexed expression returns `-infinity` for an open deal.
+    query.closedBefore ? isNotNull(deals.closedAt) : undefined,
   )
 }
 

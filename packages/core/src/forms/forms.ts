@@ -12,6 +12,7 @@ import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type FormId, type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { type FormField, forms } from '../db/schema/index.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { findMappingIssues } from './form-mapping.ts'
@@ -61,7 +62,7 @@ export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>>
       ctx.db
         .select()
         .from(forms)
-        .where(and(eq(forms.workspaceId, ctx.workspaceId), after))
+        .where(and(eq(forms.workspaceId, ctx.workspaceId), isCreatedInRange(forms, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })

@@ -12,6 +12,7 @@ import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel
 import { lockList } from '../lists/lists.ts'
 import { requestSubscription } from '../lists/subscribe.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { formSubmissions } from '../db/schema/index.ts'
 import { toContactInput } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
@@ -113,7 +114,14 @@ export async function listSubmissions(ctx: Ctx, formId: FormId, query: Submissio
       ctx.db
         .select()
         .from(formSubmissions)
-        .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), eq(formSubmissions.formId, formId), after))
+        .where(
+          and(
+            eq(formSubmissions.workspaceId, ctx.workspaceId),
+            eq(formSubmissions.formId, formId),
+            isCreatedInRange(formSubmissions, query),
+            after,
+          ),
+        )
         .orderBy(...orderBy)
         .limit(limit),
   })

@@ -3,12 +3,14 @@ import { CreatedAt, QueryBoolean, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
+const ImportStatus = z.enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED'])
+
 export const Import = z
   .object({
     id: RecordId('imp'),
-    status: z
-      .enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED'])
-      .describe('`QUEUED`, `RUNNING`, `COMPLETED`, or `FAILED` if the file cannot be read to its end.'),
+    status: ImportStatus.describe(
+      '`QUEUED`, `RUNNING`, `COMPLETED`, or `FAILED` if the file cannot be read to its end.',
+    ),
     format: z.enum(['csv', 'ndjson']).describe('The format of the file.'),
     onConflict: z
       .enum(['skip', 'update'])
@@ -89,5 +91,5 @@ export const ImportOptions = z
   })
 export type ImportOptions = z.output<typeof ImportOptions>
 
-export const ImportQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export const ImportQuery = PageQuery.extend({ status: ImportStatus.optional(), sort: Sort(['createdAt']) })
 export type ImportQuery = z.output<typeof ImportQuery>

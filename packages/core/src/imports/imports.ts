@@ -10,6 +10,7 @@ import { type ImportId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { enqueue } from '../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { importParts, imports } from '../db/schema/index.ts'
 import { readHeader, findNdjsonStart } from './import-header.ts'
 import type { Import, ImportOptions, ImportQuery } from './imports.schema.ts'
@@ -86,12 +87,22 @@ export async function listImports(ctx: Ctx, query: ImportQuery): Promise<Page<Im
       ctx.db
         .select()
         .from(imports)
-        .where(and(eq(imports.workspaceId, ctx.workspaceId), after))
+        .where(
+          and(
+            eq(imports.workspaceId, ctx.workspaceId),
+            query.status && inArray(imports.status, storedStatuses(query.status)),
+            isCreatedInRange(imports, query),
+            after,
+          ),
+        )
         .orderBy(...orderBy)
         .limit(limit),
   })
   return { ...page, data: page.data.map(toImport) }
 }
+
+/** An import whose file is still being received is shown as QUEUED. */
+const storedStatuses = (status: Import['status']) => (status === 'QUEUED' ? ['RECEIVING' as const, status] : [status])
 
 /** Deletes a batch of file parts if the import has one of these statuses. Returns their number. */
 export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord['status'][]): Promise<number> {
@@ -127,7 +138,7 @@ export async function purgeImports(db: Db): Promise<number> {
   return records.rowCount ?? 0
 }
 
-/** Converts a record to its API shape. An import whose file is still being received is shown as QUEUED. */
+/** Converts a record to its API shape. */
 export function toImport(row: ImportRecord): Import {
   return {
     id: row.id,

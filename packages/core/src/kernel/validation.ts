@@ -94,15 +94,20 @@ export function timestampOf(text: string): string {
 }
 export const toTimestampOrNull = (date: Date | null) => date?.toISOString() ?? null
 
-/** A timestamp in a request: ISO 8601 with an offset, in a year that a response can show with four digits. */
-export const TimestampInput = z.iso
-  .datetime({
-    offset: true,
-    error: ({ input }) => (input === undefined ? undefined : 'must be a timestamp such as 2026-11-21T06:35:49Z'),
+export const dateNote = 'A timestamp, or a date, which means its first instant in UTC.'
+
+/**
+ * A timestamp in a request: ISO 8601 with an offset, in a year that a response can show with four digits. A date means
+ * its first instant in UTC.
+ */
+export const TimestampInput = z
+  .union([z.iso.datetime({ offset: true }).max(40), z.iso.date()], {
+    error: ({ input }) =>
+      input === undefined ? undefined : 'must be a timestamp such as 2026-11-21T06:35:49Z or a date such as 2026-11-21',
   })
-  .max(40)
   .transform((text) => new Date(text))
   .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999, 'must be in the years 1 to 9999')
+  .describe(dateNote)
 
 /** A boolean in a query string: `true` or `false`. */
 export const QueryBoolean = z

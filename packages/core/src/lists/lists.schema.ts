@@ -54,7 +54,10 @@ export const ListChange = z
   })
 export type ListChange = z.output<typeof ListChange>
 
-export const ListQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export const ListQuery = PageQuery.extend({
+  search: SingleLine(200, 1).optional().describe('Part of the name, ignoring case and accents'),
+  sort: Sort(['createdAt']),
+})
 export type ListQuery = z.output<typeof ListQuery>
 
 export const SubscriberQuery = PageQuery.extend({

@@ -7,7 +7,9 @@ import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type ListId, newId } from '../kernel/ids.ts'
+import { containsText } from '../db/contains-text.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { lists, subscriptions } from '../db/schema/index.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
@@ -50,7 +52,15 @@ export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>>
     ...byCreation<ListRow>(lists),
     read: ({ after, orderBy, limit }) =>
       selectLists(ctx)
-        .where(and(eq(lists.workspaceId, ctx.workspaceId), isNull(lists.deletedAt), after))
+        .where(
+          and(
+            eq(lists.workspaceId, ctx.workspaceId),
+            isNull(lists.deletedAt),
+            query.search === undefined ? undefined : containsText(lists.name, query.search),
+            isCreatedInRange(lists, query),
+            after,
+          ),
+        )
         .orderBy(...orderBy)
         .limit(limit),
   })

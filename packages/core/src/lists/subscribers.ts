@@ -5,6 +5,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { requireList } from './lists.ts'
 import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
@@ -27,7 +28,15 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
       ctx.db
         .select(subscriptionColumns)
         .from(subscriptions)
-        .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.listId, listId), hasStatus, after))
+        .where(
+          and(
+            eq(subscriptions.workspaceId, ctx.workspaceId),
+            eq(subscriptions.listId, listId),
+            hasStatus,
+            isCreatedInRange(subscriptions, query),
+            after,
+          ),
+        )
         .orderBy(...orderBy)
         .limit(limit),
   })

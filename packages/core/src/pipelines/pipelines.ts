@@ -8,6 +8,7 @@ import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId, type PipelineId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { pipelines, stages } from '../db/schema/index.ts'
 import type { Pipeline, PipelineChange, PipelineInput, PipelineQuery, Stage } from './pipelines.schema.ts'
 import { applyStageChanges, readStages, removeStages, replaceStages } from './stages.ts'
@@ -52,7 +53,7 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
       ctx.db
         .select()
         .from(pipelines)
-        .where(and(eq(pipelines.workspaceId, ctx.workspaceId), after))
+        .where(and(eq(pipelines.workspaceId, ctx.workspaceId), isCreatedInRange(pipelines, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })

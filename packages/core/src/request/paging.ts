@@ -4,10 +4,14 @@ import type { Ctx } from './context.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { verifyPayload, signPayload } from '../kernel/crypto.ts'
+import { timeRange } from './time-range.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
 
-/** The query of a listing, to be extended with its filters and sorts. Unknown parameters are rejected. */
+/**
+ * The query of a listing, to be extended with its filters and sorts. Unknown parameters are rejected. Every listing
+ * applies the time range, with `isCreatedInRange`.
+ */
 export const PageQuery = z.strictObject({
   limit: z
     .string()
@@ -22,6 +26,7 @@ export const PageQuery = z.strictObject({
     .max(600, 'Invalid cursor')
     .optional()
     .describe('The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.'),
+  ...timeRange('created'),
 })
 export type PageQuery = z.output<typeof PageQuery>
 
@@ -36,6 +41,17 @@ export function Sort<const Fields extends readonly string[]>(fields: Fields) {
 export function SortBy<const Fields extends readonly string[]>(fields: Fields) {
   const names = fields.flatMap((field) => [field, `-${field}`]) as (Fields[number] | `-${Fields[number]}`)[]
   return z.enum(names)
+}
+
+/** The schema of a query parameter that can be repeated: `?status=OPEN&status=WON`. An error names the parameter. */
+export function Repeatable<Item extends z.ZodType>(item: Item) {
+  const toArray = (value: unknown, check: z.RefinementCtx) => {
+    const values: unknown[] = Array.isArray(value) ? value : [value]
+    const issues = values.flatMap((one) => item.safeParse(one).error?.issues ?? [])
+    for (const { message } of issues.slice(0, 1)) check.addIssue({ code: 'custom', message, input: value })
+    return values
+  }
+  return z.preprocess(toArray, z.array(item).max(20, 'must have at most 20 values'))
 }
 
 export interface Page<Item> {

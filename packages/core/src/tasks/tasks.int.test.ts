@@ -205,7 +205,8 @@ describe('listing tasks', () => {
     [{ status: 'DONE' }, ['done']],
     [{ status: 'DONE', sort: '-createdAt' }, ['done']],
     [{ dueBefore: '2001-01-02T00:00:00Z' }, ['long overdue', 'done']],
-    [{ dueAfter: '2001-01-01T00:00:00Z', dueBefore: '2100-01-01T00:00:00Z' }, ['overdue', 'tomorrow']],
+    [{ dueAfter: '2001-01-02', dueBefore: '2031-01-02' }, ['overdue']],
+    [{ dueAfter: '2001-01-02T00:00:00Z', dueBefore: '2031-01-02T00:00:00.001Z' }, ['overdue', 'tomorrow']],
   ])('%j returns %j', async (query, expected) => {
     expect(await titles(query as Record<string, string>)).toEqual(expected)
   })
@@ -213,6 +214,8 @@ describe('listing tasks', () => {
   test('filters by assignee and by contact', async () => {
     expect(await titles({ assigneeId: member })).toEqual(['long overdue', 'tomorrow'])
     expect(await titles({ assigneeId: newId('usr') })).toEqual([])
+    expect(await titles({ contactId })).toEqual(['long overdue', 'overdue'])
+    expect(await titles({ contactId: newId('con') })).toEqual([])
     const { data } = await listTasksOfContact(ctx, contactId, TaskQuery.parse({ sort: '-dueAt' }))
     expect(data.map(({ title }) => title)).toEqual(['overdue', 'long overdue'])
     await expect(listTasksOfContact(ctx, newId('con'), TaskQuery.parse({}))).rejects.toMatchObject({
@@ -254,6 +257,8 @@ test('every list query uses an index', async () => {
     { assigneeId: member, status: 'DONE' },
     { dueBefore: '2020-01-01T00:00:00Z' },
     { dueAfter: '2029-01-01T00:00:00Z', status: 'OPEN' },
+    { createdBefore: '2020-01-01' },
+    { contactId: task.contactId },
   ]
   for (const query of queries) {
     const parsed = TaskQuery.parse(query)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CreatedAt, MultiLine, SingleLine, Timestamp, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, SortBy } from '../request/paging.ts'
+import { timeRange } from '../request/time-range.ts'
 import { taskStatuses } from '../db/schema/index.ts'
 
 export const Task = z
@@ -73,13 +74,16 @@ export const TaskChange = z
   })
 export type TaskChange = z.output<typeof TaskChange>
 
-export const TaskQuery = PageQuery.extend({
+/** The query of the tasks of one contact. */
+export const ContactTaskQuery = PageQuery.extend({
   status: z.enum(taskStatuses).optional().describe('Only tasks with this status.'),
-  dueBefore: TimestampInput.optional().describe('Only tasks due before this time.'),
-  dueAfter: TimestampInput.optional().describe('Only tasks due at or after this time.'),
+  ...timeRange('due'),
   assigneeId: Id('usr').optional().describe('Only tasks that are assigned to this user.'),
   sort: SortBy(['dueAt', 'createdAt'])
     .default('dueAt')
     .describe('`dueAt` starts with the longest overdue task. Tasks without `dueAt` follow, and DONE tasks are last.'),
 })
+export type ContactTaskQuery = z.output<typeof ContactTaskQuery>
+
+export const TaskQuery = ContactTaskQuery.extend({ contactId: Id('con').optional() })
 export type TaskQuery = z.output<typeof TaskQuery>

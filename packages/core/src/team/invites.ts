@@ -15,6 +15,7 @@ import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail, throttleInvites } from '../mail/mails.ts'
 import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { invites, members, type Role, roles, users, workspaces } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
@@ -85,7 +86,7 @@ export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<In
       ctx.db
         .select()
         .from(invites)
-        .where(and(eq(invites.workspaceId, ctx.workspaceId), after))
+        .where(and(eq(invites.workspaceId, ctx.workspaceId), isCreatedInRange(invites, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })

@@ -8,6 +8,7 @@ import { conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { members, type Role, users, workspaces } from '../db/schema/index.ts'
 import { unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
@@ -29,7 +30,7 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
     ...byCreation<MemberRow>({ createdAt: members.createdAt, id: members.userId }),
     read: ({ after, orderBy, limit }) =>
       selectMembers(ctx)
-        .where(and(eq(members.workspaceId, ctx.workspaceId), after))
+        .where(and(eq(members.workspaceId, ctx.workspaceId), isCreatedInRange(members, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })

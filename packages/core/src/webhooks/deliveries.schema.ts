@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { eventTypes } from '../events/event-definition.ts'
-import { CreatedAt, Timestamp, TimestampInput } from '../kernel/validation.ts'
+import { CreatedAt, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
-import { PageQuery, Sort, SortBy } from '../request/paging.ts'
+import { PageQuery, Repeatable, Sort, SortBy } from '../request/paging.ts'
+import { timeRange } from '../request/time-range.ts'
 
 /** A delivery stays PENDING while its request is in flight. */
 export const deliveryStatuses = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
@@ -60,22 +61,29 @@ const Status = z.enum(deliveryStatuses)
 export const DeliveryQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
   status: Status.optional().describe('Only deliveries with this status.'),
-  eventType: EventTypeFilter.optional().describe('Only deliveries of this event type.'),
+  type: EventTypeFilter.optional().describe('Only deliveries of this event type.'),
 })
 export type DeliveryQuery = z.output<typeof DeliveryQuery>
 
+const redeliveryRange = timeRange('created')
+
 export const RedeliverInput = z
   .strictObject({
-    status: Status.exclude(['PENDING']).describe('Only deliveries with this status.'),
-    since: TimestampInput.describe('Only deliveries created at or after this time.'),
-    until: TimestampInput.describe('Only deliveries created before this time.'),
-    eventType: EventTypeFilter.optional().describe('Only deliveries of this event type.'),
+    status: Status.exclude(['PENDING'])
+      .optional()
+      .describe('Only deliveries with this status. Default: `FAILED` and `INTERRUPTED`.'),
+    ...redeliveryRange,
+    createdAfter: redeliveryRange.createdAfter.describe(
+      `${redeliveryRange.createdAfter.description} Default: 24 hours before \`createdBefore\`, or before now.`,
+    ),
+    type: EventTypeFilter.optional().describe('Only deliveries of this event type. Default: all types.'),
     dryRun: z.boolean().default(false).describe('Returns the number of deliveries without queueing them.'),
   })
+  .prefault({})
   .meta({
     id: 'WebhookRedeliverRequest',
     description: 'Which deliveries to repeat.',
-    examples: [{ status: 'FAILED', since: '2026-11-21T06:00:00Z', until: '2026-11-21T09:00:00Z', dryRun: true }],
+    examples: [{ createdAfter: '2026-11-21T06:00:00Z', createdBefore: '2026-11-21T09:00:00Z', dryRun: true }],
   })
 export type RedeliverInput = z.output<typeof RedeliverInput>
 
@@ -95,7 +103,9 @@ export const EventQuery = PageQuery.extend({
     .describe(
       'Returns the events after this event, oldest first. Store the id of the last event that you processed, and pass it here.',
     ),
-  type: EventTypeFilter.optional().describe('Only events of this type.'),
+  type: Repeatable(EventTypeFilter)
+    .optional()
+    .describe('Only events of this type. Repeatable: events of any of the types.'),
   contactId: Id('con').optional().describe('Only events of this contact and of the contacts that were merged into it.'),
 })
 export type EventQuery = z.output<typeof EventQuery>

@@ -1,4 +1,4 @@
-import { and, eq, type SQL, sql } from 'drizzle-orm'
+import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { emitTo } from '../events/emit.ts'
@@ -6,6 +6,7 @@ import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type DeliveryId, idOf, timeOfUuid, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { wakeForWebhooks } from '../jobs/wake-relays.ts'
 import { type Page, readPage } from '../request/paging.ts'
+import { isIdInRange } from '../request/time-range.ts'
 import { deliveries } from '../db/schema/index.ts'
 import type { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from './deliveries.schema.ts'
 import { resetPause } from './health/webhook-health.ts'
@@ -15,13 +16,14 @@ import { webhookTest } from './webhook-events.ts'
 type DeliveryRow = typeof deliveries.$inferSelect
 
 const maxRedeliveries = 100_000
+const dayMs = 86_400_000
 
 /** Lists a page of a webhook's deliveries, in the order of their ids, which is the order of creation. */
 export async function listDeliveries(ctx: Ctx, webhookId: WebhookId, query: DeliveryQuery): Promise<Page<Delivery>> {
   await readWebhook(ctx, webhookId)
-  const { status, eventType } = query
+  const { status, type } = query
   const page = await readPage<DeliveryRow>(ctx, {
-    name: `deliveries ${webhookId} ${status ?? ''} ${eventType ?? ''}`,
+    name: `deliveries ${webhookId} ${status ?? ''} ${type ?? ''}`,
     query,
     key: { column: deliveries.id, type: 'uuid', valueOf: (row) => uuidOf(row.id) },
     id: { column: deliveries.id, valueOf: (row) => row.id },
@@ -35,7 +37,8 @@ export async function listDeliveries(ctx: Ctx, webhookId: WebhookId, query: Deli
             after,
             // A literal, because the planner uses a partial index only if it knows the value.
             status && sql`${deliveries.status} = ${sql.raw(`'${status}'`)}`,
-            eventType && eq(deliveries.eventType, eventType),
+            type && eq(deliveries.eventType, type),
+            isIdInRange(deliveries, query),
           ),
         )
         .orderBy(...orderBy)
@@ -91,25 +94,29 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
     await readEnabledWebhook(ctx, webhookId)
     // Concurrent requests would find the same events. An advisory lock, because workers lock the row of the webhook.
     await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`redeliver ${webhookId}`}, 0))`)
-    const hasRequestedStatus = sql`
-      created_at < ${input.until.toISOString()} and status = ${input.status}
-      and event_type = coalesce(${input.eventType ?? null}, event_type)`
+    const { status, type, createdBefore } = input
+    const createdAfter = input.createdAfter ?? new Date((createdBefore?.getTime() ?? Date.now()) - dayMs)
+    const isRequested = and(
+      inArray(sql`d.status`, status ? [status] : ['FAILED', 'INTERRUPTED']),
+      type && eq(sql`d.event_type`, type),
+      isIdInRange({ id: sql`d.id` }, { createdBefore }),
+    )
     const eventsToRedeliver = sql`
       select d.event_id from deliveries d
       where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.webhook_id = ${uuidOf(webhookId)}
-        and d.created_at >= ${input.since.toISOString()}
+        and ${isIdInRange({ id: sql`d.id` }, { createdAfter })}
         and exists (select from events e where e.workspace_id = d.workspace_id and e.id = d.event_id)
       group by d.event_id
-      having max(id::text) filter (where ${hasRequestedStatus})
-        >= coalesce(max(id::text) filter (where status in ('PENDING', 'SUCCEEDED')), '')`
+      having max(d.id::text) filter (where ${isRequested})
+        >= coalesce(max(d.id::text) filter (where d.status in ('PENDING', 'SUCCEEDED')), '')`
     const counted = await ctx.db.execute<{ queued: number }>(
       sql`select count(*)::int as queued from (${eventsToRedeliver} limit ${maxRedeliveries + 1}) wanted`,
     )
     const queued = counted.rows[0]?.queued ?? 0
     if (queued > maxRedeliveries) {
       throw invalidField(
-        'since',
-        `since: more than ${maxRedeliveries.toLocaleString('en')} events match; choose a shorter period`,
+        'createdAfter',
+        `createdAfter: more than ${maxRedeliveries.toLocaleString('en')} events match; choose a shorter period`,
       )
     }
     if (input.dryRun || queued === 0) return { queued }

@@ -12,13 +12,14 @@
  * recognizes them by their locks and ignores them. If the database of a transaction cannot be determined, the
  * transaction delays the feed.
  */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { EventId } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { selectMergedIds } from '../contacts/contact-aliases.ts'
+import { isCreatedInRange, isIdInRange } from '../request/time-range.ts'
 import { events } from '../db/schema/index.ts'
 import type { Event } from './event-feed.schema.ts'
 import type { EventQuery } from './deliveries.schema.ts'
@@ -40,7 +41,7 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
     throw invalidField('sort', 'sort: must be createdAt if after is set')
   const afterCondition = after === undefined ? undefined : await createAfterCondition(ctx, after)
   const page = await readPage<EventRow>(ctx, {
-    name: `events ${after ?? ''} ${type ?? ''} ${contactId ?? ''}`,
+    name: `events ${after ?? ''} ${type?.join() ?? ''} ${contactId ?? ''}`,
     query: { ...query, sort: query.sort ?? (afterCondition ? 'createdAt' : '-createdAt') },
     key: { column: events.transactionId, type: 'xid8', valueOf: (row) => row.transactionId },
     id: { column: events.id, valueOf: (row) => row.id },
@@ -54,8 +55,9 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
             sql`${events.transactionId} < (${oldestRunningTransaction})`,
             afterCondition,
             cursor,
-            type === undefined ? undefined : eq(events.type, type),
-            contactId === undefined ? undefined : sql`${events.contactId} in (${selectMergedIds(ctx, contactId)})`,
+            type && inArray(events.type, type),
+            contactId && sql`${events.contactId} in (${selectMergedIds(ctx, contactId)})`,
+            isEventInRange(query),
           ),
         )
         .orderBy(...orderBy)
@@ -69,6 +71,20 @@ export async function readEvent(ctx: Ctx, id: EventId): Promise<Event> {
   const row = await findEvent(ctx, id)
   if (!row) throw notFound('Event')
   return toEvent(row)
+}
+
+const hourMs = 3_600_000
+const addHours = (date: Date | undefined, hours: number) => date && new Date(date.getTime() + hours * hourMs)
+
+/**
+ * The range is one of timestamps. The range of ids, which is wider by an hour, limits the partitions and index entries
+ * that are read: the timestamp of an event is the start of its transaction, and its id is created during it.
+ */
+function isEventInRange({ createdAfter, createdBefore }: EventQuery) {
+  return and(
+    isCreatedInRange(events, { createdAfter, createdBefore }),
+    isIdInRange(events, { createdAfter: addHours(createdAfter, -1), createdBefore: addHours(createdBefore, 1) }),
+  )
 }
 
 async function createAfterCondition(ctx: Ctx, id: EventId) {

@@ -9,6 +9,7 @@ import { conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
 import { webhookDrains, webhooks, workspaces } from '../db/schema/index.ts'
 import { seal } from '../kernel/crypto.ts'
 import { checkWebhookUrl } from './address-policy.ts'
@@ -77,7 +78,7 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
     ...byCreation<WebhookWithHealth>(webhooks),
     read: ({ after, orderBy, limit }) =>
       selectWebhooks(ctx)
-        .where(and(isLiveInWorkspace(ctx), after))
+        .where(and(isLiveInWorkspace(ctx), isCreatedInRange(webhooks, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })

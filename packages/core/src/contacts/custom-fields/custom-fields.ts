@@ -11,6 +11,7 @@ import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../../kernel/ids.ts'
 import { enqueue } from '../../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
+import { isCreatedInRange } from '../../request/time-range.ts'
 import { customFields } from '../../db/schema/index.ts'
 import type { CustomField, CustomFieldChange, CustomFieldInput, CustomFieldQuery } from './custom-fields.schema.ts'
 
@@ -54,7 +55,7 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
       ctx.db
         .select()
         .from(customFields)
-        .where(and(isLiveInWorkspace(ctx), after))
+        .where(and(isLiveInWorkspace(ctx), isCreatedInRange(customFields, query), after))
         .orderBy(...orderBy)
         .limit(limit),
   })

@@ -1,8 +1,9 @@
-import { and, arrayContains, eq, exists, gt, isNull, lt, type SQL, sql } from 'drizzle-orm'
+import { and, arrayContains, eq, exists, isNull, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { invalidField } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import { type Page, readPage } from '../../request/paging.ts'
+import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
 import { contactColumns, type ContactRow, toContact } from '../contact-record.ts'
 import { type ContactCount, countContacts } from './count-contacts.ts'
@@ -40,10 +41,8 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
     filters.tag ? arrayContains(contacts.tags, filters.tag) : undefined,
     filters.emailSubscribedStatus ? eq(contacts.emailSubscribedStatus, filters.emailSubscribedStatus) : undefined,
     filters.source !== undefined ? eq(contacts.source, filters.source) : undefined,
-    filters.createdAfter ? gt(contacts.createdAt, filters.createdAfter) : undefined,
-    filters.createdBefore ? lt(contacts.createdAt, filters.createdBefore) : undefined,
-    filters.updatedAfter ? gt(contacts.updatedAt, filters.updatedAfter) : undefined,
-    filters.updatedBefore ? lt(contacts.updatedAt, filters.updatedBefore) : undefined,
+    isCreatedInRange(contacts, filters),
+    isInRange(contacts.updatedAt, { after: filters.updatedAfter, before: filters.updatedBefore }),
     filters.listId ? isOnList(ctx, filters.listId) : undefined,
     await hasCustomValues(ctx, filters.customFields),
   )
