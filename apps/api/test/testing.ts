@@ -253,6 +253,8 @@ export interface Operation {
   /** The names of the query parameters. */
   query: string[]
   hasBody: boolean
+  /** Whether the body has a required field. */
+  needsBody: boolean
   /** Whether the body is a posted form, as for pages. */
   takesForm: boolean
   /** The example of the body. */
@@ -261,7 +263,7 @@ export interface Operation {
 
 interface DocumentedOperation {
   security?: unknown[]
-  requestBody?: { content: Record<string, { example?: unknown }> }
+  requestBody?: { required?: boolean; content: Record<string, { example?: unknown }> }
   parameters?: { name: string; in: string; example?: string }[]
 }
 
@@ -285,6 +287,7 @@ export async function operationsOf(api: TestApi): Promise<Operation[]> {
       isPublic: security.length === 0 && !forPrograms.test(template),
       query: parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name),
       hasBody: requestBody !== undefined,
+      needsBody: requestBody?.required === true,
       takesForm: requestBody?.content['application/x-www-form-urlencoded'] !== undefined,
       example: requestBody?.content['application/json']?.example,
     })),

@@ -1,4 +1,4 @@
-import { createApiKey, deleteApiKey, listApiKeys } from '@rapport/core/auth/api-keys.ts'
+import { createApiKey, deleteApiKey, listApiKeys, readApiKey } from '@rapport/core/auth/api-keys.ts'
 import { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
@@ -43,6 +43,22 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => listApiKeys(request.ctx, request.query),
+  )
+
+  app.get(
+    '/api-keys/:id',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'apiKeys.get',
+        summary: 'Retrieve an API key',
+        params: IdParams('key'),
+        querystring: NoQuery,
+        response: { 200: ApiKey },
+      },
+    },
+    (request) => readApiKey(request.ctx, request.params.id),
   )
 
   app.delete(

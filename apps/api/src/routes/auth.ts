@@ -183,7 +183,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'auth.resendVerification',
         summary: 'Resend the verification email',
         description:
-          'Emails a new link to verify your address, at most once an hour; more requests return 429. Returns 409 if the address is already verified, and 403 for an API key, which has no address.',
+          'Emails a new link to verify your address, at most once an hour; more requests return 409 with `retry-after`. Returns 409 if the address is already verified, and 403 for an API key, which has no address.',
         querystring: NoQuery,
         body: EmptyBody,
         response: { 202: Empty },

@@ -3,6 +3,7 @@ import {
   createCustomField,
   deleteCustomField,
   listCustomFields,
+  readCustomField,
 } from '@rapport/core/contacts/custom-fields/custom-fields.ts'
 import {
   CustomField,
@@ -52,6 +53,21 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => listCustomFields(request.ctx, request.query),
+  )
+
+  app.get(
+    '/custom-fields/:id',
+    {
+      schema: {
+        ...common,
+        operationId: 'customFields.get',
+        summary: 'Retrieve a custom field',
+        params,
+        querystring: NoQuery,
+        response: { 200: CustomField },
+      },
+    },
+    (request) => readCustomField(request.ctx, request.params.id),
   )
 
   app.patch(

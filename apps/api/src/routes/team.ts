@@ -1,8 +1,8 @@
 import { requireRole } from '@rapport/core/auth/authenticate.ts'
 import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { createInvite, deleteInvite, listInvites, resendInvite } from '@rapport/core/team/invites.ts'
-import { updateMember, listMembers, removeMember } from '@rapport/core/team/members.ts'
+import { createInvite, deleteInvite, listInvites, readInvite, resendInvite } from '@rapport/core/team/invites.ts'
+import { updateMember, listMembers, readMember, removeMember } from '@rapport/core/team/members.ts'
 import {
   Invite,
   InviteInput,
@@ -86,7 +86,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'invites.create',
         summary: 'Create an invite',
         description:
-          'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one email in 10 minutes and three a day; more requests return 429.',
+          'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one email in 10 minutes and three a day; more requests return 409 with `retry-after`.',
         querystring: NoQuery,
         body: InviteInput,
         response: { 201: Invite },
@@ -115,6 +115,22 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
     (request) => listInvites(request.ctx, request.query),
   )
 
+  app.get(
+    '/invites/:id',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'invites.get',
+        summary: 'Retrieve an invite',
+        params: IdParams('inv'),
+        querystring: NoQuery,
+        response: { 200: Invite },
+      },
+    },
+    (request) => readInvite(request.ctx, request.params.id),
+  )
+
   app.post(
     '/invites/:id/resend',
     {
@@ -124,7 +140,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'invites.resend',
         summary: 'Resend an invite',
         description:
-          'Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one email in 10 minutes and three a day; more requests return 429.',
+          'Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one email in 10 minutes and three a day; more requests return 409 with `retry-after`.',
         params: IdParams('inv'),
         querystring: NoQuery,
         body: EmptyBody,
@@ -171,6 +187,21 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => listMembers(request.ctx, request.query),
+  )
+
+  app.get(
+    '/members/:id',
+    {
+      schema: {
+        ...common,
+        operationId: 'members.get',
+        summary: 'Retrieve a member',
+        params: IdParams('usr'),
+        querystring: NoQuery,
+        response: { 200: Member },
+      },
+    },
+    (request) => readMember(request.ctx, request.params.id),
   )
 
   app.patch(

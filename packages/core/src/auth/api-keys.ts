@@ -1,5 +1,6 @@
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
@@ -44,6 +45,16 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
   })
 }
 
+/** Reads one API key, without the key itself. */
+export async function readApiKey(ctx: Ctx, id: ApiKeyId): Promise<ApiKey> {
+  const [row] = await ctx.db
+    .select()
+    .from(apiKeys)
+    .where(byId(apiKeys, ctx, id))
+  if (!row) throw notFound('API key')
+  return toApiKey(row)
+}
+
 /** Returns a page of the workspace's API keys, without the keys themselves. */
 export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<ApiKey>> {
   const page = await readPage<ApiKeyRow>(ctx, {
@@ -72,7 +83,7 @@ export async function deleteApiKey(ctx: Ctx, id: ApiKeyId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(apiKeys)
-      .where(and(isInWorkspace(ctx), eq(apiKeys.id, id)))
+      .where(byId(apiKeys, ctx, id))
       .returning()
     if (!row) throw notFound('API key')
     await audit(ctx, 'api_key.deleted', { subjectId: id, name: row.name })

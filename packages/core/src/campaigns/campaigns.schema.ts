@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CreatedAt, Email, SingleLine, Timestamp, UpdatedAt, Verbatim } from '../kernel/validation.ts'
+import { CreatedAt, Email, OptionalObject, SingleLine, Timestamp, UpdatedAt, Verbatim } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
@@ -123,27 +123,21 @@ export const SendResult = z.object({ queued: z.number().int().describe('The numb
 })
 export type SendResult = z.output<typeof SendResult>
 
-export const RetryInput = z
-  .strictObject({
-    includeInterrupted: z
-      .boolean()
-      .default(false)
-      .describe('Also retries INTERRUPTED recipients. Their email may have been delivered, so they may get it twice.'),
-  })
-  .prefault({})
-  .meta({
-    id: 'CampaignRetryRequest',
-    description: 'Which recipients to retry.',
-    examples: [{ includeInterrupted: false }],
-  })
+export const RetryInput = OptionalObject({
+  includeInterrupted: z
+    .boolean()
+    .default(false)
+    .describe('Also retries INTERRUPTED recipients. Their email may have been delivered, so they may get it twice.'),
+}).meta({
+  id: 'CampaignRetryRequest',
+  description: 'Which recipients to retry.',
+  examples: [{ includeInterrupted: false }],
+})
 export type RetryInput = z.output<typeof RetryInput>
 
-export const PreviewInput = z
-  .strictObject({
-    contactId: Id('con').optional().describe('Renders the templates for this contact. Default: an example contact.'),
-  })
-  .prefault({})
-  .meta({ id: 'CampaignPreviewRequest', description: 'The contact to render the campaign for.', examples: [{}] })
+export const PreviewInput = OptionalObject({
+  contactId: Id('con').optional().describe('Renders the templates for this contact. Default: an example contact.'),
+}).meta({ id: 'CampaignPreviewRequest', description: 'The contact to render the campaign for.', examples: [{}] })
 export type PreviewInput = z.output<typeof PreviewInput>
 
 export const Preview = z

@@ -43,6 +43,11 @@ function tooLongMessage(max: number) {
   return `must have at most ${max.toLocaleString('en')} characters`
 }
 
+/** An object whose fields are all optional, and that may itself be absent. */
+export function OptionalObject<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.preprocess((value) => value ?? {}, z.strictObject(shape))
+}
+
 const localPart = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
 const domainName = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/i
 

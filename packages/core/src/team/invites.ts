@@ -76,6 +76,16 @@ export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
   })
 }
 
+/** Reads one pending invite. */
+export async function readInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
+  const [row] = await ctx.db
+    .select()
+    .from(invites)
+    .where(byId(invites, ctx, id))
+  if (!row) throw notFound('Invite')
+  return toInvite(row)
+}
+
 /** Returns a page of the pending invites. */
 export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<Invite>> {
   const page = await readPage<InviteRow>(ctx, {

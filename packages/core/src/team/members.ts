@@ -22,6 +22,13 @@ interface MemberRow {
   createdAt: Date
 }
 
+/** Reads one member by the id of the user. */
+export async function readMember(ctx: Ctx, userId: UserId): Promise<Member> {
+  const [member] = await selectMembers(ctx).where(byUserId(ctx, userId))
+  if (!member) throw notFound('User')
+  return toMember(member)
+}
+
 /** Returns a page of the members. */
 export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Member>> {
   const page = await readPage<MemberRow>(ctx, {

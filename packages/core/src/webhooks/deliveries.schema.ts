@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { eventTypes } from '../events/event-definition.ts'
-import { CreatedAt, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, OptionalObject, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Repeatable, Sort, SortBy } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
@@ -67,24 +67,21 @@ export type DeliveryQuery = z.output<typeof DeliveryQuery>
 
 const redeliveryRange = timeRange('created')
 
-export const RedeliverInput = z
-  .strictObject({
-    status: Status.exclude(['PENDING'])
-      .optional()
-      .describe('Only deliveries with this status. Default: `FAILED` and `INTERRUPTED`.'),
-    ...redeliveryRange,
-    createdAfter: redeliveryRange.createdAfter.describe(
-      `${redeliveryRange.createdAfter.description} Default: 24 hours before \`createdBefore\`, or before now.`,
-    ),
-    type: EventTypeFilter.optional().describe('Only deliveries of this event type. Default: all types.'),
-    dryRun: z.boolean().default(false).describe('Returns the number of deliveries without queueing them.'),
-  })
-  .prefault({})
-  .meta({
-    id: 'WebhookRedeliverRequest',
-    description: 'Which deliveries to repeat.',
-    examples: [{ createdAfter: '2026-11-21T06:00:00Z', createdBefore: '2026-11-21T09:00:00Z', dryRun: true }],
-  })
+export const RedeliverInput = OptionalObject({
+  status: Status.exclude(['PENDING'])
+    .optional()
+    .describe('Only deliveries with this status. Default: `FAILED` and `INTERRUPTED`.'),
+  ...redeliveryRange,
+  createdAfter: redeliveryRange.createdAfter.describe(
+    `${redeliveryRange.createdAfter.description} Default: 24 hours before \`createdBefore\`, or before now.`,
+  ),
+  type: EventTypeFilter.optional().describe('Only deliveries of this event type. Default: all types.'),
+  dryRun: z.boolean().default(false).describe('Returns the number of deliveries without queueing them.'),
+}).meta({
+  id: 'WebhookRedeliverRequest',
+  description: 'Which deliveries to repeat.',
+  examples: [{ createdAfter: '2026-11-21T06:00:00Z', createdBefore: '2026-11-21T09:00:00Z', dryRun: true }],
+})
 export type RedeliverInput = z.output<typeof RedeliverInput>
 
 export const RedeliverResult = z.object({ queued: z.number().int().describe('The number of new deliveries.') }).meta({

@@ -46,6 +46,13 @@ export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Prom
   return toCustomField(customField)
 }
 
+/** Reads one custom field. */
+export async function readCustomField(ctx: Ctx, id: CustomFieldId): Promise<CustomField> {
+  const [row] = await ctx.db.select().from(customFields).where(isLiveCustomField(ctx, id))
+  if (!row) throw notFound('Custom field')
+  return toCustomField(row)
+}
+
 export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promise<Page<CustomField>> {
   const page = await readPage<CustomFieldRow>(ctx, {
     name: 'custom-fields',
