@@ -126,7 +126,7 @@ test('a subscribe request fills empty fields of a contact and overwrites nothing
   expect(await contactOf(email)).toMatchObject({ firstName: 'Ada', lastName: 'Lovelace', source: 'fair' })
 })
 
-test('a subscriber without `status` is PENDING and asked by email; a removed one can be added again', async () => {
+test('a new subscriber is PENDING by default, and can be added again after removal', async () => {
   const email = freshEmail()
   const add = (body: object) => api.call('POST', `/lists/${list.id}/subscribers`, { key: workspace.key, body })
   const added = await add({ email })
