@@ -60,7 +60,9 @@ async function readAll(path: string, query: string, between: () => Promise<unkno
 }
 
 test('this file covers every listing of the API', async () => {
-  expect((await readListingTemplates(api)).toSorted()).toEqual(listings.toSorted())
+  // Event types are not records of a workspace: see events.int.test.ts.
+  const templates = (await readListingTemplates(api)).filter((template) => template !== '/event-types')
+  expect(templates.toSorted()).toEqual(listings.toSorted())
 })
 
 test.each(listings)('%s returns each record once, newest first', async (path) => {

@@ -3,7 +3,7 @@ export interface Document {
   webhooks?: Record<string, unknown>
   paths?: Record<string, Record<string, DocumentedOperation>>
   components?: {
-    schemas?: Record<string, { examples?: unknown[] }>
+    schemas?: Record<string, { examples?: unknown[]; properties?: Record<string, object> }>
     responses?: Record<string, DocumentedResponse>
     headers?: Record<string, object>
   }

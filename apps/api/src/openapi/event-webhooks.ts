@@ -1,5 +1,6 @@
-/** The request that a webhook receives for each event type, for `webhooks` of the OpenAPI document. */
+/** The events in the OpenAPI document: the request that a webhook receives for each type, and the data of an event. */
 import { describeEventTypes } from '@rapport/core/operations/event-types.ts'
+import type { Document } from './document.ts'
 
 const signatureHeaders = Object.entries({
   'webhook-id': 'The id of the event. Use it to ignore an event that you have received before.',
@@ -9,12 +10,12 @@ const signatureHeaders = Object.entries({
 
 /** Describes one request per event type, signed as Standard Webhooks. */
 export function describeEventWebhooks(): Record<string, unknown> {
-  const webhooks = describeEventTypes().data.map(({ type, schema, example }) => {
+  const webhooks = describeEventTypes().map(({ type, schema, example }) => {
     const properties = {
       id: { type: 'string', description: 'The id of the event.' },
       type: { const: type, description: 'The event type.' },
       timestamp: { type: 'string', format: 'date-time', description: 'When the event was emitted.' },
-      data: { $ref: `#/components/schemas/${String(schema['title'])}` },
+      data: oneOfRecords([String(schema['title'])]),
     }
     const post = {
       operationId: `event.${type}`,
@@ -39,4 +40,17 @@ export function describeEventWebhooks(): Record<string, unknown> {
     return [type, { post }]
   })
   return Object.fromEntries(webhooks) as Record<string, unknown>
+}
+
+/** Describes `data` in the schemas `Event` and `Activity`: the record of any event type. */
+export function describeEventData({ components }: Document): void {
+  const records = new Set(describeEventTypes().map(({ schema }) => String(schema['title'])))
+  for (const name of ['Event', 'Activity']) {
+    Object.assign(components?.schemas?.[name]?.properties?.['data'] ?? {}, oneOfRecords([...records]))
+  }
+}
+
+/** After the deletion of a contact, `RedactedRecord` replaces the record. */
+function oneOfRecords(names: string[]) {
+  return { anyOf: [...names, 'RedactedRecord'].map((name) => ({ $ref: `#/components/schemas/${name}` })) }
 }

@@ -6,7 +6,7 @@ import { requiredRole } from '../http/required-role.ts'
 import { EmptyBody } from '../routes/shapes.ts'
 import { conditionalHeaders } from './conditional-headers.ts'
 import { type Document, operationsOf } from './document.ts'
-import { describeEventWebhooks } from './event-webhooks.ts'
+import { describeEventData, describeEventWebhooks } from './event-webhooks.ts'
 import { describeResponses } from './responses.ts'
 
 const zodToJsonConfig = { override: allowMoreProperties }
@@ -63,6 +63,7 @@ export function finishDocument(input: Parameters<typeof addSchemas>[0]) {
   const document = addSchemas(input)
   describeResponses(document as Document)
   ;(document as Document).webhooks = describeEventWebhooks()
+  describeEventData(document as Document)
   dropUnusedSchemas(document as Document)
   const named = nameInputs(document as Document)
   addBodyExamples(named)

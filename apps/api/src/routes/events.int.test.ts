@@ -1,5 +1,6 @@
 import { eventTypes } from '@rapport/core/events/event-definition.ts'
-import type { EventTypes } from '@rapport/core/operations/event-types.ts'
+import type { DescribedEventType } from '@rapport/core/operations/event-types.ts'
+import type { Page } from '@rapport/core/request/paging.ts'
 import type { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -51,8 +52,12 @@ test('`after` returns later events in order; an invalid parameter is named', asy
 })
 
 test('event types and the OpenAPI document describe the same types', async () => {
-  const { body } = await get<EventTypes>('/event-types')
-  const document = await get<{ webhooks: Record<string, object>; components: { schemas: object } }>('/openapi.json')
+  const { body } = await get<Page<DescribedEventType>>('/event-types?limit=100')
+  const document = await get<{
+    webhooks: Record<string, object>
+    components: { schemas: Record<string, { properties: { data: object } }> }
+  }>('/openapi.json')
+  const refsOf = (names: string[]) => names.map((name) => ({ $ref: `#/components/schemas/${name}` }))
   expect(Object.keys(document.body.webhooks)).toEqual(body.data.map(({ type }) => type))
   for (const { type, schema, example } of body.data) {
     expect([...eventTypes, 'webhook.test']).toContain(type)
@@ -63,11 +68,38 @@ test('event types and the OpenAPI document describe the same types', async () =>
           content: {
             'application/json': {
               example,
-              schema: { properties: { data: { $ref: `#/components/schemas/${String(schema['title'])}` } } },
+              schema: { properties: { data: { anyOf: refsOf([String(schema['title']), 'RedactedRecord']) } } },
             },
           },
         },
       },
     })
+  }
+  const records = [...new Set(body.data.map(({ schema }) => String(schema['title']))), 'RedactedRecord']
+  for (const name of ['Event', 'Activity']) {
+    expect(document.body.components.schemas[name]?.properties.data).toMatchObject({ anyOf: refsOf(records) })
+  }
+})
+
+test('event types are read page by page', async () => {
+  const { data } = (await get<Page<DescribedEventType>>('/event-types')).body
+  const types: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { body }: { body: Page<DescribedEventType> } = await get(
+      `/event-types?limit=10${cursor && `&cursor=${cursor}`}`,
+    )
+    types.push(...body.data.map(({ type }) => type))
+    cursor = body.nextCursor
+  }
+  expect(types).toEqual(data.map(({ type }) => type))
+  expect(types).toEqual([...new Set(types)])
+  const { nextCursor } = (await get<Page<Event>>('/events?limit=1')).body
+  for (const [query, path] of [
+    [`cursor=${nextCursor}`, 'cursor'],
+    ['cursor=x', 'cursor'],
+    ['limit=0', 'limit'],
+    ['sort=type', 'sort'],
+  ]) {
+    expect(expectError(await get(`/event-types?${query}`), 400).issues?.[0]?.path).toBe(path)
   }
 })

@@ -1,5 +1,5 @@
 import { EventQuery } from '@rapport/core/webhooks/deliveries.schema.ts'
-import { describeEventTypes, EventTypes } from '@rapport/core/operations/event-types.ts'
+import { DescribedEventType, EventTypeQuery, listEventTypes } from '@rapport/core/operations/event-types.ts'
 import { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { listEvents, readEvent } from '@rapport/core/webhooks/event-feed.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
@@ -50,10 +50,10 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'eventTypes.list',
         summary: 'List event types',
         description: 'Returns each event type with a JSON Schema of its `data` and an example.',
-        querystring: NoQuery,
-        response: { 200: EventTypes },
+        querystring: EventTypeQuery,
+        response: { 200: PageOf(DescribedEventType) },
       },
     },
-    () => describeEventTypes(),
+    (request) => listEventTypes(request.ctx, request.query),
   )
 }

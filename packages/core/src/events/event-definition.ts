@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { ContactId, IdOf, IdPrefix } from '../kernel/ids.ts'
 
 /** The names of all event types that a webhook can subscribe to. Their schemas belong to the slices. */
@@ -40,6 +40,18 @@ export interface EventSubject {
   id?: IdOf<IdPrefix>
   contactId?: ContactId | null
 }
+
+/** Replaces the `data` of an event after its contact was deleted. */
+export const RedactedRecord = z
+  .object({
+    id: z.string().describe('The id of the record, or of its contact if the record has no id of its own.'),
+    redacted: z.literal(true),
+  })
+  .meta({
+    id: 'RedactedRecord',
+    description: 'Replaces the `data` of an event that named a contact, after the contact was deleted.',
+    examples: [{ id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b', redacted: true }],
+  })
 
 export interface EventDefinition<Data extends EventSubject, Type extends EmittedType = EmittedType> {
   readonly type: Type

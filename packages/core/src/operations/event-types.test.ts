@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { describeEventTypes, eventDefinitions } from './event-types.ts'
 
-const examples = Object.fromEntries(describeEventTypes().data.map(({ type, example }) => [type, example]))
+const examples = Object.fromEntries(describeEventTypes().map(({ type, example }) => [type, example]))
 
 test.each(Object.values(eventDefinitions))('the example of $type matches its schema', ({ type, schema }) => {
   expect(examples[type]).toMatchObject({ id: expect.stringMatching(/^evt_/), type, timestamp: expect.any(String) })

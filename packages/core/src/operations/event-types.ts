@@ -1,7 +1,14 @@
 /** Every event that the API emits. `GET /event-types` and the `webhooks` of OpenAPI are generated from this list. */
 import { z } from 'zod'
 import { allowMoreProperties, simplifySchemas } from '../kernel/json-schema.ts'
-import type { EmittedType, EventDefinition, EventSubject } from '../events/event-definition.ts'
+import {
+  type EmittedType,
+  type EventDefinition,
+  type EventSubject,
+  RedactedRecord,
+} from '../events/event-definition.ts'
+import { type Page, PageQuery, pageOfList } from '../request/paging.ts'
+import type { Ctx } from '../request/context.ts'
 import { mailBounced, mailComplained } from './mail-events.schema.ts'
 import { Event, exampleEvent } from '../webhooks/event-feed.schema.ts'
 import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from '../deals/deal-events.ts'
@@ -49,45 +56,36 @@ export const eventDefinitions = {
   'webhook.test': webhookTest,
 } satisfies { [Type in EmittedType]: EventDefinition<EventSubject, Type> }
 
-export const EventTypes = z
+export const DescribedEventType = z
   .object({
-    data: z
-      .array(
-        z.object({
-          type: z.string().describe('The event type.'),
-          schema: z.record(z.string(), z.unknown()).describe('The JSON Schema of `data`.'),
-          example: Event,
-        }),
-      )
-      .describe('The event types.'),
+    type: z.string().describe('The event type.'),
+    schema: z.record(z.string(), z.unknown()).describe('The JSON Schema of `data`.'),
+    example: Event,
   })
-  .meta({ id: 'EventTypes', description: 'All event types.' })
-export type EventTypes = z.output<typeof EventTypes>
+  .meta({ id: 'EventType', description: 'An event type with the schema of its `data` and an example.' })
+export type DescribedEventType = z.output<typeof DescribedEventType>
 
-/** Returns every type with the JSON Schema of its `data` and a complete example event. */
-export function describeEventTypes(): EventTypes {
-  return { data: Object.values(eventDefinitions).map(describeEventType) }
+export const EventTypeQuery = PageQuery.pick({ limit: true, cursor: true })
+export type EventTypeQuery = z.output<typeof EventTypeQuery>
+
+const definitions: readonly EventDefinition<EventSubject>[] = Object.values(eventDefinitions)
+
+/** Lists a page of all types, in the order of `eventDefinitions`. */
+export function listEventTypes(ctx: Ctx, query: EventTypeQuery): Page<DescribedEventType> {
+  const page = pageOfList(ctx, { name: 'event types', query, items: definitions, nameOf: ({ type }) => type })
+  return { ...page, data: page.data.map(describeEventType) }
 }
 
-function describeEventType({
-  type,
-  schema: data,
-  example,
-}: {
-  type: string
-  schema: z.ZodType
-  example: unknown
-}): EventTypes['data'][number] {
-  const { id = '' } = data.meta() as { id?: string }
-  const { $schema, $defs: { [id]: own, ...others } = {} } = z.toJSONSchema(data, {
-    io: 'output',
-    override: allowMoreProperties,
-  })
-  simplifySchemas([own, others])
-  const { examples: _examples, ...schema } = own as Record<string, unknown>
-  return {
-    type,
-    schema: { $schema, title: id, ...schema, ...(Object.keys(others).length > 0 && { $defs: others }) },
-    example: { ...exampleEvent, type, data: example },
-  }
+/** Returns every type with the JSON Schema of its `data` and a complete example event. */
+export function describeEventTypes(): DescribedEventType[] {
+  return definitions.map(describeEventType)
+}
+
+/** The title of the schema is the name of the record in the OpenAPI document. */
+function describeEventType({ type, schema: record, example }: EventDefinition<EventSubject>): DescribedEventType {
+  const data = z.union([record, RedactedRecord])
+  const schema = z.toJSONSchema(data, { io: 'output', override: allowMoreProperties })
+  simplifySchemas(schema)
+  for (const definition of Object.values(schema.$defs ?? {})) delete definition.examples
+  return { type, schema: { title: record.meta()?.id, ...schema }, example: { ...exampleEvent, type, data: example } }
 }

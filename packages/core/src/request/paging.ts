@@ -139,6 +139,31 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   }
 }
 
+/** Returns one page of a fixed list, in its order. `nameOf` is unique in the list. */
+export function pageOfList<Item>(
+  ctx: Ctx,
+  list: {
+    name: string
+    query: Pick<PageQuery, 'limit' | 'cursor'>
+    items: readonly Item[]
+    nameOf: (item: Item) => string
+  },
+): Page<Item> {
+  const { query, items, nameOf } = list
+  const scope = `${list.name} ${ctx.workspaceId}`
+  const start = query.cursor === undefined ? 0 : findAfter(query.cursor)
+  const data = items.slice(start, start + query.limit)
+  const last = start + query.limit < items.length ? data.at(-1) : undefined
+  return { data, nextCursor: last ? signPayload(ctx.settings.keys.cursors, scope, [nameOf(last)]) : null }
+
+  function findAfter(cursor: string): number {
+    const payload = verifyPayload(ctx.settings.keys.cursors, scope, cursor)
+    const index = items.findIndex((item) => nameOf(item) === payload?.[0])
+    if (index < 0) throw invalidField('cursor', 'Invalid cursor')
+    return index + 1
+  }
+}
+
 /** The key of listings that sort by `created_at` only. */
 export function byCreation<Row extends { id: IdOf<IdPrefix>; createdAt: Date }>(table: {
   createdAt: SQLWrapper
