@@ -74,7 +74,7 @@ export async function findTagOverflow(ctx: Ctx, inputs: readonly CheckedContact[
 /** Reads contacts by id, in order of creation. */
 export async function readContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<Contact[]> {
   const rows = await ctx.db
-    .select(contactColumns)
+    .select(contactColumns(ctx))
     .from(contacts)
     .where(
       and(eq(contacts.workspaceId, ctx.workspaceId), sql`${contacts.id} = any(${sql.param(ids.map(uuidOf))}::uuid[])`),

@@ -38,7 +38,7 @@ export function alreadyExists(owner: ContactRow | undefined): AppError {
 
 function selectByEmail(ctx: Ctx, email: string) {
   return ctx.db
-    .select(contactColumns)
+    .select(contactColumns(ctx))
     .from(contacts)
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), sql`lower(${contacts.email}) = lower(${email})`))
 }

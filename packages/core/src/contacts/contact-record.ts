@@ -1,11 +1,21 @@
-import { getTableColumns } from 'drizzle-orm'
+import { getTableColumns, sql, type SQLWrapper } from 'drizzle-orm'
 import { contacts } from '../db/schema/index.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { currentStatus } from '../subscriptions/subscribed-status.ts'
 import type { Contact } from './contacts.schema.ts'
 
-/** All columns except the generated `searchText`. */
 const { searchText: _, ...columns } = getTableColumns(contacts)
-export const contactColumns = columns
+
+/** All columns except the generated `searchText`, with the current status instead of the stored one. */
+export const contactColumns = (ctx: Ctx) => contactColumnsIn(sql`${uuidOf(ctx.workspaceId)}::uuid`)
+
+/** The same for prepared statements, which have the workspace as a parameter. */
+export const contactColumnsIn = (workspaceId: SQLWrapper) => ({
+  ...columns,
+  emailSubscribedStatus: currentStatus(workspaceId).as('emailSubscribedStatus'),
+})
 export type ContactRow = Omit<typeof contacts.$inferSelect, 'searchText'>
 
 /** Converts a row to the shape used in responses, events and exports. */

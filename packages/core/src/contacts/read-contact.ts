@@ -11,7 +11,7 @@ import { notFound } from '../kernel/errors.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
 import type { Ctx } from '../request/context.ts'
-import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
+import { contactColumnsIn, type ContactRow, toContact } from './contact-record.ts'
 import type { Contact } from './contacts.schema.ts'
 
 /** Reads one contact. Throws `not_found`. */
@@ -38,6 +38,6 @@ const selectContacts = prepared(
   (db, param: Params<{ workspaceIds: readonly string[]; ids: readonly string[] }>) => {
     const keys = sql`unnest(${param('workspaceIds')}::uuid[], ${param('ids')}::uuid[]) as key (workspace_id, id)`
     const isRequested = and(eq(contacts.workspaceId, sql`key.workspace_id`), eq(contacts.id, sql`key.id`))
-    return db.select(contactColumns).from(contacts).innerJoin(keys, isRequested)
+    return db.select(contactColumnsIn(sql`key.workspace_id`)).from(contacts).innerJoin(keys, isRequested)
   },
 )

@@ -107,7 +107,8 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
   return (await applyStoredOptOuts(ctx, saved)) ? ((await lockContact(ctx, saved.id)) ?? saved) : saved
 }
 
-const updateRow = updateStatement(contacts)
+/** The status is written by `subscribed-status.ts` only: `current` may have been read before it changed. */
+const updateRow = updateStatement(contacts, { unchanged: ['emailSubscribedStatus'] })
 
 /** Returns `next` with the time of the update, or `current` itself if nothing changed. */
 export function withTimeOfUpdate(current: ContactRow, next: ContactRow): ContactRow {

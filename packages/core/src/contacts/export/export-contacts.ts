@@ -18,7 +18,7 @@ export async function exportContacts(ctx: Ctx, query: ExportQuery): Promise<Read
   })
   const format = query.format === 'csv' ? await csvFormat(ctx) : ndjsonFormat
   const source = sql`from ${contacts} where ${where} order by ${contacts.createdAt}, ${contacts.id}`
-  const snapshot = await openSnapshot(ctx, contactColumns, source)
+  const snapshot = await openSnapshot(ctx, contactColumns(ctx), source)
 
   const readLines = async () => {
     const rows = await snapshot.readPage()

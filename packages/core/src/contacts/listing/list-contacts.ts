@@ -5,6 +5,7 @@ import type { ListId } from '../../kernel/ids.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
+import { hasStatus } from '../../subscriptions/subscribed-status.ts'
 import { contactColumns, type ContactRow, toContact } from '../contact-record.ts'
 import { type ContactCount, countContacts } from './count-contacts.ts'
 import { readNewestContacts } from './newest-contacts.ts'
@@ -39,7 +40,7 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
     filters.email !== undefined ? sql`lower(${contacts.email}) = lower(${filters.email})` : undefined,
     filters.search !== undefined ? await searchCondition(ctx, filters.search) : undefined,
     filters.tag ? arrayContains(contacts.tags, filters.tag) : undefined,
-    filters.emailSubscribedStatus ? eq(contacts.emailSubscribedStatus, filters.emailSubscribedStatus) : undefined,
+    filters.emailSubscribedStatus ? await hasStatus(ctx, filters.emailSubscribedStatus) : undefined,
     filters.source !== undefined ? eq(contacts.source, filters.source) : undefined,
     isCreatedInRange(contacts, filters),
     isInRange(contacts.updatedAt, { after: filters.updatedAfter, before: filters.updatedBefore }),
@@ -53,7 +54,7 @@ const maxRanked = 1_000
 /** Ranks at most 1,000 matches, so that the cost is bounded when a search matches most of the workspace. */
 function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: SQL | undefined) {
   const found = ctx.db
-    .select({ ...contactColumns, rank: searchRank(query.search).as('rank') })
+    .select({ ...contactColumns(ctx), rank: searchRank(query.search).as('rank') })
     .from(contacts)
     .where(where)
     .limit(maxRanked)
@@ -84,7 +85,7 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
       isUnfiltered(query)
         ? readNewestContacts(ctx, { position, limit })
         : ctx.db
-            .select(contactColumns)
+            .select(contactColumns(ctx))
             .from(contacts)
             .where(and(where, after))
             .orderBy(...orderBy)

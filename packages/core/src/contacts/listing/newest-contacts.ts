@@ -9,10 +9,10 @@ import { selectList, toRow } from '../../db/raw-rows.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { PageWindow } from '../../request/paging.ts'
-import { contactColumns, type ContactRow } from '../contact-record.ts'
+import { contactColumnsIn, type ContactRow } from '../contact-record.ts'
 
 /** `workspaceId` is known and need not be selected. */
-const { workspaceId: _, ...columns } = contactColumns
+const { workspaceId: _, ...columns } = contactColumnsIn(sql`${sql.placeholder('workspaceId')}::uuid`)
 
 /** Reads a page of all contacts, newest first, by prepared statements whose rows Drizzle does not map. */
 export async function readNewestContacts(
