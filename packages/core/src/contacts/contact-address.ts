@@ -14,7 +14,7 @@ export async function findContactByEmail(ctx: Ctx, email: string): Promise<Conta
 export function findContactsByEmail(ctx: Ctx, emails: readonly string[]): Promise<ContactRow[]> {
   const lowerCase = emails.map((email) => email.toLowerCase())
   return ctx.db
-    .select(contactColumns)
+    .select(contactColumns(ctx))
     .from(contacts)
     .where(
       and(
