@@ -10,6 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([closed.close(), open.close()]))
 
+const exposed =
+  'x-request-id, etag, location, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed'
 const foreign = 'https://evil.example'
 const corsOf = ({ headers }: ApiResponse) =>
   Object.entries(headers).filter(([name]) => name.startsWith('access-control'))
@@ -33,7 +35,7 @@ test('any origin may call public routes and read their errors, without credentia
         const response = await api.call('POST', path, { from, headers: { origin: foreign }, body: {} })
         expect(corsOf(response)).toEqual([
           ['access-control-allow-origin', '*'],
-          ['access-control-expose-headers', 'etag, retry-after'],
+          ['access-control-expose-headers', exposed],
         ])
       }
     }
@@ -47,7 +49,7 @@ test('a preflight request to a public route allows what a form needs', async () 
     'access-control-allow-origin': '*',
     'access-control-allow-methods': 'GET, HEAD, POST',
     'access-control-allow-headers': 'content-type',
-    'access-control-expose-headers': 'etag, retry-after',
+    'access-control-expose-headers': exposed,
     'access-control-max-age': '86400',
   })
 })
@@ -84,12 +86,18 @@ test('a configured origin may call every route, without cookies', async () => {
   for (const origin of ['https://app.example.com', 'http://localhost:5173']) {
     const response = await open.call('GET', '/contacts', { headers: { origin } })
     expect(response.status).toBe(401)
-    expect(corsOf(response)).toEqual([['access-control-allow-origin', origin]])
+    expect(corsOf(response)).toEqual([
+      ['access-control-allow-origin', origin],
+      ['access-control-expose-headers', exposed],
+    ])
     expect(response.headers['vary']).toContain('Origin')
-    const preflight = await open.call('OPTIONS', '/contacts', { headers: preflightHeaders(origin) })
+    const requestHeaders = 'authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id'
+    const headers = { ...preflightHeaders(origin), 'access-control-request-headers': requestHeaders }
+    const preflight = await open.call('OPTIONS', '/contacts', { headers })
     expect(preflight.status).toBe(204)
     expect(Object.fromEntries(corsOf(preflight))).toMatchObject({
       'access-control-allow-origin': origin,
+      'access-control-allow-headers': requestHeaders,
       'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
     })
   }

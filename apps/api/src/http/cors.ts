@@ -9,7 +9,18 @@ declare module 'fastify' {
   }
 }
 
-const anyOrigin = { origin: '*', methods: 'GET, HEAD, POST', exposedHeaders: 'etag, retry-after' }
+/** The response headers that scripts of another origin may read. Request headers need no list: any is allowed. */
+const exposedHeaders = [
+  'x-request-id',
+  'etag',
+  'location',
+  'retry-after',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'idempotent-replayed',
+].join(', ')
+const anyOrigin = { origin: '*', methods: 'GET, HEAD, POST', exposedHeaders }
 
 /** Allows any origin on the routes below `/public/`, and the configured origins on every route. No cookies. */
 export const crossOrigin = fp(
@@ -20,6 +31,7 @@ export const crossOrigin = fp(
     await app.register(cors, {
       origin: origins.length > 0 ? origins : false,
       methods: 'GET, HEAD, POST, PUT, PATCH, DELETE',
+      exposedHeaders,
       maxAge: 86_400,
       strictPreflight: false,
     })
