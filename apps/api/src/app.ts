@@ -78,7 +78,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(requestContext, { database, replica, settings: settingsFrom(config), stopping })
   await app.register(tracing, { tracer })
   await app.register(debugLog)
-  await app.register(rateLimits, { redis })
+  await app.register(rateLimits, { redis, exempt: config.RATE_LIMIT_EXEMPT })
   await app.register(crossOrigin, { origins: config.CORS_ORIGINS })
   await app.register(conditionalRequests)
   await app.register(openApi, { publicUrl: config.PUBLIC_URL })

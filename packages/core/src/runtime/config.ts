@@ -94,6 +94,7 @@ const ApiEnvironment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(3000),
   TRUST_PROXY: commaSeparated(trustedProxy),
+  RATE_LIMIT_EXEMPT: commaSeparated(cidr).describe('Networks of the own back ends, which have no rate limits'),
   // Browsers send origins without a trailing slash, which a copied URL may have.
   CORS_ORIGINS: commaSeparated(httpUrl.transform((url) => new URL(url).origin)),
   DASHBOARD_USER: z.string().min(1).default('admin'),

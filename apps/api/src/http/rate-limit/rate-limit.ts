@@ -1,5 +1,5 @@
 import rateLimit from '@fastify/rate-limit'
-import { normalizeClientIp } from '@rapport/core/kernel/client-ip.ts'
+import { createNetworkCheck, normalizeClientIp } from '@rapport/core/kernel/client-ip.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -9,12 +9,19 @@ import { createRateLimitStore } from './rate-limit-store.ts'
 const defaultMax = 100
 const windowMs = 60_000
 
+interface Options {
+  redis: RedisClient | undefined
+  /** The networks whose requests are not counted. */
+  exempt?: string[]
+}
+
 /**
  * Limits each route registered after it separately. A route sets its limit with `config: { rateLimit: { max } }`;
  * `rateLimit: false` means no limit. Requests count before authentication and validation, so that failed ones count.
  */
 export const rateLimits = fp(
-  async (app: FastifyInstance, { redis }: { redis: RedisClient | undefined }) => {
+  async (app: FastifyInstance, { redis, exempt = [] }: Options) => {
+    const isExempt = createNetworkCheck(exempt)
     // Routes without rate-limit options would share one count. This hook runs before the plugin's own.
     app.addHook('onRoute', (route) => {
       route.config = { ...route.config, rateLimit: route.config?.rateLimit ?? {} }
@@ -24,6 +31,7 @@ export const rateLimits = fp(
       timeWindow: windowMs,
       store: createRateLimitStore(redis),
       keyGenerator: clientKeyOf,
+      ...(exempt.length > 0 && { allowList: ({ baseCtx }: FastifyRequest) => isExempt(baseCtx.address ?? '') }),
       errorResponseBuilder: () => app.httpErrors.tooManyRequests(),
     })
   },
