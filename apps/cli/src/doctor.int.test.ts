@@ -174,6 +174,21 @@ test('Environment: reports every invalid variable, and the other checks still ru
   expect(found('PostgreSQL')).not.toEqual([])
 })
 
+test('Redis: an invalid REDIS_URL is a finding of the environment only', async () => {
+  const found = await examine({ REDIS_URL: 'http://127.0.0.1' })
+  expect(found('Environment')).toEqual(containing('fail: REDIS_URL must be'))
+  expect(found('Redis')).toEqual([])
+})
+
+test('RATE_LIMIT_EXEMPT: warns if it may exempt clients of others', async () => {
+  const findWith = async (env: Record<string, string>) => (await examine(env))('RATE_LIMIT_EXEMPT')
+  expect(await findWith({ RATE_LIMIT_EXEMPT: '8.8.8.8, 2600::/64' })).toEqual([])
+  expect(await findWith({ RATE_LIMIT_EXEMPT: '10.0.0.0/8', TRUST_PROXY: 'loopback' })).toEqual([])
+  expect(await findWith({ RATE_LIMIT_EXEMPT: '10.0.0.0/8, 0.0.0.0/0' })).toEqual(
+    containing('warn: 10.0.0.0/8 is private', 'warn: 0.0.0.0/0 exempts every client'),
+  )
+})
+
 test('PUBLIC_URL: must be an https URL that reaches a Rapport API without a redirect', async () => {
   publicSite.respondWith(() => ({ body: 'It works!' }))
   expect((await examine())('PUBLIC_URL')).toEqual(containing('returned 200, but is not a Rapport API'))

@@ -7,6 +7,7 @@ import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
 import { partitionsCheck } from '../doctor/partitions.ts'
 import { postgresCheck } from '../doctor/postgres.ts'
 import { publicUrlCheck } from '../doctor/public-url.ts'
+import { rateLimitsCheck } from '../doctor/rate-limits.ts'
 import { redisCheck } from '../doctor/redis.ts'
 import { secretKeyCheck } from '../doctor/secret-key.ts'
 import { senderCheck } from '../doctor/sender.ts'
@@ -16,7 +17,7 @@ import type { Terminal } from '../terminal.ts'
 
 const checks = [
   [postgresCheck, partitionsCheck, redisCheck, clocksCheck, secretKeyCheck],
-  [workersCheck, workCheck, smtpCheck, senderCheck, publicUrlCheck],
+  [workersCheck, workCheck, smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck],
 ].flat()
 
 export const doctor = defineCommand({
@@ -38,12 +39,13 @@ export const doctor = defineCommand({
   async run({ environment, terminal }, { 'dns-server': dnsServer, json }) {
     const { config, problems } = inspectEnvironment(environment)
     const about = findingsAbout('Environment')
-    const invalid = problems.map(({ name, message }) => about.fail(`${name} ${message}`, 'See .env.example.'))
+    const problemsFound = problems.map(({ name, message }) => about.fail(`${name} ${message}`, 'See .env.example.'))
     const url = config.DATABASE_URL
     const database = url ? openDatabase(url, { applicationName: 'rapport doctor', onError: () => {} }) : undefined
     const dnsServers = dnsServer === undefined ? undefined : [dnsServer]
-    const found = await runChecks({ config, database, dnsServers }, checks)
-    const findings = [...(invalid.length > 0 ? invalid : [about.ok('all variables are valid')]), ...found]
+    const invalid = new Set(problems.map(({ name }) => name))
+    const found = await runChecks({ config, invalid, database, dnsServers }, checks)
+    const findings = [...(invalid.size > 0 ? problemsFound : [about.ok('all variables are valid')]), ...found]
     terminal.print(json ? JSON.stringify({ findings }, null, 2) : format(findings, terminal))
     // Not awaited: a server that hangs would block the exit.
     database?.close().catch(() => {})

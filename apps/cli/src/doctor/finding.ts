@@ -15,6 +15,8 @@ export interface Finding {
 /** The input of all checks. Variables that are missing or invalid are undefined. */
 export interface CheckInput {
   config: Partial<ApiConfig & WorkerConfig>
+  /** The names of the invalid variables, which have findings already. */
+  invalid: ReadonlySet<string>
   database: Database | undefined
   dnsServers: readonly string[] | undefined
 }

@@ -9,7 +9,8 @@ const oldestVersion = [6, 2] as const
 
 export const redisCheck: Check = {
   about: 'Redis',
-  async run({ config: { REDIS_URL } }) {
+  async run({ config: { REDIS_URL }, invalid }) {
+    if (invalid.has('REDIS_URL')) return []
     if (!REDIS_URL) {
       return [ok('not used: the queues are in PostgreSQL, and each API process counts its own rate limits')]
     }
