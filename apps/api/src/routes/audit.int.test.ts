@@ -60,10 +60,16 @@ test('lists the workspaces of a user with the role in each; login can select one
 test('only an OWNER deletes a workspace; its credentials and users are deleted too', async () => {
   const admin = await api.join(workspace, 'ADMIN')
   await api.create('/invites', workspace.token, { email: freshEmail(), role: 'MEMBER' })
+  const { name } = (await call<{ name: string }>('GET /workspace')).body
   for (const key of [admin.token, workspace.key]) {
-    expectError(await call('DELETE /workspace', undefined, key), 403, 'This request requires the role OWNER')
+    expectError(await call('DELETE /workspace', { name }, key), 403, 'This request requires the role OWNER')
   }
-  expect(await call('DELETE /workspace')).toMatchObject({ status: 204, text: '' })
+  for (const body of [{ name: `${name}!` }, { name: name.toUpperCase() }, { name: '' }]) {
+    expectError(await call('DELETE /workspace', body), 400, 'name: must be the name of the workspace')
+  }
+  for (const body of [{}, undefined]) expectError(await call('DELETE /workspace', body), 400)
+  expect(await call('GET /workspace')).toMatchObject({ status: 200 })
+  expect(await call('DELETE /workspace', { name: ` ${name} ` })).toMatchObject({ status: 204, text: '' })
   for (const key of [workspace.token, workspace.key, admin.token])
     expectError(await call('GET /auth/me', undefined, key), 401)
   expectError(await api.call('POST', '/auth/login', { body: { email: workspace.email, password } }), 401)

@@ -16,7 +16,7 @@ import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
 import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
-import { Workspace, WorkspaceChange } from '@rapport/core/workspaces/workspaces.schema.ts'
+import { Workspace, WorkspaceChange, WorkspaceDeletion } from '@rapport/core/workspaces/workspaces.schema.ts'
 
 const common = { tags: ['Team'], security: [{ bearer: [] }] }
 const config = { role: 'ADMIN' } as const
@@ -65,13 +65,14 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'workspace.delete',
         summary: 'Delete the workspace',
         description:
-          'Deletes the workspace and everything in it, permanently. All API keys and sessions end immediately. Users without another workspace are deleted too.',
+          'Deletes the workspace and everything in it, permanently. `name` must be its name. All API keys and sessions end immediately. Users without another workspace are deleted too.',
         querystring: NoQuery,
+        body: WorkspaceDeletion,
         response: { 204: Empty },
       },
     },
     async (request, reply) => {
-      await deleteWorkspace(request.ctx)
+      await deleteWorkspace(request.ctx, request.body)
       reply.code(204)
       return null
     },

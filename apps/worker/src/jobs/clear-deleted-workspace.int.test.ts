@@ -2,6 +2,7 @@ import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { signUp } from '@rapport/core/auth/login.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
 import {
   addSubscribers,
@@ -59,8 +60,8 @@ test('deletes all rows of a deleted workspace and none of another workspace', as
   await clearDeletedWorkspaceJob(deps, job)
   expect(await countRows(mine)).toMatchObject({ contacts: 2_001, members: 1 })
 
-  await deleteWorkspace(mine)
-  await expect(deleteWorkspace(mine)).rejects.toThrow('Workspace not found')
+  await deleteWorkspace(mine, await readWorkspace(mine))
+  await expect(deleteWorkspace(mine, { name: 'any' })).rejects.toThrow('Workspace not found')
   expect(await countRows(mine)).not.toMatchObject({ members: 1 })
   expect(await countUsers('ada')).toBe(0)
   await clearDeletedWorkspaceJob({ ...deps, stopping: AbortSignal.abort() }, job)
@@ -80,7 +81,7 @@ test('keeps a user who is also a member of another workspace', async () => {
     `insert into members (workspace_id, user_id, role) select $1, id, 'MEMBER' from users where email = 'grace@example.com'`,
     [uuidOf(other.workspaceId)],
   )
-  await deleteWorkspace(mine)
+  await deleteWorkspace(mine, await readWorkspace(mine))
   await clearDeletedWorkspaceJob(deps, jobOf(mine, uuidOf(mine.workspaceId)))
   expect(await countUsers('grace')).toBe(1)
   expect(await countRows(other)).toMatchObject({ members: 1 })

@@ -7,6 +7,7 @@ import { webhooks } from './schema/index.ts'
 import { drainTestBacklog } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { maintainPartitions, readSecondsAhead } from './partitions.ts'
 import { clearDeletedWorkspace, deleteWorkspace } from '../operations/delete-workspace.ts'
+import { readWorkspace } from '../workspaces/workspaces.ts'
 import {
   createTestDatabase,
   openTransaction,
@@ -239,7 +240,7 @@ test('deleting a workspace keeps the rows of other workspaces in all partitions'
   await maintainIn(14)
   await insertEventsIn(0, { count: 50 })
   await insertEventsIn(20, { count: 50, on: other })
-  await deleteWorkspace(ctx)
+  await deleteWorkspace(ctx, await readWorkspace(ctx))
   while (await clearDeletedWorkspace(ctx, uuidOf(ctx.workspaceId)));
   expect(await countRows('events')).toEqual([50])
 })

@@ -3,31 +3,35 @@ import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
 import { deleteAllApiKeys } from '../auth/api-keys.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { notFound } from '../kernel/errors.ts'
+import { invalidField, notFound } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { enqueue } from '../jobs/outbox.ts'
 import { queueNames } from '../jobs/queues.ts'
+import type { WorkspaceDeletion } from '../workspaces/workspaces.schema.ts'
 import * as schema from '../db/schema/index.ts'
 import { invites, members, outbox, sessions, webhookDrains, workspaces } from '../db/schema/index.ts'
 
 /**
  * Marks the workspace as deleted and ends all access to it immediately. The worker deletes its rows in the background.
- * Users who are in no other workspace are deleted too.
+ * Users who are in no other workspace are deleted too. Throws `validation_error` unless `name` is its name.
  */
-export function deleteWorkspace(ctx: Ctx): Promise<void> {
+export function deleteWorkspace(ctx: Ctx, { name }: WorkspaceDeletion): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const [deleted] = await ctx.db
       .update(workspaces)
       .set({ deletedAt: sql`now()` })
       .where(and(eq(workspaces.id, ctx.workspaceId), isNull(workspaces.deletedAt)))
-      .returning({ id: workspaces.id })
+      .returning({ name: workspaces.name })
     if (!deleted) throw notFound('Workspace')
+    if (!isSameName(name, deleted.name)) throw invalidField('name', 'name: must be the name of the workspace')
     await deleteAllApiKeys(ctx)
     await ctx.db.delete(invites).where(eq(invites.workspaceId, ctx.workspaceId))
     await removeAllMembers(ctx)
     await enqueue(ctx, 'maintenance', ctx.workspaceId)
   })
 }
+
+const isSameName = (a: string, b: string) => a.trim().normalize() === b.trim().normalize()
 
 const maxRowsPerStep = 1_000
 

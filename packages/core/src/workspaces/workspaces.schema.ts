@@ -78,3 +78,10 @@ export const WorkspaceChange = z
     examples: [{ fromName: 'Ada at Engines', postalAddress: '12 Analytical Street, London', accentColor: '#2f5bea' }],
   })
 export type WorkspaceChange = z.output<typeof WorkspaceChange>
+
+export const WorkspaceDeletion = z
+  .strictObject({
+    name: SingleLine(200).describe('The name of the workspace, which confirms that you mean this one'),
+  })
+  .meta({ id: 'WorkspaceDelete', examples: [{ name: 'Analytical Engines' }] })
+export type WorkspaceDeletion = z.output<typeof WorkspaceDeletion>
