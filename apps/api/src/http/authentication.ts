@@ -1,5 +1,5 @@
 import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
-import { AppError } from '@rapport/core/kernel/errors.ts'
+import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { requiredRole } from './required-role.ts'
@@ -12,7 +12,7 @@ export const authentication = fp(
   async (scope: FastifyInstance, { authenticate }: { authenticate: Authenticate }) => {
     scope.addHook('preParsing', async (request) => {
       const token = bearerToken(request)
-      if (!token) throw new AppError('unauthorized', 'Missing or invalid credential')
+      if (!token) throw unauthenticated()
       request.ctx = await authenticate(request.baseCtx, token)
       requireRole(request.ctx.actor, requiredRole(request.routeOptions))
     })

@@ -122,7 +122,11 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   else if (body.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'service unavailable')
   const response =
     body ?? createErrorBody(500, 'Internal Server Error', { code: 'internal_error', requestId: request.id })
-  if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
+  if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) {
+    // RFC 6750 §3.1: no error code for a request without a token.
+    const hasToken = /^Bearer +\S/i.test(request.headers.authorization ?? '')
+    reply.header('www-authenticate', hasToken ? 'Bearer error="invalid_token"' : 'Bearer')
+  }
   if (response.statusCode === 503) reply.header('retry-after', '1')
   if (error instanceof AppError && error.retryAfterSeconds) {
     reply.header('retry-after', error.retryAfterSeconds)

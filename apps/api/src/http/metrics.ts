@@ -1,6 +1,6 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
-import { AppError } from '@rapport/core/kernel/errors.ts'
+import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { registerRedisMetrics, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
 import { registerWorkMetrics } from '@rapport/core/operations/work-metrics.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
@@ -66,7 +66,7 @@ export const metrics = fp(
       },
       async (request, reply) => {
         if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) {
-          throw new AppError('unauthorized', 'Missing or invalid credential')
+          throw unauthenticated('Authorization: Bearer <METRICS_TOKEN>')
         }
         reply.type(registry.contentType)
         return registry.metrics()

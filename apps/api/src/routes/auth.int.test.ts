@@ -262,9 +262,10 @@ test('a logout is not replayed for another session with the same Idempotency-Key
   }
 })
 
-test('a logout with an API key has no effect', async () => {
+test('a logout with an API key returns 403 and says how to revoke the key', async () => {
   const { key } = await api.signUp()
-  expect(await api.call('POST', '/auth/logout', { key })).toMatchObject({ status: 204 })
+  const message = 'An API key has no session: to revoke the key, call DELETE /api-keys/{id}'
+  expectError(await api.call('POST', '/auth/logout', { key }), 403, message)
   expect(await readMe(key)).toMatchObject({ status: 200 })
 })
 

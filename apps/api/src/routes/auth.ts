@@ -250,13 +250,13 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/logout',
     {
-      config: { role: 'VIEWER' },
+      config: { role: 'VIEWER', errorStatuses: [403] },
       schema: {
         tags,
         operationId: 'auth.logOut',
         summary: 'Log out',
         description:
-          'Ends the session of the request; its token is invalid immediately. An API key has no session: delete the key to revoke it.',
+          'Ends the session of the request; its token is invalid immediately. Returns 403 for an API key, which has no session: to revoke a key, delete it.',
         security: [{ bearer: [] }],
         querystring: NoQuery,
         body: EmptyBody,

@@ -1,15 +1,13 @@
 import { and, eq } from 'drizzle-orm'
 import type { Actor, BaseCtx, Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
-import { AppError } from '../kernel/errors.ts'
+import { AppError, unauthenticated } from '../kernel/errors.ts'
 import { apiKeys, type Role, roles, users } from '../db/schema/index.ts'
 import { toApiKey } from './api-keys.ts'
 import type { Me } from './auth.schema.ts'
 import { createCredentialFinder } from './find-credential.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { toUser } from './users.ts'
-
-const unauthenticated = () => new AppError('unauthorized', 'Missing or invalid credential')
 
 /** Returns the context of the token's API key or session. All invalid tokens get the same error. */
 export type Authenticate = (ctx: BaseCtx, token: string) => Promise<Ctx>

@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { AppError } from '../kernel/errors.ts'
+import { AppError, unauthenticated } from '../kernel/errors.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { apiKeys, members, roles } from '../db/schema/index.ts'
 
@@ -32,5 +32,3 @@ export async function lockCreator({ actor, db, workspaceId }: Ctx): Promise<User
   if (!key) throw unauthenticated()
   return key.createdBy
 }
-
-const unauthenticated = () => new AppError('unauthorized', 'Missing or invalid credential')

@@ -62,8 +62,11 @@ export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   )
 }
 
-/** Ends the session of this token immediately. No-op for an API key. */
+/** Ends the session of this token immediately. Throws `forbidden` for an API key, which has no session. */
 export async function logOut(ctx: Ctx, token: string): Promise<void> {
+  if (ctx.actor.kind === 'apiKey') {
+    throw new AppError('forbidden', 'An API key has no session: to revoke the key, call DELETE /api-keys/{id}')
+  }
   await ctx.db.delete(sessions).where(eq(sessions.tokenHash, hashToken(token)))
 }
 

@@ -55,6 +55,9 @@ export class AppError extends Error {
 }
 
 export const notFound = (what: string) => new AppError('not_found', `${what} not found`)
+/** The same error for every missing, unknown, expired or revoked credential. `hint` says what to send. */
+export const unauthenticated = (hint = 'Authorization: Bearer <API key>') =>
+  new AppError('unauthorized', `Missing or invalid credential: send "${hint}"`)
 /** For the tokens of emails. The error does not say whether the token is wrong, used or expired. */
 export const invalidToken = () => new AppError('invalid_token', 'Invalid or expired token')
 /** An error about the current state of a record. `details` are added to the body, such as the id of the other record. */

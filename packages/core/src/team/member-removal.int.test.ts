@@ -102,7 +102,7 @@ test.each<[string, (by: Ctx) => Promise<unknown>]>([
   const late = Promise.allSettled([make(second)])
   await waitUntilBlocked(database.db)
   await leaving.commit()
-  expect(await late).toMatchObject([{ reason: { message: 'Missing or invalid credential' } }])
+  expect(await late).toMatchObject([{ reason: { code: 'unauthorized' } }])
   expect(await count()).toBe(0)
 })
 

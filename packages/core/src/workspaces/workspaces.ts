@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
-import { AppError } from '../kernel/errors.ts'
+import { unauthenticated } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
 import { createDefaultPipeline } from '../pipelines/pipelines.ts'
@@ -22,7 +22,7 @@ export async function createWorkspace(db: Db, name: string): Promise<Workspace> 
 /** Reads the workspace of the credential. Without its workspace, a credential is invalid. */
 export async function readWorkspace({ db, workspaceId }: Ctx): Promise<Workspace> {
   const [row] = await db.select().from(workspaces).where(eq(workspaces.id, workspaceId))
-  if (!row) throw new AppError('unauthorized', 'Missing or invalid credential')
+  if (!row) throw unauthenticated()
   return toWorkspace(row)
 }
 
