@@ -27,3 +27,26 @@ test('an unknown name is answered with the near name, at any depth and in querie
     expect(response.message).toMatch(/^[\w.]+: /)
   }
 })
+
+test('the read-only fields of a record that is sent back are named', async () => {
+  const { key } = workspace
+  const contact = await api.create('/contacts', key, { email: freshEmail() })
+  const readOnly = ['id', 'emailSubscribedStatus', 'lastActivityAt', 'createdAt', 'updatedAt']
+  const issues = readOnly.map((path) => ({ path, message: 'is read-only' }))
+  for (const [method, path] of [
+    ['PUT', '/contacts'],
+    ['POST', '/contacts'],
+    ['PATCH', `/contacts/${String(contact['id'])}`],
+  ] as const)
+    expect(expectError(await api.call(method, path, { key, body: contact }), 400)).toMatchObject({
+      message: 'id: is read-only',
+      issues,
+    })
+  const batch = await api.call('POST', '/contacts/batch', { key, body: { contacts: [contact] } })
+  expect(batch.body).toEqual({
+    results: [{ status: 'FAILED', code: 'validation_error', message: 'id: is read-only', issues }],
+  })
+  const login = { email: freshEmail(), password: 'x', token: 'x' }
+  const { issues: unknown } = expectError(await api.call('POST', '/auth/login', { body: login }), 400)
+  expect(unknown).toEqual([{ path: 'token', message: 'unknown field' }])
+})

@@ -1,29 +1,41 @@
-import { AppError, invalidField, invalidFields } from '@rapport/core/kernel/errors.ts'
+import { AppError, invalidField, invalidFields, type Issue } from '@rapport/core/kernel/errors.ts'
 import { describeQueryIssue, toIssues } from '@rapport/core/kernel/zod-messages.ts'
-import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
+import type { FastifyInstance, FastifySchema, FastifySchemaCompiler } from 'fastify'
 import fp from 'fastify-plugin'
 import { serializerCompiler } from 'fastify-type-provider-zod'
-import type { z } from 'zod'
+import { z } from 'zod'
 
 /** Validates requests and serializes responses with the Zod schemas of the routes. */
 export const schemaCompilers = fp(
   async (app: FastifyInstance) => {
-    app.setValidatorCompiler(compileValidator)
+    /** The fields of the record that a body creates or changes, by the schema of the body. */
+    const recordFields = new WeakMap<object, string[]>()
+    app.addHook('onRoute', ({ schema }) => {
+      if (schema?.body) recordFields.set(schema.body, fieldsOfRecord(schema))
+    })
+    app.setValidatorCompiler(compileValidator(recordFields))
     app.setSerializerCompiler(serializerCompiler)
   },
   { name: 'schema-compilers' },
 )
 
-const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
-  const options = httpPart === 'querystring' ? { error: describeQueryIssue } : {}
-  return (data) => {
-    const { success, data: value, error } = schema.safeParse(data, options)
-    return success ? { value } : { error: toError(error, httpPart) }
+/** The fields of the response, if it is a record. */
+function fieldsOfRecord({ response = {} }: FastifySchema): string[] {
+  const { 200: ok, 201: created = ok } = response as Record<number, unknown>
+  return created instanceof z.ZodObject && 'id' in created.shape ? Object.keys(created.shape) : []
+}
+
+function compileValidator(recordFields: WeakMap<object, string[]>): FastifySchemaCompiler<z.ZodType> {
+  return ({ schema, httpPart }) => {
+    const options = httpPart === 'querystring' ? { error: describeQueryIssue } : {}
+    return (data) => {
+      const { success, data: value, error } = schema.safeParse(data, options)
+      return success ? { value } : { error: toError(toIssues(error, recordFields.get(schema)), httpPart) }
+    }
   }
 }
 
-function toError(error: z.ZodError, httpPart: string | undefined): AppError {
-  const issues = toIssues(error)
+function toError(issues: Issue[], httpPart: string | undefined): AppError {
   const [first] = issues
   // A malformed id in the path gets the same response as an unknown id.
   if (httpPart === 'params') return new AppError('not_found', first?.message ?? 'Not found')

@@ -191,7 +191,7 @@ test('rejects fields that the API sets', async () => {
   const given = { id: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b', secret: 'whsec_mine', createdAt: '2020-01-01T00:00:00.000Z' }
   for (const [field, value] of Object.entries(given)) {
     const response = await create({ url: 'https://example.com', eventTypes: ['*'], [field]: value })
-    expect(expectError(response, 400).issues).toEqual([{ path: field, message: 'unknown field' }])
+    expect(expectError(response, 400).issues).toEqual([{ path: field, message: 'is read-only' }])
   }
 })
 

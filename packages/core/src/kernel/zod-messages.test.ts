@@ -43,6 +43,15 @@ test('each unknown key is an issue at its path, with a suggestion if one is near
   ])
 })
 
+test('an unknown key that is a field of the record is read-only', () => {
+  const { error = { issues: [] } } = Person.safeParse({ id: 1, firstNme: '', tags: [{ name: 'a', id: 1 }] })
+  expect(toIssues(error, ['id', 'firstName', 'tags'])).toEqual([
+    { path: 'tags.0.id', message: 'unknown field' },
+    { path: 'id', message: 'is read-only' },
+    { path: 'firstNme', message: 'unknown field (did you mean "firstName"?)' },
+  ])
+})
+
 test('an unknown key of a query is a parameter', () => {
   const issues = [{ path: 'cursr', message: 'unknown parameter (did you mean "cursor"?)' }]
   expect(

@@ -49,8 +49,14 @@ function describeUnknownKeys(
   return suggestForEach(`unknown ${kind}`, issue.keys, Object.keys(shape)).join('\n')
 }
 
-/** Converts a validation error. Each unknown key becomes an issue of its own. */
-export function toIssues({ issues }: { issues: readonly z.core.$ZodIssue[] }): Issue[] {
+/**
+ * Converts a validation error. Each unknown key becomes an issue of its own. `readOnlyFields` are fields of the record in
+ * responses: a client that sends a record back learns that these are the wrong ones.
+ */
+export function toIssues(
+  { issues }: { issues: readonly z.core.$ZodIssue[] },
+  readOnlyFields: readonly string[] = [],
+): Issue[] {
   return issues.flatMap((issue) => {
     if (issue.code === 'invalid_union') {
       const unknownKeys = issue.errors.find((errors) => errors.every(({ code }) => code === 'unrecognized_keys'))
@@ -59,7 +65,10 @@ export function toIssues({ issues }: { issues: readonly z.core.$ZodIssue[] }): I
     }
     if (issue.code !== 'unrecognized_keys') return [{ path: issue.path.join('.'), message: issue.message }]
     const messages = issue.message.split('\n')
-    return issue.keys.map((key, index) => ({ path: [...issue.path, key].join('.'), message: messages[index] ?? '' }))
+    return issue.keys.map((key, index) => {
+      const isReadOnly = issue.path.length === 0 && readOnlyFields.includes(key)
+      return { path: [...issue.path, key].join('.'), message: isReadOnly ? 'is read-only' : (messages[index] ?? '') }
+    })
   })
 }
 

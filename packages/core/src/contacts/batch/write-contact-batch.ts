@@ -12,7 +12,7 @@ import { saveContacts, writeContacts } from '../bulk-write-contacts.ts'
 import { findContactsByEmail } from '../contact-address.ts'
 import { contactCreated, contactUpdated } from '../contact-events.ts'
 import { type ContactRow, toContact } from '../contact-record.ts'
-import { ContactInput } from '../contacts.schema.ts'
+import { Contact, ContactInput } from '../contacts.schema.ts'
 import {
   lockCustomFields,
   mergeCustomValues,
@@ -61,7 +61,7 @@ export async function writeContactBatch(
   const entries: Entry[] = []
   for (const [index, contact] of contacts.entries()) {
     const { data: input, error } = ContactInput.safeParse(contact)
-    if (error) results.set(index, invalidEntry(limitIssues(toIssues(error))))
+    if (error) results.set(index, invalidEntry(limitIssues(toIssues(error, Object.keys(Contact.shape)))))
     else entries.push({ index, input })
   }
   const written = await writeEntries(ctx, { entries, onConflict, reportError })
