@@ -15,8 +15,8 @@ export const Contact = z
   .object({
     id: RecordId('con'),
     email: z.string().describe('The email address, unique in the workspace, ignoring case.'),
-    firstName: z.string().describe('The first name. May be empty.'),
-    lastName: z.string().describe('The last name. May be empty.'),
+    firstName: z.string().describe('The first name. Empty if unknown, never `null`.'),
+    lastName: z.string().describe('The last name. Empty if unknown, never `null`.'),
     phone: z.string().nullable().describe('The phone number. `null` if unknown.'),
     company: z.string().nullable().describe('The company. `null` if unknown.'),
     customFieldValues: z
@@ -93,8 +93,8 @@ const customFieldValues = z
 
 const writable = {
   email: Email.describe('The email address, unique in the workspace, ignoring case.'),
-  firstName: SingleLine(200).describe('The first name. May be empty.'),
-  lastName: SingleLine(200).describe('The last name. May be empty.'),
+  firstName: SingleLine(200).describe('The first name. Empty for none; `null` is not allowed.'),
+  lastName: SingleLine(200).describe('The last name. Empty for none; `null` is not allowed.'),
   phone: emptyToNull(Phone).describe('The phone number. `null` or empty for none.'),
   company: emptyToNull(SingleLine(200)).describe('The company. `null` or empty for none.'),
   customFieldValues: customFieldValues.describe('Values by the key of the custom field. `null` removes a value.'),

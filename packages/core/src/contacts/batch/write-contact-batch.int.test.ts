@@ -4,7 +4,7 @@ import { createTestContact, createTestCtx, listEventTypes } from '@rapport/testi
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { uuidOf } from '../../kernel/ids.ts'
-import type { Ctx } from '../../request/context.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
 import { type Contact, ContactInput } from '../contacts.schema.ts'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
 import { readContact } from '../read-contact.ts'
@@ -182,6 +182,14 @@ test('a contact that the database rejects fails alone and is reported', async ()
     'contact.created',
     'contact.updated',
   ])
+})
+
+test('a rejected contact does not end the transaction of an Idempotency-Key', async () => {
+  await rejectFirstName('Refused')
+  const entries = [person(1), { ...person(2), firstName: 'Refused' }]
+  const results = await inTransaction(ctx, (ctx) => write(entries, 'fail', ctx))
+  expect(statuses(results)).toEqual(['CREATED', 'FAILED'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created'])
 })
 
 test('if the database becomes unavailable, nothing is written', async () => {

@@ -1,12 +1,18 @@
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import type { Ctx } from '../../request/context.ts'
-import { createTestContact, createTestCtx, createTestList } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestDeal,
+  createTestList,
+} from '@rapport/testing/fixtures/factories.ts'
 import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { uuidOf } from '../../kernel/ids.ts'
+import { newId, uuidOf } from '../../kernel/ids.ts'
 import { listContacts } from './list-contacts.ts'
-import { ContactQuery } from '../contacts.schema.ts'
+import { type Contact, ContactQuery } from '../contacts.schema.ts'
+import { updateContact } from '../update-contact.ts'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
 
 const database = useTestDatabase()
@@ -110,6 +116,29 @@ test.each([
   [{ 'customField.seats': 'many' }, 'must be a number'],
 ])('rejects %j', async (query, message) => {
   await expect(find(query as Record<string, string>)).rejects.toThrow(message)
+})
+
+test('every sort works in both directions, and updatedAfter finds what changed since', async () => {
+  const own = await createTestCtx(database.db)
+  const made: Contact[] = []
+  for (const name of ['b', 'c', 'A', 'd']) made.push(await createTestContact(own, { email: `${name}@example.com` }))
+  const [b, , a] = made
+  const changed = await updateContact(own, b?.id ?? newId('con'), { firstName: 'Changed' })
+  await createTestDeal(own, { contactId: a?.id ?? newId('con') })
+  const list = async (query: Record<string, string>) =>
+    (await listContacts(own, ContactQuery.parse(query))).data.map(({ email }) => email[0]).join('')
+  const sorted = { createdAt: 'bcAd', updatedAt: 'cdbA', email: 'Abcd' }
+  for (const [sort, expected] of Object.entries(sorted)) {
+    expect([sort, await list({ sort })]).toEqual([sort, expected])
+    expect([sort, await list({ sort: `-${sort}` })]).toEqual([sort, Array.from(expected).toReversed().join('')])
+  }
+  // Activity changes a contact too. Contacts without activity come last.
+  expect(await list({ sort: '-lastActivityAt', limit: '1' })).toBe('A')
+  expect((await list({ sort: 'lastActivityAt' })).at(-1)).toBe('A')
+  const lastCreated = made.at(-1)?.createdAt ?? ''
+  expect(Date.parse(changed.updatedAt)).toBeGreaterThanOrEqual(Date.parse(lastCreated))
+  expect(await list({ updatedBefore: changed.updatedAt })).not.toContain('b')
+  expect(await list({ updatedAfter: new Date(Date.parse(changed.updatedAt) - 1).toISOString() })).toContain('b')
 })
 
 test('rejects an unknown parameter and names it', () => {
