@@ -39,8 +39,8 @@ const ContactBatchFailure = z
   .object({
     status: z.literal('FAILED').describe('Nothing was written for this entry.'),
     code: z
-      .enum(['validation_error', 'already_exists', 'unavailable', 'internal_error'])
-      .describe('What is wrong; the same codes as in an error response. Send the entry again if it is `unavailable`.'),
+      .enum(['validation_error', 'already_exists', 'internal_error'])
+      .describe('What is wrong, in the words of `code` in error responses.'),
     message: z.string().describe('What is wrong, in words'),
     issues: z
       .array(

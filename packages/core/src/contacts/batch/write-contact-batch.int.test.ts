@@ -3,6 +3,8 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createTestContact, createTestCtx, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { openDatabase } from '../../db/client.ts'
+import { isDatabaseUnavailable } from '../../kernel/errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { type Contact, ContactInput } from '../contacts.schema.ts'
@@ -227,6 +229,20 @@ test.each(['fail', 'skip', 'update'] as const)(
     expect(reported).toEqual([])
   },
 )
+
+test('if a lock takes too long, nothing is written', async () => {
+  const known = await createTestContact(ctx, person(5))
+  const settings = { lock_timeout: '100ms' }
+  const shortTimeout = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
+  onTestFinished(() => shortTimeout.close())
+  const blocker = await openTransaction(ctx.db, (db) =>
+    db.execute(sql`select from contacts where id = ${uuidOf(known.id)} for update`),
+  )
+  const writing = write(people(10), 'update', { ...ctx, db: shortTimeout.db })
+  await expect(writing).rejects.toSatisfy(isDatabaseUnavailable)
+  await blocker.commit()
+  expect(await listEventTypes(ctx)).toEqual(['contact.created'])
+})
 
 test('a contact that is deleted while the batch waits for it is created again', async () => {
   const known = await createTestContact(ctx, person(1))

@@ -49,8 +49,8 @@ type Results = Map<number, ContactBatchResult>
 
 /**
  * Creates or updates contacts in one transaction, and emits an event for each. An entry that fails does not affect the
- * others; entries with the same email take effect one after the other. If the database is unavailable, nothing is
- * written.
+ * others; entries with the same email take effect one after the other. If the database is unavailable or a lock takes too
+ * long, nothing is written.
  */
 export async function writeContactBatch(
   ctx: Ctx,
@@ -75,16 +75,16 @@ async function writeEntries(ctx: Ctx, batch: Batch): Promise<Results> {
   try {
     return await inTransaction(ctx, (ctx) => writeTogether(ctx, entries, onConflict))
   } catch (error) {
-    if (!isRowSpecificError(error)) throw error
+    // A lock that takes too long fails the request: waiting again for each entry would take up to a hundred times as long.
+    if (!isRowSpecificError(error) || isDatabaseUnavailable(error)) throw error
     const [first] = entries
     if (!first || entries.length > 1) return inTransaction(ctx, (ctx) => writeSeparately(ctx, batch))
-    if (isDatabaseUnavailable(error)) return new Map([[first.index, lockedEntry]])
     reportError(error)
     return new Map([[first.index, rejectedEntry]])
   }
 }
 
-/** Uses the lock order of all bulk writers, which prevents deadlocks. Entries with the same email stay in order. */
+/** In order of email, like all bulk writers, which prevents deadlocks. Entries with the same email stay in order. */
 async function writeSeparately(ctx: Ctx, batch: Batch): Promise<Results> {
   const results: Results = new Map()
   const sorted = batch.entries.toSorted((a, b) => (emailOf(a) < emailOf(b) ? -1 : Number(emailOf(a) > emailOf(b))))
@@ -180,11 +180,6 @@ function invalidEntry(issues: Issue[]): ContactBatchFailure {
   return { status: 'FAILED', code: 'validation_error', message: invalidFields(issues).message, issues }
 }
 
-const lockedEntry: ContactBatchFailure = {
-  status: 'FAILED',
-  code: 'unavailable',
-  message: 'A concurrent request changed related data; send the contact again',
-}
 const rejectedEntry: ContactBatchFailure = {
   status: 'FAILED',
   code: 'internal_error',
