@@ -1,5 +1,5 @@
 import { defineEvent } from '../events/event-definition.ts'
-import { Campaign } from './campaigns.schema.ts'
+import { CampaignSummary } from './campaigns.schema.ts'
 
 const sending = {
   status: 'SENDING',
@@ -8,14 +8,14 @@ const sending = {
   sentAt: '2026-11-24T08:00:00.214Z',
 }
 
-export const campaignSending = defineEvent('campaign.sending', Campaign, sending)
-export const campaignSent = defineEvent('campaign.sent', Campaign, {
+export const campaignSending = defineEvent('campaign.sending', CampaignSummary, sending)
+export const campaignSent = defineEvent('campaign.sent', CampaignSummary, {
   ...sending,
   status: 'SENT',
   updatedAt: '2026-11-24T08:04:37.090Z',
   completedAt: '2026-11-24T08:04:37.090Z',
 })
-export const campaignCanceled = defineEvent('campaign.canceled', Campaign, {
+export const campaignCanceled = defineEvent('campaign.canceled', CampaignSummary, {
   ...sending,
   status: 'CANCELED',
   updatedAt: '2026-11-24T08:01:12.655Z',

@@ -11,7 +11,12 @@ export const Campaign = z
     subject: z.string().describe('The subject line, a Liquid template.'),
     listId: RecordId('lst').nullable().describe('The list that receives the campaign. `null` if it was deleted.'),
     status: z.enum(campaignStatuses).describe('`DRAFT`, `SENDING`, `PAUSED`, `SENT` or `CANCELED`.'),
-    html: z.string().nullable().describe('The HTML body, a Liquid template. `null` if there is only text.'),
+    html: z
+      .string()
+      .nullable()
+      .describe(
+        'The HTML body, a Liquid template. `null` if there is only text. Without content in `html` and `text`, the email has a plain text built on the subject.',
+      ),
     text: z
       .string()
       .nullable()
@@ -59,6 +64,14 @@ export const Campaign = z
   })
 export type Campaign = z.output<typeof Campaign>
 
+/** Without the templates, which may have 1 MiB each: a page of campaigns, and an event, must stay small. */
+export const CampaignSummary = Campaign.omit({ html: true, text: true }).meta({
+  id: 'CampaignSummary',
+  description: 'A campaign without its `html` and `text`, as in listings and events.',
+  examples: (Campaign.meta()?.examples as Campaign[]).map(({ html: _, text: __, ...summary }) => summary),
+})
+export type CampaignSummary = z.output<typeof CampaignSummary>
+
 const template = Verbatim(1_048_576)
 
 const fields = {
@@ -101,7 +114,12 @@ export const CampaignChange = z
   })
 export type CampaignChange = z.output<typeof CampaignChange>
 
-export const CampaignQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export const CampaignQuery = PageQuery.extend({
+  sort: Sort(['createdAt']),
+  status: z.enum(campaignStatuses).optional().describe('Only campaigns with this status.'),
+  listId: Id('lst').optional().describe('Only campaigns for this list.'),
+  search: SingleLine(200, 1).optional().describe('Part of the name or the subject, ignoring case and accents.'),
+})
 export type CampaignQuery = z.output<typeof CampaignQuery>
 
 export const SendTestInput = z

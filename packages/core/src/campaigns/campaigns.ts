@@ -1,22 +1,24 @@
-import { and, eq } from 'drizzle-orm'
+import { and, eq, getTableColumns, or } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict, invalidField, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type CampaignId, type ContactId, newId } from '../kernel/ids.ts'
+import { containsText } from '../db/contains-text.ts'
 import { checkListId } from '../lists/lists.ts'
 import { checkSender } from '../mail/senders.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../db/schema/index.ts'
-import type { Campaign, CampaignChange, CampaignInput, CampaignQuery } from './campaigns.schema.ts'
+import type { Campaign, CampaignChange, CampaignInput, CampaignQuery, CampaignSummary } from './campaigns.schema.ts'
 import { checkTemplates } from './check-templates.ts'
 import { plainTemplate } from './templates/template-sources.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
 export type CampaignRow = typeof campaigns.$inferSelect
+type SummaryRow = Omit<CampaignRow, 'html' | 'text'>
 
 const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listId', 'List not found'))
 
@@ -61,21 +63,31 @@ export async function readCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> 
   return toCampaign(row)
 }
 
-/** Lists a page of the workspace's campaigns. */
-export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Page<Campaign>> {
-  const page = await readPage<CampaignRow>(ctx, {
+/** Lists a page of the workspace's campaigns, without their templates. */
+export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Page<CampaignSummary>> {
+  const { html: _, text: __, ...columns } = getTableColumns(campaigns)
+  const { status, listId, search } = query
+  const filters = [
+    status && eq(campaigns.status, status),
+    listId && eq(campaigns.listId, listId),
+    isCreatedInRange(campaigns, query),
+    search === undefined
+      ? undefined
+      : or(containsText(campaigns.name, search), containsText(campaigns.subject, search)),
+  ]
+  const page = await readPage<SummaryRow>(ctx, {
     name: 'campaigns',
     query,
-    ...byCreation<CampaignRow>(campaigns),
+    ...byCreation<SummaryRow>(campaigns),
     read: ({ after, orderBy, limit }) =>
       ctx.db
-        .select()
+        .select(columns)
         .from(campaigns)
-        .where(and(eq(campaigns.workspaceId, ctx.workspaceId), isCreatedInRange(campaigns, query), after))
+        .where(and(eq(campaigns.workspaceId, ctx.workspaceId), ...filters, after))
         .orderBy(...orderBy)
         .limit(limit),
   })
-  return { ...page, data: page.data.map(toCampaign) }
+  return { ...page, data: page.data.map(toCampaignSummary) }
 }
 
 /** Updates a DRAFT. Throws `wrong_state` if the campaign has any other status. */
@@ -123,14 +135,16 @@ export async function createNotDraftError(
 }
 
 export function toCampaign(row: CampaignRow): Campaign {
+  return { ...toCampaignSummary(row), html: row.html, text: row.text }
+}
+
+export function toCampaignSummary(row: SummaryRow): CampaignSummary {
   return {
     id: row.id,
     name: row.name,
     subject: row.subject,
     listId: row.listId,
     status: row.status,
-    html: row.html,
-    text: row.text,
     fromName: row.fromName,
     fromEmail: row.fromEmail,
     replyTo: row.replyTo,

@@ -15,7 +15,7 @@ import { enqueueMany, delayWork, requeueWork } from '../jobs/outbox.ts'
 import { wakeForOutbox } from '../jobs/wake-relays.ts'
 import { campaignBatches, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
-import { type CampaignRow, toCampaign } from './campaigns.ts'
+import { type CampaignRow, toCampaign, toCampaignSummary } from './campaigns.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
 
@@ -29,7 +29,7 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
     if (campaign.status === 'PAUSED') return toCampaign(campaign)
     requireStatus(campaign, ['SENDING'], 'paused')
     await delayWork(ctx.db, await findOpenBatches(ctx, id))
-    return setStatus(ctx, campaign, { status: 'PAUSED', pauseReason: reason })
+    return toCampaign(await saveStatus(ctx, campaign, { status: 'PAUSED', pauseReason: reason }))
   })
 }
 
@@ -40,7 +40,7 @@ export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     if (campaign.status === 'SENDING') return toCampaign(campaign)
     requireStatus(campaign, ['PAUSED'], 'resumed')
     await requeueWork(ctx.db, await findOpenBatches(ctx, id))
-    return setStatus(ctx, campaign, { status: 'SENDING', pauseReason: null })
+    return toCampaign(await saveStatus(ctx, campaign, { status: 'SENDING', pauseReason: null }))
   })
 }
 
@@ -54,9 +54,9 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     if (campaign.status === 'CANCELED') return toCampaign(campaign)
     requireStatus(campaign, ['SENDING', 'PAUSED'], 'canceled')
     await requeueWork(ctx.db, await findOpenBatches(ctx, id))
-    const canceled = await setStatus(ctx, campaign, { status: 'CANCELED', pauseReason: null })
-    await emit(ctx, campaignCanceled, canceled)
-    return canceled
+    const canceled = await saveStatus(ctx, campaign, { status: 'CANCELED', pauseReason: null })
+    await emit(ctx, campaignCanceled, toCampaignSummary(canceled))
+    return toCampaign(canceled)
   })
 }
 
@@ -76,8 +76,8 @@ export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: 
       await reopenBatches(ctx, uuids)
     }
     if (queued > 0 && campaign.status === 'SENT') {
-      const sending = await setStatus(ctx, campaign, { status: 'SENDING', completedAt: null })
-      await emit(ctx, campaignSending, sending)
+      const sending = await saveStatus(ctx, campaign, { status: 'SENDING', completedAt: null })
+      await emit(ctx, campaignSending, toCampaignSummary(sending))
     }
     if (queued > 0) await audit(ctx, 'campaign.retried', { subjectId: id, queued })
     return { queued }
@@ -107,13 +107,13 @@ function requireStatus({ status }: CampaignRow, allowed: CampaignRow['status'][]
 
 type Change = Partial<Pick<CampaignRow, 'status' | 'pauseReason' | 'completedAt'>>
 
-async function setStatus(ctx: Ctx, current: CampaignRow, change: Change): Promise<Campaign> {
+async function saveStatus(ctx: Ctx, current: CampaignRow, change: Change): Promise<CampaignRow> {
   const saved = { ...current, ...change, updatedAt: timeOfUpdate(current.updatedAt) }
   await ctx.db
     .update(campaigns)
     .set(saved)
     .where(byId(campaigns, ctx, current.id))
-  return toCampaign(saved)
+  return saved
 }
 
 /** Returns the UUIDs of the batches that are not DONE. */

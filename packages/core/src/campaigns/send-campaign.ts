@@ -13,7 +13,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
 import { checkRenderedSubject } from './campaign-mail.ts'
-import { type CampaignRow, createNotDraftError, readCampaign, toCampaign } from './campaigns.ts'
+import { type CampaignRow, createNotDraftError, readCampaign, toCampaignSummary } from './campaigns.ts'
 import type { Campaign, SendResult } from './campaigns.schema.ts'
 import { checkTemplates } from './check-templates.ts'
 import { templateFields } from './templates/template-sources.ts'
@@ -48,7 +48,7 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult
       .where(byId(campaigns, ctx, id))
       .returning()
     if (!sending) throw notFound('Campaign')
-    await emit(ctx, campaignSending, toCampaign(sending))
+    await emit(ctx, campaignSending, toCampaignSummary(sending))
     // The audit entry `campaign.sent` records this request. The event `campaign.sent` is emitted when the campaign
     // completes, see `finishBatch`. Both names are stored, so they cannot change.
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })

@@ -16,7 +16,7 @@ import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import type { Recipient } from './recipient.ts'
-import { type CampaignRow, toCampaign } from './campaigns.ts'
+import { type CampaignRow, toCampaignSummary } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type BatchParams, claimGroup, recordGroupOutcomes } from './sending-statements.ts'
 import { interruptRecipients, updateRecipientCounters } from './recipient-counters.ts'
@@ -162,7 +162,7 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'wa
     await finishWork(ctx.db, [batch.uuid])
     const completed = await completeCampaign(ctx, batch)
     // `sendCampaign` recorded the audit entry of the same name.
-    if (completed?.status === 'SENT') await emit(ctx, campaignSent, toCampaign(completed))
+    if (completed?.status === 'SENT') await emit(ctx, campaignSent, toCampaignSummary(completed))
     return 'done'
   })
 }
