@@ -3,6 +3,7 @@ import {
   type CampaignRenderer,
   loadCampaignRenderer,
 } from '@rapport/core/campaigns/campaign-mail.ts'
+import type { TemplateFault } from '@rapport/core/campaigns/templates/template-sources.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { minConclusiveGroupSize, decideOutcomes, type SmtpOutcome } from '@rapport/core/campaigns/outcomes.ts'
 import {
@@ -108,7 +109,7 @@ async function sendGroup(
   const sending = recipients.map(async (recipient, index): Promise<SmtpOutcome> => {
     const result = rendered?.[index]
     if (result && 'mail' in result) return { ...(await deps.mail.send(result.mail)), recipient }
-    const error = result ? `${renderingFailed}: ${result.fault.message}` : renderingFailed
+    const error = result ? describeFault(result.fault) : renderingFailed
     // If rendering was slow for some recipients only, the cause may be a busy machine: they get another attempt.
     const temporary = !result || (result.fault.isSlow === true && !failedForAll)
     return { kind: 'refused', temporary, error, affectsAll: failedForAll, recipient }
@@ -117,6 +118,11 @@ async function sendGroup(
 }
 
 const renderingFailed = 'The mail could not be rendered'
+
+/** A mail that is empty for one recipient is no failure of the template: it may have content for the next one. */
+function describeFault({ message, isEmpty }: TemplateFault): string {
+  return isEmpty ? `The mail was not sent, because ${message}` : `${renderingFailed}: ${message}`
+}
 
 /** Returns the rendering error if rendering failed for every recipient of a group of at least `minGroupSize`. */
 function findTemplateFault(smtpOutcomes: SmtpOutcome[], minGroupSize: number): string | undefined {

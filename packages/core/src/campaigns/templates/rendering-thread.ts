@@ -5,6 +5,7 @@ import { encodePart, joinPieces, onePiece, type Parts } from '../../mail/mime.ts
 import { findFaults } from './check-template.ts'
 import { renderLimitExceeded } from './liquid.ts'
 import {
+  EmptyPartError,
   type PartialTemplateSources,
   type TemplateFault,
   type TemplateField,
@@ -113,7 +114,8 @@ function render(sources: TemplateSources, { values, tracking }: TemplateRecipien
   } catch (error) {
     const [message = ''] = error instanceof Error ? error.message.split('\n') : []
     const field = templateFields[currentField[0] ?? 0] ?? 'html'
-    return { fault: { field, message, isSlow: message.startsWith(renderLimitExceeded) } }
+    const isSlow = message.startsWith(renderLimitExceeded)
+    return { fault: { field, message, isSlow, ...(error instanceof EmptyPartError && { isEmpty: true }) } }
   }
 }
 

@@ -23,6 +23,15 @@ export interface TemplateFault {
   message: string
   /** The template took too long, or its thread was terminated for using too much memory. */
   isSlow?: boolean
+  /** The subject or a part is empty for this recipient. It may have content for the next one. */
+  isEmpty?: boolean
+}
+
+/** Thrown if the subject or a part of a mail is empty. */
+export class EmptyPartError extends Error {
+  constructor(part: string) {
+    super(`the ${part} is empty for this contact`)
+  }
 }
 
 /** The HTML of a campaign that is created without `html` and `text`. */

@@ -2,7 +2,13 @@
 import { CommentTag, InlineCommentTag, type Template, TypeGuards } from 'liquidjs'
 import { joinPieces, onePiece, type Parts, type Pieces } from '../../mail/mime.ts'
 import { createEngine, type Engine } from './liquid.ts'
-import { plainTemplate, type TemplateField, type TemplateSources, type TemplateValues } from './template-sources.ts'
+import {
+  EmptyPartError,
+  plainTemplate,
+  type TemplateField,
+  type TemplateSources,
+  type TemplateValues,
+} from './template-sources.ts'
 import {
   createSplitter,
   fillPlaceholders,
@@ -59,7 +65,7 @@ export function compileTemplates(sources: TemplateSources, setCurrentField: SetC
   return (input: TemplateValues): MailInPieces => {
     setCurrentField('subject')
     const renderedSubject = textEngine.render(subject, input)
-    if (isBlank(renderedSubject)) throw new Error('the subject is empty for this contact')
+    if (isBlank(renderedSubject)) throw new EmptyPartError('subject')
     // In the body, `campaign.subject` is the rendered subject.
     const values = { ...input, campaign: { ...input.campaign, subject: renderedSubject } }
     setCurrentField('text')
@@ -75,7 +81,7 @@ function compileText(source: string): ((values: TemplateValues) => { text: Piece
     body &&
     ((values) => {
       const rendered = textEngine.render(body, values)
-      if (isBlank(rendered)) throw new Error('the text part is empty for this contact')
+      if (isBlank(rendered)) throw new EmptyPartError('text part')
       const needsFooter = !rendered.includes(values.unsubscribeUrl)
       return { text: onePiece(needsFooter ? rendered + textEngine.render(textFooter, values) : rendered) }
     })
@@ -133,8 +139,7 @@ function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | 
     for (const insert of [insertAtEnd, insertAtStart]) {
       const parts = split(insert(rendered, footer))
       if (!parts.text.valueIndexes.includes(index)) continue
-      if (isEmptyWithout(index, parts) && !media.test(rendered))
-        throw new Error('the HTML part is empty for this contact')
+      if (isEmptyWithout(index, parts) && !media.test(rendered)) throw new EmptyPartError('HTML part')
       return parts
     }
     throw new Error('the HTML has no place where the unsubscribe link is shown')
