@@ -11,6 +11,7 @@ const aBounce = { type: 'BOUNCE', email: 'both@example.com', permanent: true }
 /** Ordered so that each request succeeds for the owner: irreversible ones come last. */
 export const campaignCases = {
   'GET /campaigns': [],
+  'GET /template-variables': [],
   'POST /campaigns': [({ list }: Ids) => ({ path: '/campaigns', body: { name: 'a', subject: 'b', listId: list } })],
   'GET /campaigns/{id}': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}` })],
   'PATCH /campaigns/{id}': [

@@ -48,7 +48,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'campaigns.preview',
         summary: 'Preview a campaign',
         description:
-          'Renders the campaign for a contact, or for an example contact. Sends no email and adds no tracking. A template that takes too long to render returns 400.',
+          'Renders the campaign for a contact, or for an example contact. Sends no email and adds no tracking; the unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: PreviewInput,
@@ -66,7 +66,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'campaigns.send',
         summary: 'Send a campaign',
         description:
-          'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.',
+          'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. Returns 409 with issues if a template uses a variable, a filter or a custom field that does not exist (anymore), or if the subject is empty for the example contact of a preview. A recipient whose subject or body is empty becomes FAILED. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: EmptyBody,
@@ -88,7 +88,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'campaigns.sendTest',
         summary: 'Send a test email',
         description:
-          'Sends one email with `[Test]` in its subject, in any status of the campaign. A template that takes too long to render returns 400.',
+          'Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: SendTestInput,

@@ -5,7 +5,15 @@ import {
   listCampaigns,
   readCampaign,
 } from '@rapport/core/campaigns/campaigns.ts'
-import { Campaign, CampaignChange, CampaignInput, CampaignQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
+import {
+  Campaign,
+  CampaignChange,
+  CampaignInput,
+  CampaignQuery,
+  CampaignSummary,
+} from '@rapport/core/campaigns/campaigns.schema.ts'
+import { listTemplateVariables } from '@rapport/core/campaigns/list-template-variables.ts'
+import { TemplateVariables } from '@rapport/core/campaigns/template-variables.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { entityTagOf } from '../http/conditional-requests/conditional-requests.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
@@ -24,7 +32,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'campaigns.create',
         summary: 'Create a campaign',
         description:
-          'Creates a DRAFT for one list. Without `html` and `text`, it gets a plain template. Templates are written in Liquid; a syntax error returns 400 with line and column. Also returns 400 if a template has more than 5,000 tags and outputs or more than 5,000 filters, or takes too long to parse.',
+          'Creates a DRAFT for one list. Without `html` and `text`, it gets a plain template. Templates are written in Liquid. A syntax error, an unknown variable, an unknown filter or a custom field that does not exist returns 400 with line and column; see `GET /template-variables`. Also returns 400 if a template has more than 5,000 tags and outputs or more than 5,000 filters, or takes too long to parse.',
         querystring: NoQuery,
         body: CampaignInput,
         response: { 201: Campaign },
@@ -44,9 +52,9 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'campaigns.list',
         summary: 'List campaigns',
-        description: 'Returns the campaigns of the workspace.',
+        description: 'Returns the campaigns of the workspace, without `html` and `text`.',
         querystring: CampaignQuery,
-        response: { 200: PageOf(Campaign) },
+        response: { 200: PageOf(CampaignSummary) },
       },
     },
     (request) => listCampaigns(request.ctx, request.query),
@@ -112,5 +120,21 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       reply.code(204)
       return null
     },
+  )
+
+  app.get(
+    '/template-variables',
+    {
+      schema: {
+        ...common,
+        operationId: 'templateVariables.list',
+        summary: 'List the variables and filters of templates',
+        description:
+          'Returns every variable, the custom fields of the workspace among them, and every filter that a campaign template can use. The response is not paged.',
+        querystring: NoQuery,
+        response: { 200: TemplateVariables },
+      },
+    },
+    (request) => listTemplateVariables(request.ctx),
   )
 }
