@@ -86,7 +86,8 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'campaigns.update',
         summary: 'Update a campaign',
-        description: 'Only a DRAFT can be updated. Any other status returns 409.',
+        description:
+          'Only a DRAFT can be updated. Any other status returns 409. Templates are checked as when a campaign is created.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: CampaignChange,

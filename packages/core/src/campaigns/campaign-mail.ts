@@ -157,8 +157,11 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
 
 /** Checks that a campaign's subject is not empty for the example contact. Throws `wrong_state`. */
 export async function checkRenderedSubject(ctx: Ctx, id: CampaignId): Promise<void> {
-  const { fault } = await tryPreview(ctx, id, () => createExampleRecipient(ctx))
-  if (fault?.field === 'subject') throw createRenderingError('wrong_state', fault)
+  const { sources, prepareMail } = await loadCampaign(ctx, id, 'preview')
+  const { templateInput } = prepareMail(await createExampleRecipient(ctx))
+  const onlySubject = { subject: sources.subject, html: null, text: null }
+  const rendered = await renderPreview(ctx.workspaceId, { sources: onlySubject, recipient: templateInput })
+  if ('fault' in rendered && rendered.fault.isEmpty) throw createRenderingError('wrong_state', rendered.fault)
 }
 
 async function renderPreviewMail(
@@ -166,17 +169,11 @@ async function renderPreviewMail(
   id: CampaignId,
   findRecipient: () => Promise<Recipient>,
 ): Promise<OutgoingMail> {
-  const { fault, mail } = await tryPreview(ctx, id, findRecipient)
-  if (fault) throw createRenderingError('validation_error', fault)
-  return mail
-}
-
-async function tryPreview(ctx: Ctx, id: CampaignId, findRecipient: () => Promise<Recipient>) {
   const { sources, prepareMail } = await loadCampaign(ctx, id, 'preview')
   const { templateInput, createHeader } = prepareMail(await findRecipient())
   const rendered = await renderPreview(ctx.workspaceId, { sources, recipient: templateInput })
-  if ('fault' in rendered) return { fault: rendered.fault }
-  return { mail: { ...rendered, ...createHeader(rendered.subject) } }
+  if ('fault' in rendered) throw createRenderingError('validation_error', rendered.fault)
+  return { ...rendered, ...createHeader(rendered.subject) }
 }
 
 function createRenderingError(code: 'validation_error' | 'wrong_state', { field, message }: TemplateFault): AppError {

@@ -77,15 +77,13 @@ export function compileTemplates(sources: TemplateSources, setCurrentField: SetC
 
 function compileText(source: string): ((values: TemplateValues) => { text: Pieces }) | undefined {
   const body = parseContent(textEngine, source)
-  return (
-    body &&
-    ((values) => {
-      const rendered = textEngine.render(body, values)
-      if (isBlank(rendered)) throw new EmptyPartError('text part')
-      const needsFooter = !rendered.includes(values.unsubscribeUrl)
-      return { text: onePiece(needsFooter ? rendered + textEngine.render(textFooter, values) : rendered) }
-    })
-  )
+  if (!body) return undefined
+  return (values) => {
+    const rendered = textEngine.render(body, values)
+    if (isBlank(rendered)) throw new EmptyPartError('text part')
+    const needsFooter = !rendered.includes(values.unsubscribeUrl)
+    return { text: onePiece(needsFooter ? rendered + textEngine.render(textFooter, values) : rendered) }
+  }
 }
 
 /** The rendered parts: the HTML, and the HTML converted to text. */
@@ -97,20 +95,18 @@ function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | 
   const canUsePlaceholders = !source.includes('capture')
   const engine = canUsePlaceholders ? createEngine(createPlaceholderEscape(placeholderValues)) : htmlEngine
   const body = parseContent(engine, source, withoutComments)
+  if (!body) return undefined
   const split = createSplitter()
-  return (
-    body &&
-    ((values) => {
-      placeholderValues.length = 0
-      const rendered = engine.render(body, values)
-      const parts = hasLink(rendered, values.unsubscribeUrl) ? split(rendered) : undefined
-      const withLink = parts && showsLink(parts, values.unsubscribeUrl) ? parts : addFooter(rendered, values)
-      return {
-        html: fillPlaceholders(withLink.html, placeholderValues, 'html'),
-        text: fillPlaceholders(withLink.text, placeholderValues, 'text'),
-      }
-    })
-  )
+  return (values) => {
+    placeholderValues.length = 0
+    const rendered = engine.render(body, values)
+    const parts = hasLink(rendered, values.unsubscribeUrl) ? split(rendered) : undefined
+    const withLink = parts && showsLink(parts, values.unsubscribeUrl) ? parts : addFooter(rendered, values)
+    return {
+      html: fillPlaceholders(withLink.html, placeholderValues, 'html'),
+      text: fillPlaceholders(withLink.text, placeholderValues, 'text'),
+    }
+  }
 
   /** A quick check, before the HTML is converted to text. */
   function hasLink(rendered: string, url: string): boolean {
