@@ -1,4 +1,5 @@
 import { launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { consentWording, createForm, createList, fillIn, filledIn, type Form, readSubmissions } from './public-form.ts'
@@ -44,9 +45,9 @@ describe.skipIf(findBrowserSkipReason())('a form that is embedded in another web
     return started
   }
 
-  test('has a script of less than 10 KB', async () => {
+  test('has a script of less than 12 KB', async () => {
     const script = await stack.api.call<string>('GET', '/embed/form.js')
-    expect(Buffer.byteLength(script.body)).toBeLessThan(10_000)
+    expect(Buffer.byteLength(script.body)).toBeLessThan(12_000)
     expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
   })
 
@@ -91,14 +92,20 @@ describe.skipIf(findBrowserSkipReason())('a form that is embedded in another web
     expect(watched.errors).toEqual([])
   })
 
-  test('shows an error next to its field, focuses the field and keeps all other values', async () => {
+  test('shows an error next to its field and in a summary, and keeps all other values', async () => {
     const watched = watchPage(page)
     await page.goto(site.url)
     await fillIn(page, { email: 'ada@localhost' })
     await page.getByRole('button', { name: 'Send' }).click()
-    const problem = page.getByText('Please enter an email address such as ada@example.com.')
+    const message = 'Please enter an email address such as ada@example.com.'
+    const problem = page.locator('p.problem').getByText(message)
     await problem.waitFor()
     const email = page.getByLabel('Email')
+    // The summary has the focus, so that screen readers announce it first, and links to the field.
+    const summary = page.getByRole('alert')
+    expect(await summary.textContent()).toBe(`Please correct the following:Email: ${message}`)
+    expect(await page.locator('rapport-form :focus').getAttribute('role')).toBe('alert')
+    await summary.getByRole('link', { name: 'Email' }).click()
     expect(await email.getAttribute('aria-invalid')).toBe('true')
     expect(await email.getAttribute('aria-describedby')).toBe(await problem.getAttribute('id'))
     expect(await readFocusedId(page)).toBe('email')
@@ -189,8 +196,52 @@ describe.skipIf(findBrowserSkipReason())('a form that is embedded in another web
     expect(submissions.map(({ values }) => values)).toEqual([filledIn])
 
     await stack.api.call('PATCH', `/forms/${form.id}`, { key, body: { enabled: false } })
+    const warnings = readWarnings()
     await page.reload()
     await page.getByText('This form is not available at the moment.').waitFor()
+    expect(warnings).toEqual([expect.stringContaining('A disabled form is not found either.')])
+  })
+
+  const readWarnings = () => {
+    const warnings: string[] = []
+    page.on('console', (message) => void (message.type() === 'warning' && warnings.push(message.text())))
+    return warnings
+  }
+
+  test('warns in the console about a wrong or missing form id, and what to do', async () => {
+    const warnings = readWarnings()
+    const copy = `Copy the id from GET ${stack.api.url}/forms: <rapport-form form-id="frm_…">.`
+    await page.goto((await startSiteWith(embed({ id: 'frm_x' }))).url)
+    await page.getByText('This form is not available at the moment.').waitFor()
+    expect(warnings.splice(0)).toEqual([
+      expect.stringContaining(`rapport-form: form frm_x was not found (404). ${copy}`),
+    ])
+
+    for (const tag of ['<rapport-form>', '<rapport-form form-id="">']) {
+      const script = `<script src="${stack.api.url}/embed/form.js"></script>`
+      await page.goto((await startSiteWith(`${script}${tag}</rapport-form>`)).url)
+      await waitUntil(() => warnings.length > 0, { describe: 'a warning' })
+      expect(warnings.splice(0)).toEqual([`rapport-form: the attribute form-id is missing. ${copy}`])
+      expect(await page.locator('rapport-form').innerText()).toBe('')
+    }
+
+    await page.route('**/public/forms/*', (route) => route.abort())
+    await page.goto(site.url)
+    await page.getByText('This form is not available at the moment.').waitFor()
+    const lost = `rapport-form: form ${form.id} could not be loaded from ${stack.api.url} (no response).`
+    expect(warnings).toEqual([lost])
+  })
+
+  test('renders a form whose id is set after the element was added', async () => {
+    const warnings = readWarnings()
+    await page.goto((await startSiteWith(`<script src="${stack.api.url}/embed/form.js"></script>`)).url)
+    await page.evaluate(`(() => {
+      const element = document.createElement('rapport-form')
+      document.body.append(element)
+      element.setAttribute('form-id', '${form.id}')
+    })()`)
+    await page.getByLabel('Email').waitFor()
+    expect(warnings).toEqual([])
   })
 
   test('keeps the values except the consent if the form was changed meanwhile', async () => {

@@ -11,7 +11,9 @@
   const honeypotId = '_website'
   /** Cannot clash with a field: the id of a field starts with a letter. */
   const problemId = (fieldId) => `_problem-${fieldId}`
+  const copyId = `Copy the id from GET ${base}/forms: <rapport-form form-id="frm_…">.`
   const failed = 'The form could not be sent. Please try again.'
+  const warn = (text) => console.warn(`rapport-form: ${text}`)
   const style = `
     :host { display: block; overflow-wrap: anywhere }
     * { box-sizing: border-box; font: inherit; color: inherit }
@@ -29,8 +31,10 @@
     button { width: 100%; padding: .7em 1.2em; border: 0; border-radius: .6em; font-weight: 600; color: #fff; background: var(--rapport-accent, #2f5bea); cursor: pointer }
     button[aria-disabled] { opacity: .75; cursor: progress }
     :focus-visible { outline: 3px solid var(--rapport-accent, #2f5bea); outline-offset: 2px }
-    .problem, [role=alert]:not(:empty) { margin: .5em 0 0; font-weight: 600; padding-inline-start: .6em; border-inline-start: 4px solid var(--rapport-problem, #c62a2f) }
-    [role=alert] { margin: 0 }
+    .problem { margin: .5em 0 0; font-weight: 600; padding-inline-start: .6em; border-inline-start: 4px solid var(--rapport-problem, #c62a2f) }
+    [role=alert]:not(:empty) { margin: 0 0 1.1em; padding: .75em 1em; border: 2px solid var(--rapport-problem, #c62a2f); border-radius: .5em }
+    [role=alert] :is(p, ul) { margin: 0; padding: 0; list-style: none }
+    li { margin-top: .4em }
     [aria-invalid] { border: 2px solid var(--rapport-problem, #c62a2f) }
     .trap { position: absolute; left: -9999px }`
 
@@ -97,17 +101,31 @@
         void this.#load()
       }
 
+      connectedCallback() {
+        // Frameworks may set the attribute after they have added the element.
+        setTimeout(() => {
+          if (this.isConnected && !this.getAttribute('form-id')) warn(`the attribute form-id is missing. ${copyId}`)
+        })
+      }
+
       /** Renders the form. After a change of the form: with the values entered before (`kept`) and a `notice`. */
       async #load(kept = new Map(), notice = '') {
         const id = this.getAttribute('form-id')
+        if (!id) return this.#root.replaceChildren()
         const response = await fetch(`${base}/public/forms/${encodeURIComponent(id)}`).catch(() => undefined)
+        const form = response?.ok ? await response.json().catch(() => undefined) : undefined
         if (id !== this.getAttribute('form-id')) return
-        if (!response?.ok) return this.#root.replaceChildren(create('p', {}, 'This form is not available at the moment.'))
+        if (!form) return this.#fail(id, response?.status)
         this.#key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('')
-        const form = await response.json()
         this.#draw(form, response.headers.get('etag'))
         this.#restore(form, kept)
-        if (notice) this.#alert(notice).focus()
+        if (notice) this.#alert(notice)
+      }
+
+      #fail(id, status) {
+        if (status === 404) warn(`form ${id} was not found (404). ${copyId} A disabled form is not found either.`)
+        else warn(`form ${id} could not be loaded from ${base} (${status ?? 'no response'}).`)
+        this.#root.replaceChildren(create('p', {}, 'This form is not available at the moment.'))
       }
 
       /** Restores all values except consents, which were given to the old wording. */
@@ -124,10 +142,10 @@
         const element = create(
           'form',
           { 'aria-label': form.name },
+          create('div', { role: 'alert', tabindex: '-1' }),
           ...form.fields.map(createField),
           create('div', { class: 'trap', 'aria-hidden': 'true' }, create('label', { for: honeypotId }, 'Leave this empty'), honeypot),
           create('button', {}, 'Send'),
-          create('p', { role: 'alert', tabindex: '-1' }),
         )
         element.addEventListener('submit', (event) => {
           event.preventDefault()
@@ -140,10 +158,11 @@
         return [...this.#root.querySelectorAll('[name]')]
       }
 
-      #alert(text) {
+      /** Shows a text and a list of errors above the fields, and focuses them. */
+      #alert(text, errors = []) {
         const alert = this.#root.querySelector('[role=alert]')
-        alert.textContent = text
-        return alert
+        alert.replaceChildren(create('p', {}, text), ...(errors.length > 0 ? [create('ul', {}, ...errors)] : []))
+        alert.focus()
       }
 
       async #submit(form, version, honeypot) {
@@ -152,15 +171,14 @@
         button.setAttribute('aria-disabled', 'true')
         const values = new Map(this.#controls().map((control) => [control.name, valueOf(control)]))
         if (honeypot) values.set(honeypotId, honeypot)
-        this.#alert('')
         const response = await this.#send(form, version, values)
         button.removeAttribute('aria-disabled')
         const body = await response?.json().catch(() => undefined)
         if (response?.status === 201 && body) return this.#succeed(form, body)
         if (response?.status === 412) return this.#load(values, body?.message ?? failed)
-        this.#showIssues(body?.issues ?? [])
-        if (response?.status === 429) this.#alert('Too many attempts. Please try again in a minute.')
-        else if (!body?.issues) this.#alert(failed)
+        this.#markControls(body?.issues ?? [])
+        if (body?.issues) this.#alert('Please correct the following:', body.issues.map((issue) => this.#describe(form, issue)))
+        else this.#alert(response?.status === 429 ? 'Too many attempts. Please try again in a minute.' : failed)
       }
 
       #send(form, version, values) {
@@ -171,7 +189,8 @@
         return fetch(url, { method: 'POST', headers, body }).catch(() => undefined)
       }
 
-      #showIssues(issues) {
+      /** Shows each error at its field. */
+      #markControls(issues) {
         const messages = new Map(issues.map(({ path, message }) => [path, message]))
         for (const control of this.#controls()) {
           const problem = this.#root.getElementById(problemId(control.name))
@@ -180,7 +199,18 @@
           control.toggleAttribute('aria-invalid', messages.has(control.name))
           if (messages.has(control.name)) control.setAttribute('aria-invalid', 'true')
         }
-        this.#root.querySelector('[aria-invalid]')?.focus()
+      }
+
+      /** An error with a link to its field. */
+      #describe(form, { path, message }) {
+        const field = form.fields.find(({ id }) => id === path)
+        if (!field) return create('li', {}, message)
+        const link = create('a', { href: `#${path}` }, field.label)
+        link.addEventListener('click', (event) => {
+          event.preventDefault()
+          this.#root.getElementById(path).focus()
+        })
+        return create('li', {}, link, `: ${message}`)
       }
 
       #succeed(form, { submissionId }) {
