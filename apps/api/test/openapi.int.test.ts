@@ -138,6 +138,7 @@ test('only the listed operations require no credential', () => {
     'POST /public/forms/{id}/submit',
     'POST /public/lists/{id}/subscribe',
     'POST /public/subscriptions/confirm',
+    'POST /public/subscriptions/undo-unsubscribe',
     'POST /public/unsubscribe',
     'POST /reset-password',
     'POST /verify-email',

@@ -15,12 +15,14 @@ const style = `
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 24px 16px; font: 17px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); overflow-wrap: anywhere }
 main { width: 100%; max-width: 460px; padding: 32px; background: var(--card); border: 1px solid var(--line); border-radius: 14px }
 .brand { margin: 0 0 20px; font-weight: 600; color: var(--soft) }
-.brand img { display: block; max-width: 100%; max-height: 56px; color: #1c2024 }
+.brand img { max-width: 100%; max-height: 56px; vertical-align: middle; color: #1c2024 }
 @media (prefers-color-scheme: dark) { .brand img { padding: 6px; border-radius: 8px; background: #fff } }
 h1 { margin: 0 0 8px; font-size: 22px; line-height: 1.3 }
 main > p { margin: 0 0 24px; color: var(--soft) }
 main > p:last-child { margin: 0 }
+main > form + p:last-child { margin: 20px 0 0; text-align: center }
 button { font: inherit; font-weight: 600; width: 100%; padding: 12px 20px; border: 0; border-radius: 10px; color: var(--card); background: var(--accent); cursor: pointer }
+button.secondary { padding: 11px 19px; border: 1px solid var(--edge); color: var(--accent); background: none }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 .field { margin: 20px 0 }
 label { display: block; margin: 0 0 4px; font-weight: 600 }

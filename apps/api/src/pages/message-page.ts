@@ -4,26 +4,32 @@ import { engine, sendDocument } from './document.ts'
 
 const template = engine.parse(`<p>{{ text }}</p>
 {%- if button %}
-<form method="post"><button>{{ button }}</button></form>
+<form method="post"{% if action %} action="{{ action }}"{% endif %}><button{% if isSecondary %} class="secondary"{% endif %}>{{ button }}</button></form>
 {%- endif %}
-{%- if redirectUrl %}
-<p><a href="{{ redirectUrl }}">Continue</a></p>
+{%- if link %}
+<p><a href="{{ link.url }}">{{ link.label }}</a></p>
 {%- endif %}`)
 
-interface Message {
+export interface Message {
   title: string
   text: string
   button?: string
+  /** Where the button posts to. Default: the URL of the page. */
+  action?: string
+  /** Whether the button is less prominent, because most visitors do not need it. */
+  isSecondary?: boolean
+  link?: { url: string; label: string }
   /** Where the page redirects to. It also has a link, for browsers that ignore the `refresh` header. */
   redirectUrl?: string
   branding?: Branding | undefined
   frameAncestors?: '*'
 }
 
-/** Sends a page with a message and an optional button, which posts to the URL of the page. Values are escaped. */
-export function sendMessage(reply: FastifyReply, page: Message): FastifyReply {
-  const { title, branding, frameAncestors, ...message } = page
-  if (message.redirectUrl !== undefined) reply.header('refresh', `0; url=${message.redirectUrl}`)
-  const content = String(engine.renderSync(template, message))
+/** Sends a page with a message, and optionally a button and a link. Values are escaped. */
+export function sendMessage(reply: FastifyReply, message: Message): FastifyReply {
+  const { title, text, button, action, isSecondary, redirectUrl, branding, frameAncestors } = message
+  if (redirectUrl !== undefined) reply.header('refresh', `0; url=${redirectUrl}`)
+  const link = redirectUrl === undefined ? message.link : { url: redirectUrl, label: 'Continue' }
+  const content = String(engine.renderSync(template, { text, button, action, isSecondary, link }))
   return sendDocument(reply, { heading: title, content, branding, ...(frameAncestors && { frameAncestors }) })
 }

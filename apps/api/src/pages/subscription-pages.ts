@@ -1,4 +1,12 @@
-import { isTestUnsubscribe, openConfirmation, openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
+import {
+  isTestUnsubscribe,
+  openConfirmation,
+  openUndo,
+  openUnsubscribe,
+  type SubscriptionLink,
+  unsubscribeToken,
+} from '@rapport/core/lists/subscription-links.ts'
+import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { findListSender, type ListSender } from '@rapport/core/lists/list-sender.ts'
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -8,7 +16,7 @@ import { toErrorBody } from '../http/error-handler.ts'
 import { PublicQuery } from '../routes/shapes.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
-import { unsubscribe } from '@rapport/core/operations/unsubscribe.ts'
+import { undoUnsubscribe, unsubscribe } from '@rapport/core/operations/unsubscribe.ts'
 
 const TokenQuery = PublicQuery.extend({ token: z.string().max(600).describe('The token in the link.') })
 const schema = (operationId: string, summary: string, description: string) => ({
@@ -33,13 +41,8 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   )
   app.setErrorHandler((error, request, reply) => {
     if (toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
-    const isUnsubscribe = request.routeOptions.url === '/public/unsubscribe'
-    return sendMessage(reply.code(400), {
-      title: 'This link does not work',
-      text: isUnsubscribe
-        ? 'The link is incomplete. Please click it again in the email, or reply to the email and ask to be removed.'
-        : 'The link may be incomplete or older than seven days. Please use the link in the latest email, or subscribe again.',
-    })
+    const text = invalidLinkTexts[request.routeOptions.url ?? ''] ?? ''
+    return sendMessage(reply.code(400), { title: 'This link does not work', text })
   })
 
   app.get(
@@ -86,6 +89,26 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
     },
     submitUnsubscribe,
   )
+  app.post(
+    '/public/subscriptions/undo-unsubscribe',
+    {
+      schema: schema(
+        'public.undoUnsubscribe',
+        'Undo an unsubscribe',
+        'Sets the subscription to `CONFIRMED` again. Only the page after unsubscribing has the token, which is valid for ten minutes. Returns 400 if the subscription has changed since.',
+      ),
+    },
+    submitUndo,
+  )
+}
+
+const invalidLinkTexts: Record<string, string> = {
+  '/public/unsubscribe':
+    'The link is incomplete. Please click it again in the email, or reply to the email and ask to be removed.',
+  '/public/subscriptions/confirm':
+    'The link may be incomplete or older than seven days. Please use the link in the latest email, or subscribe again.',
+  '/public/subscriptions/undo-unsubscribe':
+    'You can undo this only within ten minutes after you unsubscribed. Please subscribe again where you signed up.',
 }
 
 type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>
@@ -101,11 +124,13 @@ async function showConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply
 }
 
 async function submitConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  const listSender = await findListSender(baseCtx, openConfirmation(baseCtx, query.token))
+  const subscription = openConfirmation(baseCtx, query.token)
+  const listSender = await findListSender(baseCtx, subscription)
   await confirmSubscription(baseCtx, query.token)
   return sendMessage(reply, {
     title: 'You are subscribed',
     text: `You will receive ${describeEmails(listSender)}. You can close this page.`,
+    link: linkToUnsubscribe(baseCtx, subscription),
     branding: listSender?.branding,
   })
 }
@@ -124,10 +149,30 @@ async function showUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyR
 async function submitUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
   if (isTestUnsubscribe(baseCtx, query.token)) return sendTestMessage(reply)
   const listSender = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
-  await unsubscribe(baseCtx, query.token)
+  const undo = await unsubscribe(baseCtx, query.token)
+  const text = `You will no longer receive ${describeEmails(listSender)}.`
+  if (undo === undefined || !listSender)
+    return sendMessage(reply, { title: unsubscribed, text, branding: listSender?.branding })
   return sendMessage(reply, {
-    title: 'You are unsubscribed',
-    text: `You will no longer receive ${describeEmails(listSender)}.`,
+    title: unsubscribed,
+    text: `${text} If this was a mistake, you can undo it within ten minutes.`,
+    button: 'Subscribe again',
+    action: `subscriptions/undo-unsubscribe?token=${undo}`,
+    isSecondary: true,
+    branding: listSender.branding,
+  })
+}
+
+const unsubscribed = 'You are unsubscribed'
+
+async function submitUndo({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
+  const subscription = openUndo(baseCtx, query.token)
+  await undoUnsubscribe(baseCtx, query.token)
+  const listSender = await findListSender(baseCtx, subscription)
+  return sendMessage(reply, {
+    title: 'You are subscribed again',
+    text: `You will receive ${describeEmails(listSender)} as before. You can close this page.`,
+    link: linkToUnsubscribe(baseCtx, subscription),
     branding: listSender?.branding,
   })
 }
@@ -137,6 +182,14 @@ const sendTestMessage = (reply: FastifyReply) =>
     title: 'This is a test email',
     text: 'The link does nothing. In the campaign, it unsubscribes the recipient.',
   })
+
+/** Relative to a page below `/public/subscriptions/`, so that it also works behind a proxy that adds a path prefix. */
+function linkToUnsubscribe(base: BaseCtx, { workspaceId, listId, contactId, emailHash }: SubscriptionOfAddress) {
+  const token = unsubscribeToken(base, { workspaceId, listId, contactId, emailHash })
+  return { url: `../unsubscribe?token=${token}`, label: 'Unsubscribe' }
+}
+
+type SubscriptionOfAddress = SubscriptionLink & { emailHash: string }
 
 /** The list and its sender; the list may have been deleted. */
 const describeEmails = (listSender: ListSender | undefined) =>

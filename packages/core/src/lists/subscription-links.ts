@@ -26,7 +26,17 @@ interface Unsubscription {
 type OpenedUnsubscription = SubscriptionLink & { campaignId?: CampaignId; emailHash?: string }
 type OpenedConfirmation = SubscriptionLink & { issuedAt: Date; emailHash: string }
 
+/** The end of a confirmed subscription, by the contact with this address. */
+interface Ending {
+  listId: ListId
+  contactId: ContactId
+  email: string
+  unsubscribedAt: Date
+}
+type OpenedUndo = SubscriptionLink & { unsubscribedAt: Date; emailHash: string }
+
 const confirmationLifetimeMs = 7 * 24 * 60 * 60 * 1000
+const undoLifetimeMs = 10 * 60 * 1000
 
 /**
  * Returns the link that confirms a subscription. It is valid for seven days from `issuedAt`, and only while the contact
@@ -49,10 +59,18 @@ export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()):
  * Returns the unsubscribe link, which never expires. `campaignId` is the campaign of the email, `email` its recipient.
  */
 export function unsubscribeUrl(ctx: Ctx, { email, campaignId, ...link }: Unsubscription): string {
+  const emailHash = email === undefined ? '' : hashEmail(ctx, email)
+  const token = unsubscribeToken(ctx, { ...link, workspaceId: ctx.workspaceId, campaignId, emailHash })
+  return urlWithToken(ctx, '/public/unsubscribe', token)
+}
+
+/** Returns the token of an unsubscribe link, for a page that knows only the hash of the address. */
+export function unsubscribeToken(
+  ctx: BaseCtx,
+  { campaignId, emailHash, ...link }: SubscriptionLink & { campaignId?: CampaignId | undefined; emailHash: string },
+): string {
   const campaign = campaignId === undefined ? '' : uuidOf(campaignId)
-  const address = email === undefined ? '' : hashEmail(ctx, email)
-  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), campaign, address]
-  return urlWithToken(ctx, '/public/unsubscribe', signPayload(ctx.settings.keys.links, 'unsubscribe', payload))
+  return signPayload(ctx.settings.keys.links, 'unsubscribe', [...uuids(link), campaign, emailHash])
 }
 
 /** Opens an unsubscribe token. Throws `invalid_token` if it is forged or damaged. */
@@ -80,6 +98,20 @@ export function isTestUnsubscribe(ctx: BaseCtx, token: string): boolean {
 }
 
 const testPurpose = 'unsubscribe-test'
+
+/** Returns the token that undoes an unsubscribe. It is valid for ten minutes from `unsubscribedAt`. */
+export function undoToken(ctx: Ctx, { email, unsubscribedAt, ...link }: Ending): string {
+  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), unsubscribedAt.getTime(), hashEmail(ctx, email)]
+  return signPayload(ctx.settings.keys.links, 'undo unsubscribe', payload)
+}
+
+/** Opens an undo token. Throws `invalid_token` if it is forged, damaged or expired, without a database query. */
+export function openUndo(ctx: BaseCtx, token: string, now = Date.now()): OpenedUndo {
+  const payload = verifyPayload(ctx.settings.keys.links, 'undo unsubscribe', token)
+  const unsubscribedAt = Number(payload?.[3])
+  if (!payload || now - unsubscribedAt > undoLifetimeMs) throw invalidLink()
+  return { ...subscriptionOf(payload), unsubscribedAt: new Date(unsubscribedAt), emailHash: String(payload[4]) }
+}
 
 export const invalidLink = () => new AppError('invalid_token', 'Invalid or expired link')
 

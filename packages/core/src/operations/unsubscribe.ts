@@ -1,23 +1,67 @@
 import { recordEngagement } from '../campaigns/engagement.ts'
-import { openUnsubscribe } from '../lists/subscription-links.ts'
+import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
+import { lockList } from '../lists/lists.ts'
+import { findCurrentSubscription, restoreSubscription } from '../lists/restore-subscription.ts'
 import { endSubscription } from '../lists/subscribe.ts'
-import { type BaseCtx, inTransaction, publicContext } from '../request/context.ts'
-import { storeOptOut } from '../subscriptions/opt-outs.ts'
+import {
+  invalidLink,
+  openUndo,
+  openUnsubscribe,
+  type SubscriptionLink,
+  undoToken,
+} from '../lists/subscription-links.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
+import { deleteOptOut, hashEmailWithAllKeys, storeOptOut } from '../subscriptions/opt-outs.ts'
+import { readSuppression } from '../subscriptions/suppressions.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
-import { lockCurrentContact } from '../contacts/lock-contact.ts'
 
 /**
  * Unsubscribes the contact that received the email with this token, and the address even if another contact has it now.
- * Idempotent. No-op if the contact, the list or the workspace no longer exists.
+ * Idempotent. No-op if the contact, the list or the workspace no longer exists. If this call ended a confirmed
+ * subscription, returns the token that undoes it.
  */
-export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
+export async function unsubscribe(base: BaseCtx, token: string): Promise<string | undefined> {
   const { campaignId, emailHash, ...ids } = openUnsubscribe(base, token)
-  await inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
-    if (!(await isLiveWorkspace(ctx))) return
+  return inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) return undefined
     const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
+    const before = await findCurrentSubscription(ctx, link)
     const hasUnsubscribed = await endSubscription(ctx, link)
     if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)
     if (hasUnsubscribed && campaignId)
       await recordEngagement(ctx, { campaignId, contactId: ids.contactId }, 'unsubscribed')
+    return before?.status === 'CONFIRMED' ? createUndoToken(ctx, link, emailHash) : undefined
+  })
+}
+
+/** Returns undefined if the email was sent to a former address: its owner must not subscribe the current one. */
+async function createUndoToken(
+  ctx: Ctx,
+  { listId, contactId }: SubscriptionLink,
+  emailHash: string | undefined,
+): Promise<string | undefined> {
+  const contact = await lockContact(ctx, contactId)
+  const ended = await findCurrentSubscription(ctx, { workspaceId: ctx.workspaceId, listId, contactId })
+  if (!contact || !ended?.unsubscribedAt) return undefined
+  if (emailHash !== undefined && !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) return undefined
+  return undoToken(ctx, { listId, contactId, email: contact.email, unsubscribedAt: ended.unsubscribedAt })
+}
+
+/**
+ * Undoes an unsubscribe, with the token that it returned: restores the confirmed subscription and deletes the stored
+ * opt-out. Idempotent. Throws `invalid_token` if the subscription has changed since, if the contact has another address,
+ * or if the address is suppressed.
+ */
+export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<void> {
+  const { unsubscribedAt, emailHash, ...ids } = openUndo(base, token)
+  await inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) throw invalidLink()
+    const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
+    const contact = await lockContact(ctx, link.contactId)
+    if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
+    if (!(await lockList(ctx, link.listId)) || (await readSuppression(ctx, contact.email))) throw invalidLink()
+    if (await restoreSubscription(ctx, link, unsubscribedAt)) return deleteOptOut(ctx, link.listId, contact.email)
+    const current = await findCurrentSubscription(ctx, link)
+    if (current?.status !== 'CONFIRMED') throw invalidLink()
   })
 }

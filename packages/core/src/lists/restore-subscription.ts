@@ -1,0 +1,46 @@
+import { and, eq, isNotNull } from 'drizzle-orm'
+import { subscriptions } from '../db/schema/index.ts'
+import type { Ctx } from '../request/context.ts'
+import { subscriptionConfirmed } from '../subscriptions/subscription-events.ts'
+import {
+  recordSubscriptionChange,
+  subscriptionColumns,
+  type SubscriptionRow,
+} from '../subscriptions/subscription-record.ts'
+import type { SubscriptionLink } from './subscription-links.ts'
+
+/** Reads the subscription of a locked contact. */
+export async function findCurrentSubscription(ctx: Ctx, link: SubscriptionLink): Promise<SubscriptionRow | undefined> {
+  const [row] = await ctx.db.select(subscriptionColumns).from(subscriptions).where(isOf(link))
+  return row
+}
+
+/**
+ * Sets a subscription of a locked contact to CONFIRMED again, with its original `confirmedAt`, if it ended at exactly
+ * this time and has not changed since. Returns whether it changed.
+ */
+export async function restoreSubscription(ctx: Ctx, link: SubscriptionLink, unsubscribedAt: Date): Promise<boolean> {
+  const [restored] = await ctx.db
+    .update(subscriptions)
+    .set({ status: 'CONFIRMED', unsubscribedAt: null })
+    .where(
+      and(
+        isOf(link),
+        eq(subscriptions.status, 'UNSUBSCRIBED'),
+        eq(subscriptions.unsubscribedAt, unsubscribedAt),
+        eq(subscriptions.isRemoved, false),
+        isNotNull(subscriptions.confirmedAt),
+      ),
+    )
+    .returning(subscriptionColumns)
+  if (restored) await recordSubscriptionChange(ctx, restored, [subscriptionConfirmed])
+  return restored !== undefined
+}
+
+function isOf(link: SubscriptionLink) {
+  return and(
+    eq(subscriptions.workspaceId, link.workspaceId),
+    eq(subscriptions.listId, link.listId),
+    eq(subscriptions.contactId, link.contactId),
+  )
+}
