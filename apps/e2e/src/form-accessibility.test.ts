@@ -35,7 +35,7 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await page.getByLabel('Phone').fill('please write')
     await page.getByLabel('Your message').fill(' ')
     await send()
-    await page.locator('form').getByText('Please fill out this field.').waitFor()
+    await page.locator('form .problem').getByText('Please fill out this field.').waitFor()
   }
 
   test('the hosted page of a form', async () => {
@@ -64,6 +64,30 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await page.goto(address)
     await page.getByRole('heading', { name: 'This form is not available' }).waitFor()
     await expectAccessible('form closed')
+  })
+
+  test('the hosted page of a form with the branding of the workspace', async () => {
+    const branding = { logoUrl: 'https://images.example/logo.svg', accentColor: '#7a1fa2' }
+    await stack.api.call('PATCH', '/workspace', { key, body: branding })
+    const logo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 60"><circle cx="30" cy="30" r="24" fill="#7a1fa2"/>
+      <text x="64" y="41" font-family="sans-serif" font-size="30" fill="#222">Engines</text></svg>`
+    await page.route('https://images.example/**', (route) =>
+      route.fulfill({ contentType: 'image/svg+xml', body: logo }),
+    )
+    await page.goto(`${stack.api.url}/f/${form.id}`)
+    await page.getByRole('img', { name: 'Engines & Co' }).waitFor()
+    await expectAccessible('form with branding')
+    await makeMistakes()
+    await expectAccessible('form with branding and mistakes')
+
+    await page.unroute('https://images.example/**')
+    await page.route('https://images.example/**', (route) => route.abort())
+    await page.goto(`${stack.api.url}/f/${form.id}`)
+    await expectAccessible('form with a logo that cannot be loaded')
+    await stack.api.call('PATCH', '/workspace', { key, body: { logoUrl: null, accentColor: '#000000' } })
+    await page.goto(`${stack.api.url}/f/${form.id}`)
+    await expectAccessible('form with a black accent color')
+    await stack.api.call('PATCH', '/workspace', { key, body: { accentColor: null } })
   })
 
   test('a form that is embedded in another website', async () => {

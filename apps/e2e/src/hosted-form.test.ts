@@ -1,4 +1,5 @@
 import { launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { consentWording, createForm, createList, fillIn, filledIn, type Form, readSubmissions } from './public-form.ts'
@@ -65,6 +66,25 @@ describe.skipIf(findBrowserSkipReason())('the hosted page of a form, without Jav
     const contact = await stack.api.call('GET', `/contacts/${submissions[0]?.contactId}`, { key })
     expect(contact.body).toMatchObject({ email: filledIn.email, emailSubscribedStatus: 'PENDING' })
     expect([watched.origins, watched.errors]).toEqual([new Set([stack.api.url]), []])
+  })
+
+  test('shows the logo of the workspace, and its policy allows no other image', async () => {
+    const logoUrl = 'https://images.example/logo.svg'
+    await stack.api.call('PATCH', '/workspace', { key, body: { logoUrl, accentColor: '#7a1fa2' } })
+    const body = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30"><rect width="90" height="30"/></svg>'
+    await page.route('https://*.example/**', (route) => route.fulfill({ contentType: 'image/svg+xml', body }))
+    const watched = watchPage(page)
+    await page.goto(addressOf(form))
+    const logo = page.getByRole('img', { name: 'Engines & Co' })
+    expect(await logo.evaluate('(image) => [image.complete, image.naturalWidth]')).toEqual([true, 90])
+    const button = page.getByRole('button', { name: 'Send' })
+    expect(await button.evaluate('(button) => getComputedStyle(button).backgroundColor')).toBe('rgb(122, 31, 162)')
+    expect([watched.origins, watched.errors]).toEqual([new Set([stack.api.url, 'https://images.example']), []])
+
+    await page.evaluate(`document.querySelector('img').src = 'https://other.example/logo.svg'`)
+    await waitUntil(() => watched.errors.length > 0, { describe: 'the policy blocks the other image' })
+    expect(watched.errors).toEqual([expect.stringContaining('img-src https://images.example')])
+    await stack.api.call('PATCH', '/workspace', { key, body: { logoUrl: null, accentColor: null } })
   })
 
   test('is submitted once on a double click', async () => {

@@ -1,5 +1,6 @@
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
 
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
@@ -37,7 +38,7 @@ test('opening a page repeatedly changes nothing, so link scanners are harmless',
 })
 
 test('a page has no scripts, external resources or token, and allows no frame or cache', async () => {
-  for (const path of [acceptPath, resetPath, verifyPath, '/accept-invite']) {
+  for (const path of [acceptPath, resetPath, verifyPath, '/accept-invite', '/forgot-password']) {
     const { headers, text } = await get(path)
     expect(headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
@@ -47,8 +48,86 @@ test('a page has no scripts, external resources or token, and allows no frame or
     expect(headers['content-security-policy']).toMatch(
       /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
     )
-    expect(text).not.toMatch(/<script|src=|href=|https?:|\son\w+=|rp[ir]_/)
+    expect(text).not.toMatch(/<script|src=|https?:|\son\w+=|rp[ir]_/)
+    expect(text.replace('href="forgot-password"', '')).not.toContain('href=')
   }
+})
+
+/** The heading, the address for the password manager, and what it does with the password. */
+const namesIn = (text: string) => [
+  /<h1>([^<]*)</.exec(text)?.[1],
+  /<input type="email" value="([^"]*)" autocomplete="username" readonly/.exec(text)?.[1],
+  /id="password" name="password" required autocomplete="([^"]*)"/.exec(text)?.[1],
+]
+
+test('a page names the workspace and the address, also after a mistake', async () => {
+  await api.call('PATCH', '/workspace', { key: workspace.token, body: { name: 'Acme & <b>' } })
+  const expected: [string, string, string, string][] = [
+    [acceptPath, `Join Acme &amp; &lt;b&gt; as ${email}`, email, 'new-password'],
+    [resetPath, `Choose a new password for ${workspace.email}`, workspace.email, 'new-password'],
+    [verifyPath, `Verify ${workspace.email}`, workspace.email, 'current-password'],
+  ]
+  for (const [path, ...names] of expected) {
+    for (const { text } of [await get(path), await post(path, { password: 'wrong' })]) {
+      expect(namesIn(text)).toEqual(names)
+      expect(text).toContain('<div class="brand">Acme &amp; &lt;b&gt;</div>')
+    }
+    expect((await post(path, { password })).text).toContain('<div class="brand">Acme &amp; &lt;b&gt;</div>')
+  }
+})
+
+test('the pages of a user in several workspaces name the address only', async () => {
+  const known = await api.signUp()
+  await api.create('/invites', workspace.token, { email: known.email, role: 'MEMBER' })
+  const path = `/accept-invite?token=${await api.tokenMailedTo(known.email)}`
+  expect(await post(path, { password })).toMatchObject({ status: 200 })
+  await api.call('POST', '/auth/forgot-password', { body: { email: known.email } })
+  const { text } = await get(`/reset-password?token=${await api.tokenMailedTo(known.email)}`)
+  expect(text).toContain(`Choose a new password for ${known.email}`)
+  expect(text).not.toContain('class="brand"')
+})
+
+test('a dead link says so when it is opened, and what to do next', async () => {
+  const next: [string, string, string | undefined][] = [
+    [resetPath, 'Request a new link to choose a password.', 'forgot-password'],
+    [acceptPath, 'Ask the person who invited you to send the invite again.', undefined],
+    [verifyPath, 'Request a new verification email', 'forgot-password'],
+  ]
+  for (const [path, advice, href] of next) {
+    for (const opened of [await get(`${path}x`), await post(`${path}x`, { password })]) {
+      expect([opened.status, opened.text]).toEqual([400, expect.stringContaining('This link does not work')])
+      expect(opened.text).toContain(advice)
+      expect(/href="([^"]*)"/.exec(opened.text)?.[1]).toBe(href)
+      expect(opened.text).not.toContain('<form')
+      expect(opened.text.split('<body>')[1]).not.toMatch(/@|class="brand"/)
+    }
+    expectError(await api.call('GET', `${path}x`), 400, 'Invalid or expired token')
+  }
+})
+
+test('a link is dead once it is used, withdrawn or expired', async () => {
+  const { body } = await api.call<{ data: { id: string }[] }>('GET', '/invites', { key: workspace.token })
+  await api.call('DELETE', `/invites/${body.data[0]?.id}`, { key: workspace.token })
+  expect(await get(acceptPath)).toMatchObject({ status: 400 })
+  expect(await post(resetPath, { password })).toMatchObject({ status: 200 })
+  expect(await get(resetPath)).toMatchObject({ status: 400 })
+  await api.call('POST', '/auth/forgot-password', { body: { email: workspace.email } })
+  const path = `/reset-password?token=${await api.tokenMailedTo(workspace.email)}`
+  expect(await get(path)).toMatchObject({ status: 200 })
+  await api.query(`update password_resets set expires_at = now()`)
+  expect(await get(path)).toMatchObject({ status: 400 })
+  // Confirming an address twice is no error.
+  expect(await post(verifyPath, { password })).toMatchObject({ status: 200 })
+  expect(await get(verifyPath)).toMatchObject({ status: 200 })
+})
+
+test('the invite of a deleted workspace is dead', async () => {
+  await api.call('DELETE', '/workspace', { key: workspace.token, body: { name: workspace.email } })
+  await api.query('update workspaces set deleted_at = now() where id = $1', [uuidOf(Id('wsp').parse(workspace.id))])
+  for (const path of [acceptPath, resetPath, verifyPath]) {
+    expect([path, (await get(path)).text]).toEqual([path, expect.not.stringContaining('class="brand"')])
+  }
+  expect(await get(acceptPath)).toMatchObject({ status: 400 })
 })
 
 test('the form sets the password once', async () => {
@@ -58,7 +137,7 @@ test('the form sets the password once', async () => {
   const again = await post(resetPath, { password })
   expect([again.status, again.text]).toEqual([
     400,
-    expect.stringContaining('It may be incomplete, expired or already used'),
+    expect.stringContaining('It may be incomplete, already used or older than one hour.'),
   ])
   expect(again.text).not.toContain('<form')
 })
@@ -107,6 +186,10 @@ test('an existing user joins with the password of the account only', async () =>
   const known = await api.signUp()
   await api.create('/invites', workspace.token, { email: known.email, role: 'MEMBER' })
   const path = `/accept-invite?token=${await api.tokenMailedTo(known.email)}`
+  const page = await get(path)
+  expect(namesIn(page.text).slice(1)).toEqual([known.email, 'current-password'])
+  expect(page.text).toContain('<a href="forgot-password">Forgot your password?</a>')
+  expect(page.text).not.toContain('name="name"')
   const refused = await post(path, { password: 'a wrong password' })
   expect([refused.status, problemIn(refused.text)]).toEqual([
     401,

@@ -7,8 +7,10 @@ import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { users } from '../db/schema/index.ts'
 import { verifyPayload, signPayload } from '../kernel/crypto.ts'
+import { findBrandingOfUser } from '../workspaces/branding.ts'
 import type { VerifyEmailInput } from './auth.schema.ts'
 import { verifyCredentials } from './login-throttle.ts'
+import type { AccountOfLink } from './password-resets.ts'
 import { markEmailVerified } from './users.ts'
 
 const purpose = 'verify email'
@@ -40,19 +42,30 @@ export async function resendVerificationMail(ctx: Ctx): Promise<void> {
   await sendVerificationMail(ctx, ctx.actor.userId)
 }
 
+/** Finds the account that a token verifies. Changes nothing. Throws `invalid_token` if the token is expired. */
+export async function inspectVerification(base: BaseCtx, token: string): Promise<AccountOfLink> {
+  const user = await findUserByToken(base, token)
+  return { email: user.email, branding: await findBrandingOfUser(base, user.id) }
+}
+
+async function findUserByToken(base: BaseCtx, token: string): Promise<{ id: UserId; email: string }> {
+  const [uuid, issuedAt] = verifyPayload(base.settings.keys.links, purpose, token) ?? []
+  if (uuid === undefined || Date.now() - Number(issuedAt) > lifetimeMs) throw invalidToken()
+  const id = idOf('usr', String(uuid))
+  const [user] = await base.db.select({ id: users.id, email: users.email }).from(users).where(eq(users.id, id))
+  if (!user) throw invalidToken()
+  return user
+}
+
 /**
  * Marks the email address of a user as verified. Requires the token of the email and the password: an attacker can sign
  * up with another person's address, and that person may open the link.
  */
 export async function verifyEmail(base: BaseCtx, { token, password }: VerifyEmailInput): Promise<void> {
-  const [uuid, issuedAt] = verifyPayload(base.settings.keys.links, purpose, token) ?? []
-  if (uuid === undefined || Date.now() - Number(issuedAt) > lifetimeMs) throw invalidToken()
-  const id = idOf('usr', String(uuid))
-  const [account] = await base.db.select({ email: users.email }).from(users).where(eq(users.id, id))
-  if (!account) throw invalidToken()
+  const account = await findUserByToken(base, token)
   const user = await verifyCredentials(base, account.email, password)
-  if (user?.id !== id) throw new AppError('unauthorized', 'The password is wrong')
-  await markEmailVerified(base, id)
+  if (user?.id !== account.id) throw new AppError('unauthorized', 'The password is wrong')
+  await markEmailVerified(base, account.id)
 }
 
 /** Renders the email with the link. Returns undefined if the address is already verified. */

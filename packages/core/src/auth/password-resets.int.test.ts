@@ -6,7 +6,12 @@ import { mails, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { deriveKeys, deriveMailToken } from '../kernel/crypto.ts'
 import { createTestCtx, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { requestPasswordReset, purgePasswordResets, renderPasswordResetMail } from './password-resets.ts'
+import {
+  inspectPasswordReset,
+  requestPasswordReset,
+  purgePasswordResets,
+  renderPasswordResetMail,
+} from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
@@ -54,6 +59,20 @@ test('a token sets the password once', async () => {
   await logIn(base, { email, password })
   await expect(resetPassword(base, { token, password: oldPassword })).rejects.toThrow('Invalid or expired token')
   await logIn(base, { email, password })
+})
+
+test('inspecting a token names the account and its workspace, and changes nothing', async () => {
+  const token = await requestToken()
+  const before = await ownResets()
+  const inspect = () => inspectPasswordReset(base, token)
+  expect(await inspect()).toEqual({
+    email,
+    branding: { name: `${email.split('@')[0]}'s workspace`, logoUrl: null, accentColor: null },
+  })
+  expect(await ownResets()).toEqual(before)
+  await resetPassword(base, { token, password })
+  await expect(inspect()).rejects.toThrow('Invalid or expired token')
+  await expect(inspectPasswordReset(base, '')).rejects.toThrow('Invalid or expired token')
 })
 
 test('a waiting link survives a change of SECRET_KEY if the former key is known', async () => {

@@ -8,6 +8,7 @@ import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { members, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
+import { type Branding, findBrandingOfUser } from '../workspaces/branding.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
 import { rememberClient } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
@@ -46,6 +47,32 @@ export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPassw
   })
 }
 
+/** What the page of a link shows: the address of the account, and its workspace if there is only one. */
+export interface AccountOfLink {
+  email: string
+  branding: Branding | undefined
+}
+
+/** Finds the account that a token resets. Changes nothing. Throws `invalid_token` if the token is used or expired. */
+export async function inspectPasswordReset(base: BaseCtx, token: string): Promise<AccountOfLink> {
+  const user = await findUserByToken(base, token)
+  return { email: user.email, branding: await findBrandingOfUser(base, user.id) }
+}
+
+async function findUserByToken(base: BaseCtx, token: string): Promise<{ id: UserId; email: string }> {
+  const [user] = await base.db
+    .select({ id: users.id, email: users.email })
+    .from(passwordResets)
+    .innerJoin(users, eq(users.id, passwordResets.userId))
+    .where(isValidReset(token))
+  if (!user) throw invalidToken()
+  return user
+}
+
+function isValidReset(token: string) {
+  return and(eq(passwordResets.tokenHash, hashToken(token)), gt(passwordResets.expiresAt, sql`now()`))
+}
+
 /**
  * Sets a new password with the single-use token of an email, and ends every session of the user. `onReset` runs in the
  * same transaction, with the user locked.
@@ -55,13 +82,7 @@ export async function replacePassword(
   { token, password }: ResetPasswordInput,
   onReset: (base: BaseCtx, userId: UserId) => Promise<void>,
 ): Promise<void> {
-  const isValidToken = and(eq(passwordResets.tokenHash, hashToken(token)), gt(passwordResets.expiresAt, sql`now()`))
-  const [user] = await base.db
-    .select({ id: users.id, email: users.email })
-    .from(passwordResets)
-    .innerJoin(users, eq(users.id, passwordResets.userId))
-    .where(isValidToken)
-  if (!user) throw invalidToken()
+  const user = await findUserByToken(base, token)
   checkPassword(password, user.email)
   const passwordHash = await hashPassword(password)
   await inTransaction(base, async ({ db }) => {
@@ -71,7 +92,7 @@ export async function replacePassword(
     const used = await db
       .update(passwordResets)
       .set(expiredAtCreation)
-      .where(isValidToken)
+      .where(isValidReset(token))
       .returning({ id: passwordResets.id })
     if (used.length === 0) throw invalidToken()
     await db.update(passwordResets).set(expiredAtCreation).where(eq(passwordResets.userId, user.id))

@@ -18,6 +18,7 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { invites, members, type Role, roles, users, workspaces } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
+import { type Branding, brandingColumns } from '../workspaces/branding.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
 
 type InviteRow = typeof invites.$inferSelect
@@ -136,12 +137,36 @@ export async function deleteInvitesByCreator(ctx: Ctx, userId: UserId, remaining
 }
 
 /**
+ * Finds the invite of a token, for the page of its link. Changes nothing. Throws `invalid_token` if the invite was
+ * accepted or deleted, or has expired.
+ */
+export async function inspectInvite(base: BaseCtx, token: string): Promise<InviteOfLink> {
+  const [invite] = await base.db
+    .select({ email: invites.email, branding: brandingColumns })
+    .from(invites)
+    .innerJoin(workspaces, eq(workspaces.id, invites.workspaceId))
+    .where(isValidInvite(token))
+  if (!invite) throw invalidToken()
+  return { ...invite, hasAccount: (await findUserByEmail(base, invite.email)) !== undefined }
+}
+
+interface InviteOfLink {
+  email: string
+  branding: Branding
+  /** Whether the address belongs to a user, who must enter the existing password. */
+  hasAccount: boolean
+}
+
+function isValidInvite(token: string) {
+  return and(eq(invites.tokenHash, hashToken(token)), gt(invites.expiresAt, sql`now()`))
+}
+
+/**
  * Accepts an invite with the single-use token of the email. Creates a user if the address has no account. An existing
  * user must give their password, which remains unchanged.
  */
 export async function acceptInvite(base: BaseCtx, { token, password, name }: AcceptInviteInput): Promise<void> {
-  const isValidToken = and(eq(invites.tokenHash, hashToken(token)), gt(invites.expiresAt, sql`now()`))
-  const [invite] = await base.db.select().from(invites).where(isValidToken)
+  const [invite] = await base.db.select().from(invites).where(isValidInvite(token))
   if (!invite) throw invalidToken()
   const existingUser = await findUserByEmail(base, invite.email)
   if (existingUser && !(await verifyCredentials(base, existingUser.email, password))) {
@@ -150,7 +175,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   if (!existingUser) checkPassword(password, invite.email)
   const passwordHash = existingUser ? existingUser.passwordHash : await hashPassword(password)
   await inTransaction(base, async (base) => {
-    const [accepted] = await base.db.delete(invites).where(isValidToken).returning()
+    const [accepted] = await base.db.delete(invites).where(isValidInvite(token)).returning()
     if (!accepted) throw invalidToken()
     const user = existingUser ?? (await createUser(base, { email: accepted.email, name, passwordHash }))
     await base.db

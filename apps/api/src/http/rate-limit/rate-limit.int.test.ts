@@ -19,7 +19,8 @@ const specified: Record<string, number> = {
   'POST /auth/forgot-password': 5,
   'POST /auth/reset-password': 10,
   'POST /auth/accept-invite': 10,
-  // The pages of the two routes above.
+  // The pages of the three routes above.
+  'POST /forgot-password': 5,
   'POST /reset-password': 10,
   'POST /accept-invite': 10,
   'POST /public/forms/{id}/submit': 20,

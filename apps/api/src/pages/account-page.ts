@@ -1,0 +1,92 @@
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { Branding } from '@rapport/core/workspaces/branding.ts'
+import type { FastifyReply } from 'fastify'
+import type { z } from 'zod'
+import { type ErrorBody, toErrorBody } from '../http/error-handler.ts'
+import { engine, sendDocument } from './document.ts'
+
+/**
+ * The hidden field has no `name`, so that it is not posted: with it, a password manager saves the password for the right
+ * account.
+ */
+const template = engine.parse(`<p>{{ text }}</p>
+{%- if problem %}
+<div class="problems" role="alert" tabindex="-1" autofocus id="problem"><p>{{ problem }}</p></div>
+{%- endif %}
+<form method="post">
+{%- if hasName %}
+<div class="field">
+<label for="name">Your name <span class="optional">(optional)</span></label>
+<input id="name" name="name" value="{{ name }}" autocomplete="name">
+</div>
+{%- endif %}
+{%- if password %}
+<div class="trap" aria-hidden="true"><input type="email" value="{{ email }}" autocomplete="username" readonly tabindex="-1"></div>
+<div class="field">
+<label for="password">Password</label>
+<input type="password" id="password" name="password" required autocomplete="{{ password }}"{{ invalid | raw }}>
+</div>
+{%- else %}
+<div class="field">
+<label for="email">Email</label>
+<input type="email" id="email" name="email" value="{{ email }}" required autocomplete="username"{{ invalid | raw }}>
+</div>
+{%- endif %}
+<button>{{ button }}</button>
+</form>
+{%- if password == 'current-password' %}
+<p><a href="forgot-password">Forgot your password?</a></p>
+{%- endif %}`)
+
+export interface AccountPage {
+  heading: string
+  /** The title of the window. Default: the heading. */
+  title?: string
+  text: string
+  button: string
+  hasName?: boolean
+  /** The address of the account; without `password`, the entered address. */
+  email?: string
+  /** The `autocomplete` token: whether the browser fills in the password or suggests a new one. */
+  password?: 'new-password' | 'current-password'
+  branding?: Branding | undefined
+}
+
+/** Why the input was rejected, and what was entered besides the password. */
+export interface RejectedInput {
+  problem: string
+  name?: string | undefined
+}
+
+/** Sends a page that asks for a password, or for the address of an account. */
+export function sendAccountPage(reply: FastifyReply, page: AccountPage, rejected?: RejectedInput): FastifyReply {
+  const { heading, title = heading, branding } = page
+  const invalid = rejected ? ' aria-invalid="true" aria-describedby="problem"' : ''
+  const content = String(engine.renderSync(template, { ...page, ...rejected, invalid }))
+  return sendDocument(reply, { heading, title, content, branding })
+}
+
+/** Parses the fields of a posted page. Throws `validation_error`. */
+export function parseFields<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.output<Schema> {
+  const result = schema.safeParse(fields)
+  if (result.success) return result.data
+  const issues = result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+  throw new AppError('validation_error', 'Invalid request', { issues })
+}
+
+/** The status and the sentence for rejected input. Throws any other error again. */
+export function describeRejection(error: unknown): { statusCode: number; problem: string } {
+  const body = error instanceof AppError && error.code !== 'invalid_token' ? toErrorBody(error) : undefined
+  if (!body) throw error
+  return { statusCode: body.statusCode, problem: toSentence(body) }
+}
+
+const fieldNames: Record<string, string> = { name: 'Your name', password: 'The password', email: 'The email' }
+
+/** Turns an error into a sentence for the page, with the field name that the page shows. */
+function toSentence({ statusCode, message, issues: [issue] = [] }: ErrorBody): string {
+  if (statusCode === 429) return 'Too many failed attempts. Please wait a few minutes and try again.'
+  const problem = (issue?.message ?? message).replace(/^\w+: /, '')
+  const subject = issue && fieldNames[issue.path]
+  return `${subject ? `${subject} ` : ''}${problem}.`
+}
