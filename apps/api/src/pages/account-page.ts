@@ -81,7 +81,7 @@ export function describeRejection(error: unknown): { statusCode: number; problem
   return { statusCode: body.statusCode, problem: toSentence(body) }
 }
 
-const fieldNames: Record<string, string> = { name: 'Your name', password: 'The password', email: 'The email' }
+const fieldNames: Record<string, string> = { name: 'Your name', password: 'The password' }
 
 /** Turns an error into a sentence for the page, with the field name that the page shows. */
 function toSentence({ statusCode, message, issues: [issue] = [] }: ErrorBody): string {

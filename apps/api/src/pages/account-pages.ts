@@ -104,7 +104,7 @@ const pages: Record<string, Page> = {
     submit: (base, { token, password }) => verifyEmail(base, parseFields(VerifyEmailInput, { token, password })),
     done: { title: 'Your email address is verified', text: 'Thank you. You can close this page.' },
     invalidLink: {
-      text: 'It may be incomplete or older than seven days. Request a new verification email, or choose a new password: the link to do so verifies your address too.',
+      text: 'It may be incomplete or older than seven days. Request a new verification email. Or choose a new password: this verifies your address too.',
       link: { url: 'forgot-password', label: 'Choose a new password' },
     },
   },

@@ -4,7 +4,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { inConstantTime } from '../http/constant-time.ts'
 import { PublicQuery } from '../routes/shapes.ts'
-import { describeRejection, parseFields, sendAccountPage } from './account-page.ts'
+import { sendAccountPage } from './account-page.ts'
 import { errorPageResponse, pageResponse } from './document.ts'
 import { sendMessage } from './message-page.ts'
 
@@ -50,13 +50,12 @@ export const forgotPasswordPage: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ baseCtx, body }, reply) => {
       const email = body?.['email']
-      try {
-        const input = parseFields(ForgotPasswordInput, { email })
-        await inConstantTime(() => requestPasswordReset(baseCtx, input))
-      } catch (error) {
-        const { problem } = describeRejection(error)
+      const { data: input, error } = ForgotPasswordInput.safeParse({ email })
+      if (error) {
+        const problem = `The email ${error.issues[0]?.message ?? 'is invalid'}.`
         return sendAccountPage(reply.code(400), { ...page, email: email ?? '' }, { problem })
       }
+      await inConstantTime(() => requestPasswordReset(baseCtx, input))
       return sendMessage(reply, {
         title: 'Check your email',
         text: 'If this address has an account, we have sent a link to it. The link expires after one hour.',
