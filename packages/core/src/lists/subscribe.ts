@@ -1,5 +1,5 @@
 /** Subscriptions changed by visitors: by the public API, by forms, and by links in emails. */
-import { and, eq, inArray, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { notFound, onConstraint } from '../kernel/errors.ts'
@@ -7,7 +7,7 @@ import type { ContactId, ListId } from '../kernel/ids.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
-import { invalidLink, openConfirmation, type SubscriptionLink } from './subscription-links.ts'
+import { invalidLink, openConfirmation, type SubscriptionLink, undoLifetimeMs } from './subscription-links.ts'
 import { findPublicList } from './lists.ts'
 import { findOptOuts, deleteOptOut, hashEmailWithAllKeys } from '../subscriptions/opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
@@ -97,8 +97,22 @@ export function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boole
  * Removes a locked contact that is PENDING or CONFIRMED from the list for the operator. It is UNSUBSCRIBED too, but can be
  * subscribed again without its own request, because it has not opted out.
  */
-export function removeSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
-  return setUnsubscribed(ctx, isActive, { link, isRemoved: true })
+export async function removeSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
+  if (await setUnsubscribed(ctx, isActive, { link, isRemoved: true })) return true
+  // The token that undoes a recent opt-out is bound to its time: the contact must not undo the removal with it.
+  const undoableSince = new Date(Date.now() - undoLifetimeMs)
+  await ctx.db
+    .update(subscriptions)
+    .set({ unsubscribedAt: new Date() })
+    .where(
+      and(
+        byLink(link),
+        eq(subscriptions.status, 'UNSUBSCRIBED'),
+        eq(subscriptions.isRemoved, false),
+        gt(subscriptions.unsubscribedAt, undoableSince),
+      ),
+    )
+  return false
 }
 
 const isActive = inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])

@@ -36,7 +36,7 @@ interface Ending {
 type OpenedUndo = SubscriptionLink & { unsubscribedAt: Date; emailHash: string }
 
 const confirmationLifetimeMs = 7 * 24 * 60 * 60 * 1000
-const undoLifetimeMs = 10 * 60 * 1000
+export const undoLifetimeMs = 10 * 60 * 1000
 
 /**
  * Returns the link that confirms a subscription. It is valid for seven days from `issuedAt`, and only while the contact

@@ -15,7 +15,7 @@ import { readContact } from '../contacts/read-contact.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import { lists, optOuts, subscriptions } from '../db/schema/index.ts'
 import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
-import { addSubscriber } from '../lists/subscribers.ts'
+import { addSubscriber, removeSubscriber } from '../lists/subscribers.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { openUndo, unsubscribeUrl } from '../lists/subscription-links.ts'
 import type { Ctx } from '../request/context.ts'
@@ -121,16 +121,17 @@ test('an address that bounced or complained meanwhile is not subscribed', async 
 
 test('a contact that the operator removed meanwhile is not subscribed', async () => {
   const token = await leave()
+  await removeSubscriber(ctx, list.id, ada.id)
+  await expect(undo(token)).rejects.toMatchObject(invalidLink)
+  expect(await readSubscription()).toMatchObject({ status: 'UNSUBSCRIBED', isRemoved: false })
   await ctx.db.update(subscriptions).set({ isRemoved: true }).where(eq(subscriptions.listId, list.id))
   await expect(undo(token)).rejects.toMatchObject(invalidLink)
 })
 
 test('unsubscribing after a removal by the operator offers no way back', async () => {
-  await ctx.db
-    .update(subscriptions)
-    .set({ isRemoved: true, status: 'UNSUBSCRIBED', unsubscribedAt: new Date() })
-    .where(eq(subscriptions.listId, list.id))
+  await removeSubscriber(ctx, list.id, ada.id)
   expect(await unsubscribe(ctx, leaveToken())).toBeUndefined()
+  expect(await readSubscription()).toMatchObject({ status: 'UNSUBSCRIBED', isRemoved: false })
 })
 
 test('a contact that got another address, or was deleted, is not subscribed', async () => {
