@@ -10,7 +10,7 @@ import { type ApiResponse, freshEmail, type Json, password, startTestApi } from 
 interface DocumentedOperation {
   method: string
   template: string
-  security?: unknown[]
+  isSecured: boolean
   parameters?: Parameter[]
   requestBody?: { content: Record<string, { schema: Schema; example?: Json }> }
   responses: Record<string, { content?: Record<string, { schema?: Schema }> }>
@@ -28,11 +28,19 @@ const secrets: string[] = [password]
 beforeAll(async () => {
   const { body } = await api.call<{
     components: { schemas: Record<string, Schema> }
-    paths: Record<string, Record<string, Omit<DocumentedOperation, 'method' | 'template'>>>
+    paths: Record<
+      string,
+      Record<string, Omit<DocumentedOperation, 'method' | 'template' | 'isSecured'> & { security: unknown[] }>
+    >
   }>('GET', '/openapi.json')
   schemas = body.components.schemas
   operations = Object.entries(body.paths).flatMap(([template, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), template })),
+    Object.entries(methods).map(([method, operation]) => ({
+      ...operation,
+      method: method.toUpperCase(),
+      template,
+      isSecured: operation.security.length > 0,
+    })),
   )
   await fillPool()
 })
@@ -40,7 +48,7 @@ beforeAll(async () => {
 /** Creates a record from each example body, twice, because some need others; then collects the ids of all listings. */
 async function fillPool() {
   secrets.push(workspace.token, workspace.key)
-  const makers = operations.filter(({ method, security }) => method === 'POST' && security)
+  const makers = operations.filter(({ method, isSecured }) => method === 'POST' && isSecured)
   for (const { template, parameters = [], requestBody } of [...makers, ...makers]) {
     const example = requestBody?.content['application/json']?.example
     const email = example && 'email' in example && { email: freshEmail() }
@@ -55,8 +63,8 @@ async function fillPool() {
     secrets.push(...[body?.['key'], body?.['secret']].filter((secret) => typeof secret === 'string'))
     addIds(text)
   }
-  for (const { method, template, security } of operations) {
-    if (method === 'GET' && security && !template.includes('{'))
+  for (const { method, template, isSecured } of operations) {
+    if (method === 'GET' && isSecured && !template.includes('{'))
       addIds((await api.call('GET', template, { key: workspace.key })).text)
   }
 }
@@ -135,7 +143,7 @@ async function callRandomly(operation: DocumentedOperation, credential: () => Pr
   const seen = new Set<number>()
   const property = fc.asyncProperty(requestsFor(operation), async ({ path, raw, type }) => {
     const response = await api.call(operation.method, path, {
-      ...(operation.security && { key: await credential() }),
+      ...(operation.isSecured && { key: await credential() }),
       ...(raw !== undefined && { raw, headers: { 'content-type': type } }),
     })
     seen.add(response.status)
@@ -171,8 +179,8 @@ test('no random request fails with a 5xx, and every response is as documented', 
 
 /** Values that are invalid for the schema. */
 function invalidValues({ type, maxLength, maxItems, anyOf = [] }: Schema): unknown[] {
-  const [one, other] = anyOf
-  if (one && other?.type === 'null') return invalidValues(one).filter((value) => value !== null)
+  const [one, other] = Array.isArray(type) ? type.map((name) => ({ maxLength, maxItems, type: name })) : anyOf
+  if (one && other?.type === 'null') return invalidValues(one as Schema).filter((value) => value !== null)
   if (type === 'string') return [5, true, null, [], {}, '\u0000', '\ud800', 'x'.repeat((maxLength ?? 1_000_000) + 1)]
   if (type === 'integer' || type === 'number') return ['5', true, null, [], {}]
   if (type === 'boolean') return ['true', 1, null, [], {}]
@@ -184,7 +192,8 @@ function invalidValues({ type, maxLength, maxItems, anyOf = [] }: Schema): unkno
 /** Every example body with one invalid field, and the name of that field. */
 function* invalidBodies({ requestBody }: DocumentedOperation): Generator<{ field: string; body: Json }> {
   const { schema, example } = requestBody?.content['application/json'] ?? {}
-  for (const [field, fieldSchema] of Object.entries(schema?.properties ?? {})) {
+  const { properties = {} } = schemas[schema?.$ref?.split('/').at(-1) ?? ''] ?? {}
+  for (const [field, fieldSchema] of Object.entries(properties)) {
     for (const value of invalidValues(fieldSchema)) yield { field, body: { ...example, [field]: value } }
   }
 }
@@ -192,14 +201,14 @@ function* invalidBodies({ requestBody }: DocumentedOperation): Generator<{ field
 test('each body field rejects wrong types and sizes and is named', { timeout }, async () => {
   let tried = 0
   for (const operation of operations) {
-    const { method, template, parameters = [], security } = operation
+    const { method, template, parameters = [], isSecured } = operation
     const path = parameters
       .filter((parameter) => parameter.in === 'path')
       .reduce((filled, { name, example = '' }) => {
         return filled.replace(`{${name}}`, pool.get(example.slice(0, 3))?.[0] ?? example)
       }, template)
     for (const { field, body } of invalidBodies(operation)) {
-      const response = await api.call(method, path, { body, ...(security && { key: workspace.key }) })
+      const response = await api.call(method, path, { body, ...(isSecured && { key: workspace.key }) })
       const issues = (response.body['issues'] ?? []) as { path: string }[]
       // An unknown record in the path is reported first.
       const reported = response.status === 404 ? field : issues.find(({ path }) => path.split('.')[0] === field)?.path
@@ -223,10 +232,10 @@ function invalidQueries({ name, schema }: Parameter): string[] {
 test('each query parameter rejects repetition, arrays and malformed values', {
   timeout,
 }, async () => {
-  for (const { method, template, parameters = [], security } of operations) {
+  for (const { method, template, parameters = [], isSecured } of operations) {
     const path = template.replace(/\{\w+\}/g, 'x')
     for (const query of parameters.filter((parameter) => parameter.in === 'query').flatMap(invalidQueries)) {
-      const { status } = await api.call(method, `${path}?${query}`, security && { key: workspace.key })
+      const { status } = await api.call(method, `${path}?${query}`, isSecured ? { key: workspace.key } : {})
       expect(`${method} ${template}?${query}: ${status}`).toMatch(/: 4(00|04|03|15)$/)
     }
   }

@@ -98,10 +98,19 @@ function fittingValues(source: Source, schema: Schema, name: string): fc.Arbitra
   return fc.jsonValue({ maxDepth: 2 })
 }
 
+/** Filters by id, which have no example. */
+const prefixes: Record<string, string> = {
+  contactId: 'con',
+  listId: 'lst',
+  pipelineId: 'pip',
+  stageId: 'stg',
+  after: 'evt',
+}
+
 function fittingTexts({ pool }: Source, { format, examples = [], maxLength = 40 }: Schema, name: string) {
-  const [start, prefix = ''] = /^([a-z]{3})_/.exec(String(examples[0])) ?? []
+  const prefix = /^([a-z]{3})_/.exec(String(examples[0]))?.[1] ?? prefixes[name]
   // The last id is well-formed, but not a UUID.
-  if (start) return fc.constantFrom(...(pool.get(prefix) ?? []), `${start}${'0'.repeat(25)}f`)
+  if (prefix) return fc.constantFrom(...(pool.get(prefix) ?? []), `${prefix}_${'0'.repeat(25)}f`)
   if (format === 'date-time')
     return fc
       .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })

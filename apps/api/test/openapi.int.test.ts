@@ -13,8 +13,10 @@ interface Parameter {
 interface DocumentedOperation {
   operationId?: string
   summary?: string
+  description?: string
   tags?: string[]
-  security?: object[]
+  security: object[]
+  'x-required-role'?: string
   parameters?: Parameter[]
   requestBody?: { required: boolean; content: Record<string, { schema: object; example?: unknown }> }
   responses: Record<string, Described & { $ref?: string }>
@@ -34,10 +36,11 @@ interface Document {
     schemas: Record<string, object>
     securitySchemes: Record<string, object>
     responses: Record<string, Described>
+    headers: Record<string, object>
   }
 }
 
-const api = useForFile(() => startTestApi())
+const api = useForFile(() => startTestApi({ environment: { METRICS_TOKEN: 'a-token-for-prometheus' } }))
 let openApi: ApiResponse<Document>
 let operations: (DocumentedOperation & { name: string; template: string })[]
 beforeAll(async () => {
@@ -57,11 +60,16 @@ test('the document is OpenAPI 3.1 with title, version and server', () => {
     openapi: '3.1.0',
     info: { title: 'Rapport', version: expect.stringMatching(/^\d+\.\d+\.\d+$/), description: expect.any(String) },
     servers: [{ url: 'https://crm.example.com' }],
-    components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: expect.stringContaining('Authorization: Bearer') },
+      },
+    },
+    security: [{ bearer: [] }],
   })
-  expect(
-    Object.keys(openApi.body).every((key) => /^(openapi|info|servers|tags|paths|webhooks|components)$/.test(key)),
-  ).toBe(true)
+  expect(Object.keys(openApi.body).toSorted()).toEqual(
+    ['openapi', 'info', 'servers', 'tags', 'paths', 'webhooks', 'components', 'security'].toSorted(),
+  )
 })
 
 /** Parses Fastify's route tree, in which the indentation of a line shows its parent. */
@@ -81,7 +89,7 @@ function registeredRoutes() {
 }
 
 test('the document and the router have the same routes', () => {
-  const hidden = /^(GET \/docs(\/.*)?|GET \/openapi\.json|HEAD .*|OPTIONS \*)$/
+  const hidden = /^(GET \/docs(\/.*)?|HEAD .*|OPTIONS \*)$/
   const registered = registeredRoutes().filter((route) => !hidden.test(route))
   expect(registered.length).toBeGreaterThan(25)
   // The printed tree merges parameter names, so compare paths without them.
@@ -89,18 +97,21 @@ test('the document and the router have the same routes', () => {
   expect(described.toSorted()).toEqual(registered.toSorted())
 })
 
-test('every operation has a unique operationId such as contacts.create', () => {
+test('every operationId such as contacts.create is unique and listed in a file', async () => {
   const operationIds = operations.map(({ operationId }) => operationId)
   for (const { name, operationId } of operations) {
     expect([name, operationId]).toEqual([name, expect.stringMatching(/^[a-z][a-zA-Z]+\.[a-z][a-zA-Z]+$/)])
   }
   expect(new Set(operationIds).size).toBe(operations.length)
+  // Generated clients name their functions by it: renaming or removing one is a breaking change.
+  await expect(`${operationIds.toSorted().join('\n')}\n`).toMatchFileSnapshot('operation-ids.txt')
 })
 
-test('every operation has a unique summary, one tag and described responses', () => {
+test('every operation has a unique summary, a description, one tag and described responses', () => {
   const headings = openApi.body.tags.map(({ name }) => name)
-  for (const { name, summary, tags, responses } of operations) {
+  for (const { name, summary, description, tags, responses } of operations) {
     expect(`${name}: ${summary}`).toMatch(/: \S.{5,}/)
+    expect(`${name}: ${description}`).toMatch(/: [A-Z`].+\.$/s)
     expect([name, tags?.length, headings]).toEqual([name, 1, expect.arrayContaining(tags ?? [])])
     const statuses = Object.keys(responses).toSorted()
     expect(`${name}: ${statuses.join()}`).toMatch(/: (20[0124]|30[23]),(201,|304,)?(4\d\d,)+500,503$/)
@@ -112,7 +123,7 @@ test('every operation has a unique summary, one tag and described responses', ()
 })
 
 test('only the listed operations require no credential', () => {
-  const open = operations.filter(({ security }) => security === undefined).map(({ name }) => name)
+  const open = operations.filter(({ security }) => security.length === 0).map(({ name }) => name)
   expect(open.toSorted()).toEqual([
     'GET /accept-invite',
     'GET /embed/form.js',
@@ -120,6 +131,7 @@ test('only the listed operations require no credential', () => {
     'GET /f/{id}/thanks',
     'GET /forgot-password',
     'GET /health',
+    'GET /openapi.json',
     'GET /public/click',
     'GET /public/forms/{id}',
     'GET /public/open',
@@ -145,7 +157,26 @@ test('only the listed operations require no credential', () => {
     'POST /reset-password',
     'POST /verify-email',
   ])
-  for (const { security } of operations) expect(security ?? [{ bearer: [] }]).toEqual([{ bearer: [] }])
+  for (const { name, security, 'x-required-role': role } of operations) {
+    const credential = name === 'GET /metrics' ? 'metricsToken' : 'bearer'
+    expect([name, security]).toEqual([name, open.includes(name) ? [] : [{ [credential]: [] }]])
+    const isSecured = security.length > 0 && name !== 'GET /metrics'
+    expect([name, role]).toEqual([name, isSecured ? expect.stringMatching(/^(VIEWER|MEMBER|ADMIN|OWNER)$/) : undefined])
+  }
+})
+
+test('a role below `x-required-role` is refused', async () => {
+  const workspace = await api.signUp()
+  const keyBelow: Record<string, string> = {
+    MEMBER: await api.issueKey(workspace.token, 'VIEWER'),
+    ADMIN: await api.issueKey(workspace.token, 'MEMBER'),
+    OWNER: workspace.key,
+  }
+  for (const { method, path, template } of await operationsOf(api)) {
+    const role = openApi.body.paths[template]?.[method.toLowerCase()]?.['x-required-role'] ?? ''
+    const key = keyBelow[role]
+    if (key) expect([method, template, (await api.call(method, path, { key })).status]).toEqual([method, template, 403])
+  }
 })
 
 const resolved = (response: Described & { $ref?: string }): Described =>
@@ -164,12 +195,12 @@ test('every error response has the schema Error', () => {
 })
 
 test('every operation documents its errors, and 401, 429 and 503 their headers', () => {
-  const unlimited = ['GET /health', 'GET /ready']
+  const unlimited = ['GET /health', 'GET /ready', 'GET /metrics']
   const passwordRoutes = ['/auth/login', '/auth/accept-invite', '/accept-invite', '/auth/verify-email', '/verify-email']
   const unauthorizedRoutes = passwordRoutes.map((path) => `POST ${path}`)
   for (const { name, responses, security, template, requestBody } of operations) {
     const expected = [
-      ...(security !== undefined || unauthorizedRoutes.includes(name) ? ['401'] : []),
+      ...(security.length > 0 || unauthorizedRoutes.includes(name) ? ['401'] : []),
       ...(template.includes('{') ? ['404'] : []),
       ...(requestBody ? ['400', '413', '415'] : []),
       ...(unlimited.includes(name) ? [] : ['429']),
@@ -179,9 +210,9 @@ test('every operation documents its errors, and 401, 429 and 503 their headers',
   }
   const { TooManyRequests, Unauthorized, ServiceUnavailable } = openApi.body.components.responses
   const limits = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
-  expect(Object.keys(TooManyRequests?.headers ?? {})).toEqual(['retry-after', ...limits])
-  expect(Object.keys(Unauthorized?.headers ?? {})).toEqual(['www-authenticate'])
-  expect(Object.keys(ServiceUnavailable?.headers ?? {})).toEqual(['retry-after'])
+  expect(Object.keys(TooManyRequests?.headers ?? {})).toEqual(['retry-after', 'x-request-id', ...limits])
+  expect(Object.keys(Unauthorized?.headers ?? {})).toEqual(['www-authenticate', 'x-request-id', ...limits])
+  expect(Object.keys(ServiceUnavailable?.headers ?? {})).toEqual(['retry-after', 'x-request-id', ...limits])
 })
 
 test('an undocumented status fails the test that receives it', async () => {
@@ -208,10 +239,10 @@ test('every path parameter is declared with a well-formed example', () => {
 test('every listing documents paging, and every authenticated POST Idempotency-Key', () => {
   for (const { name, parameters = [], responses, security } of operations) {
     const names = parameters.map((parameter) => parameter.name)
-    const isListing = JSON.stringify(responses).includes('nextCursor')
+    const isListing = /schemas\/\w+Page"/.test(JSON.stringify(responses))
     const paging = ['limit', 'cursor', 'sort'].filter((parameter) => names.includes(parameter))
     expect([name, paging.length]).toEqual([name, isListing ? 3 : 0])
-    const isRepeatable = name.startsWith('POST') && security !== undefined
+    const isRepeatable = name.startsWith('POST') && security.length > 0
     expect([name, names.includes('Idempotency-Key')]).toEqual([name, isRepeatable])
   }
 })
@@ -235,10 +266,22 @@ test('routes without a body document none', () => {
   for (const { name, requestBody } of bodyless) expect([name, requestBody]).toEqual([name, undefined])
 })
 
-test('every component is used and unique, and no schema is an input', () => {
-  const { schemas, responses } = openApi.body.components
+test('every JSON body has a named schema', () => {
+  for (const { name, requestBody, responses } of operations) {
+    const request = requestBody?.content['application/json']
+    const requestName = /^#\/components\/schemas\/\w+(Create|Update|Upsert|Request)$/
+    if (request) expect([name, request.schema]).toEqual([name, { $ref: expect.stringMatching(requestName) }])
+    for (const response of Object.values(responses)) {
+      const schema = resolved(response).content?.['application/json']?.schema
+      if (schema) expect([name, schema]).toEqual([name, { $ref: expect.any(String) }])
+    }
+  }
+})
+
+test('every component is used and unique', () => {
+  const { schemas, responses, headers } = openApi.body.components
   const references = [...openApi.text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference = '']) => reference)
-  const defined = Object.entries({ schemas, responses }).flatMap(([kind, named]) =>
+  const defined = Object.entries({ schemas, responses, headers }).flatMap(([kind, named]) =>
     Object.keys(named).map((name) => `#/components/${kind}/${name}`),
   )
   expect([...new Set(references)].toSorted()).toEqual(defined.toSorted())

@@ -11,6 +11,7 @@ export interface Document {
 
 export interface DocumentedOperation {
   parameters?: { name: string }[]
+  security?: object[]
   requestBody?: { content: Record<string, { schema: { $ref?: string }; example?: unknown }> }
   responses?: Record<string, DocumentedResponse | { $ref: string }>
 }

@@ -23,8 +23,3 @@ export const headers = {
   'retry-after': { description: 'Seconds to wait before the next attempt.', schema: whole },
   'www-authenticate': { description: 'The authentication scheme: `Bearer`.', schema: text },
 } as const
-
-/** Whether a response carries an `ETag`. */
-export function hasEntityTag(method: string, path: string, status: string): boolean {
-  return method === 'get' && path === '/public/forms/{id}' && /^(200|304)$/.test(status)
-}

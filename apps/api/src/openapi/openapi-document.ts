@@ -1,6 +1,6 @@
 /** Completes the OpenAPI document that the plugins generate from the route schemas. */
 import type { SwaggerTransform } from '@fastify/swagger'
-import { allowMoreProperties, simplifySchemas } from '@rapport/core/kernel/json-schema.ts'
+import { completeJsonSchema, simplifySchemas } from '@rapport/core/kernel/json-schema.ts'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { requiredRole } from '../http/required-role.ts'
 import { EmptyBody } from '../routes/shapes.ts'
@@ -9,7 +9,7 @@ import { type Document, operationsOf } from './document.ts'
 import { describeEventData, describeEventWebhooks } from './event-webhooks.ts'
 import { describeResponses } from './responses.ts'
 
-const zodToJsonConfig = { override: allowMoreProperties }
+const zodToJsonConfig = { override: completeJsonSchema }
 const toJsonSchemas = createJsonSchemaTransform({ zodToJsonConfig })
 const addSchemas = createJsonSchemaTransformObject({ zodToJsonConfig })
 
@@ -35,7 +35,7 @@ export const describeRoute: SwaggerTransform = (input) => {
   return {
     schema: {
       ...schema,
-      ...(schema.querystring !== undefined && { querystring: withoutExamples(schema.querystring as ObjectSchema) }),
+      ...(schema.querystring !== undefined && { querystring: describeQuery(schema.querystring as Query) }),
       ...(Object.keys(headers).length > 0 && { headers: { type: 'object', properties: headers } }),
       security,
       ...(isSecured && { 'x-required-role': requiredRole(input.route) }),
@@ -44,18 +44,29 @@ export const describeRoute: SwaggerTransform = (input) => {
   }
 }
 
-interface ObjectSchema {
-  properties?: Record<string, { examples?: unknown }>
+interface JsonSchema {
+  anyOf?: (JsonSchema & { type?: string; items?: object })[]
+  examples?: unknown
+}
+interface Query {
+  properties?: Record<string, JsonSchema>
   required?: string[]
 }
 
-/** The reference page would fill in the example of an optional filter and send it. */
-function withoutExamples({ properties = {}, required = [], ...schema }: ObjectSchema) {
-  const described = Object.entries(properties).map(([name, { examples, ...property }]) => [
-    name,
-    required.includes(name) ? { ...property, examples } : property,
-  ])
-  return { ...schema, required, properties: Object.fromEntries(described) as object }
+function describeQuery({ properties = {}, required = [], ...query }: Query) {
+  const described = Object.entries(properties).map(([name, schema]) => {
+    const { examples, ...property } = asArray(schema)
+    // The reference page would fill in the example of an optional filter and send it.
+    return [name, required.includes(name) ? { ...property, examples } : property]
+  })
+  return { ...query, required, properties: Object.fromEntries(described) as object }
+}
+
+/** A parameter that may be repeated is an array, also if it is sent once. */
+function asArray({ anyOf = [], ...schema }: JsonSchema): JsonSchema {
+  const array = anyOf.find(({ type }) => type === 'array')
+  if (array) return { ...array, ...schema }
+  return anyOf.length > 0 ? { anyOf, ...schema } : schema
 }
 
 /** Finishes the document: adds webhooks and headers, names shared responses and drops unused schemas. */

@@ -1,7 +1,7 @@
 /** The responses of the OpenAPI document: descriptions, headers and shared error responses. */
 import { STATUS_CODES } from 'node:http'
-import type { Document, DocumentedOperation, DocumentedResponse } from './document.ts'
-import { hasEntityTag, headers } from './headers.ts'
+import { type Document, type DocumentedOperation, type DocumentedResponse, operationsOf } from './document.ts'
+import { headers } from './headers.ts'
 
 /** Descriptions of the error statuses. */
 const errorDescriptions: Record<string, string> = {
@@ -33,12 +33,12 @@ const errorContent = { 'application/json': { schema: { $ref: errorReference } } 
 /** Describes each response by its status and its headers, and moves shared error responses to the components. */
 export function describeResponses(document: Document): void {
   const shared: Record<string, DocumentedResponse> = {}
-  for (const [path, operations] of Object.entries(document.paths ?? {})) {
-    for (const [method, operation] of Object.entries(operations)) describeOperation(operation, method, path)
-  }
+  const operations = operationsOf(document)
+  const tagged = new Set(operations.flatMap(taggedSchemas))
+  for (const operation of operations) describeOperation(operation)
   document.components = { ...document.components, responses: shared, headers }
 
-  function describeOperation({ responses = {}, parameters = [] }: DocumentedOperation, method: string, path: string) {
+  function describeOperation({ responses = {}, parameters = [], security = [] }: DocumentedOperation) {
     const limits = responses['429'] ? limitHeaders : []
     const replays = parameters.some(({ name }) => name === 'Idempotency-Key') ? ['idempotent-replayed' as const] : []
     for (const [status, response] of Object.entries(responses)) {
@@ -48,9 +48,12 @@ export function describeResponses(document: Document): void {
       const content = Object.values(response.content ?? {})
       if (!reason || content.some(({ schema }) => schema.$ref !== errorReference)) {
         response.headers = refer([
-          ...(isCreation(status) || isRedirect(status) ? (['location'] as const) : []),
-          ...(hasEntityTag(method, path, status) ? (['etag'] as const) : []),
-          ...replays,
+          // A visitor cannot retrieve what they create.
+          ...((status === '201' && security.length > 0) || isRedirect(status) ? (['location'] as const) : []),
+          ...(status === '304' || content.some(({ schema: { $ref = '' } }) => tagged.has($ref))
+            ? (['etag'] as const)
+            : []),
+          ...(isSuccess(status) ? replays : []),
           'x-request-id',
           ...limits,
         ])
@@ -64,9 +67,16 @@ export function describeResponses(document: Document): void {
   }
 }
 
+/** The record that an operation with `ETag` retrieves. Every other response with this schema has an `ETag` too. */
+function taggedSchemas({ responses = {} }: DocumentedOperation): string[] {
+  const retrieved = responses['200']
+  if (!responses['304'] || !retrieved || '$ref' in retrieved) return []
+  return Object.values(retrieved.content ?? {}).flatMap(({ schema }) => schema.$ref ?? [])
+}
+
 const limitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const
 
-const isCreation = (status: string) => status === '201'
+const isSuccess = (status: string) => status.startsWith('2')
 const isRedirect = (status: string) => status === '302' || status === '303'
 
 function refer(names: readonly (keyof typeof headers)[]) {

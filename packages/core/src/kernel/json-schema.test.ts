@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { allowMoreProperties, simplifySchemas } from './json-schema.ts'
+import { completeJsonSchema, simplifySchemas } from './json-schema.ts'
 
 function describe(schema: z.ZodType, io: 'input' | 'output' = 'output') {
-  const { $schema: _, ...described } = z.toJSONSchema(schema, { io, override: allowMoreProperties })
+  const { $schema: _, ...described } = z.toJSONSchema(schema, { io, override: completeJsonSchema })
   simplifySchemas(described)
   return described
 }

@@ -2,17 +2,23 @@
  * Makes the JSON Schemas that Zod generates easier to read, for people and for code generators. This changes only the
  * documentation: validation uses the Zod schemas.
  */
-import type { z } from 'zod'
+import { z } from 'zod'
 
 interface JsonSchema extends Record<string, unknown> {
   anyOf?: JsonSchema[]
   description?: string
 }
 
-/** The `override` of `z.toJSONSchema`: an object may get more properties later, unless its schema is strict. */
-export function allowMoreProperties({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: object }) {
+/** The `override` of `z.toJSONSchema`. */
+export function completeJsonSchema({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: object }) {
   const { def } = zodSchema._zod
-  if (def.type === 'object' && !def.catchall) delete (jsonSchema as JsonSchema)['additionalProperties']
+  const schema = jsonSchema as JsonSchema
+  // Later versions may add properties to an object, unless its schema is strict.
+  if (def.type === 'object' && !def.catchall) delete schema['additionalProperties']
+  // Zod leaves these out where parsing transforms the value. Here they describe the value before.
+  if (def.type === 'default') schema['default'] ??= def.defaultValue
+  const { examples } = z.globalRegistry.get(zodSchema) ?? {}
+  if (Array.isArray(examples)) schema['examples'] ??= examples
 }
 
 /** Simplifies every schema in a JSON document, in place. */
@@ -28,6 +34,7 @@ export function simplifySchemas(node: unknown): void {
   }
   // The format says the same.
   if (typeof schema['format'] === 'string') delete schema['pattern']
+  if (schema['minLength'] === 0) delete schema['minLength']
   // The keys of a JSON object are always strings.
   if (JSON.stringify(schema['propertyNames']) === '{"type":"string"}') delete schema['propertyNames']
   if (Array.isArray(schema.anyOf)) flattenUnion(schema, schema.anyOf)

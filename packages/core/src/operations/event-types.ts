@@ -1,6 +1,6 @@
 /** Every event that the API emits. `GET /event-types` and the `webhooks` of OpenAPI are generated from this list. */
 import { z } from 'zod'
-import { allowMoreProperties, simplifySchemas } from '../kernel/json-schema.ts'
+import { completeJsonSchema, simplifySchemas } from '../kernel/json-schema.ts'
 import {
   type EmittedType,
   type EventDefinition,
@@ -84,7 +84,7 @@ export function describeEventTypes(): DescribedEventType[] {
 /** The title of the schema is the name of the record in the OpenAPI document. */
 function describeEventType({ type, schema: record, example }: EventDefinition<EventSubject>): DescribedEventType {
   const data = z.union([record, RedactedRecord])
-  const schema = z.toJSONSchema(data, { io: 'output', override: allowMoreProperties })
+  const schema = z.toJSONSchema(data, { io: 'output', override: completeJsonSchema })
   simplifySchemas(schema)
   for (const definition of Object.values(schema.$defs ?? {})) delete definition.examples
   return { type, schema: { title: record.meta()?.id, ...schema }, example: { ...exampleEvent, type, data: example } }

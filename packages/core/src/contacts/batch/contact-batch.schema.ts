@@ -9,7 +9,7 @@ export const ContactBatch = z
       .array(z.unknown().meta({ $ref: `#/components/schemas/${ContactInput.meta()?.id}Input` }))
       .min(1)
       .max(100)
-      .describe('1 to 100 contacts, in the order of the results'),
+      .describe('1 to 100 contacts, in the order of the results.'),
     onConflict: z
       .enum(['fail', 'skip', 'update'])
       .default('fail')
@@ -41,14 +41,14 @@ const ContactBatchFailure = z
     code: z
       .enum(['validation_error', 'already_exists', 'internal_error'])
       .describe('What is wrong, in the words of `code` in error responses.'),
-    message: z.string().describe('What is wrong, in words'),
+    message: z.string().describe('What is wrong, in words.'),
     issues: z
       .array(
-        z.object({ path: z.string().describe('The field'), message: z.string().describe('What is wrong with it') }),
+        z.object({ path: z.string().describe('The field.'), message: z.string().describe('What is wrong with it.') }),
       )
       .optional()
-      .describe('The invalid fields of the entry, if `code` is `validation_error`'),
-    contactId: RecordId('con').optional().describe('The existing contact, if `code` is `already_exists`'),
+      .describe('The invalid fields of the entry, if `code` is `validation_error`.'),
+    contactId: RecordId('con').optional().describe('The existing contact, if `code` is `already_exists`.'),
   })
   .meta({ id: 'ContactBatchFailure', description: 'The entry failed. It does not affect the other entries.' })
 export type ContactBatchFailure = z.output<typeof ContactBatchFailure>
@@ -57,7 +57,7 @@ export const ContactBatchResults = z
   .object({
     results: z
       .array(z.discriminatedUnion('status', [ContactBatchSuccess, ContactBatchFailure]))
-      .describe('One result for each entry, in order'),
+      .describe('One result for each entry, in order.'),
   })
   .meta({
     id: 'ContactBatchResults',
