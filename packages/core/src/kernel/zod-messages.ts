@@ -50,12 +50,12 @@ function describeUnknownKeys(
 }
 
 /**
- * Converts a validation error. Each unknown key becomes an issue of its own. `readOnlyFields` are fields of the record in
- * responses: a client that sends a record back learns that these are the wrong ones.
+ * Converts a validation error. Each unknown key becomes an issue of its own. `recordFields` are the fields of the record
+ * in responses: an unknown key with such a name is read-only.
  */
 export function toIssues(
   { issues }: { issues: readonly z.core.$ZodIssue[] },
-  readOnlyFields: readonly string[] = [],
+  recordFields: readonly string[] = [],
 ): Issue[] {
   return issues.flatMap((issue) => {
     if (issue.code === 'invalid_union') {
@@ -66,7 +66,7 @@ export function toIssues(
     if (issue.code !== 'unrecognized_keys') return [{ path: issue.path.join('.'), message: issue.message }]
     const messages = issue.message.split('\n')
     return issue.keys.map((key, index) => {
-      const isReadOnly = issue.path.length === 0 && readOnlyFields.includes(key)
+      const isReadOnly = issue.path.length === 0 && recordFields.includes(key)
       return { path: [...issue.path, key].join('.'), message: isReadOnly ? 'is read-only' : (messages[index] ?? '') }
     })
   })
