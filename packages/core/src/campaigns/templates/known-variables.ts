@@ -70,12 +70,21 @@ function readStep(node: Node, step: string | number): Node | undefined {
   return { type: step === 'size' ? 'NUMBER' : 'TEXT' }
 }
 
-/** A single name is compared with the last names of the variables: `{{ first_name }}` means `contact.firstName`. */
+/**
+ * Compares the last name of a path with the names that the object before it has; if there is no such object, the whole
+ * path; and then the last names of all variables: `{{ first_name }}` means `contact.firstName`.
+ */
 function suggestName(names: readonly string[], path: readonly PathStep[]): string | undefined {
   const steps = path.map((step) => String(step ?? ''))
-  const whole = steps.length > 1 ? suggestNear(steps.join('.'), names) : undefined
-  if (whole !== undefined) return whole
+  const last = steps.at(-1) ?? ''
+  const prefix = steps
+    .slice(0, -1)
+    .map((step) => `${step}.`)
+    .join('')
+  const siblings = names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
+  const near = siblings.length > 0 ? suggestNear(last, siblings) : suggestNear(steps.join('.'), names)
+  if (near !== undefined && steps.length > 1) return siblings.length > 0 ? prefix + near : near
   const lastNames = new Map(names.toReversed().map((name) => [name.slice(name.lastIndexOf('.') + 1), name]))
-  const last = suggestNear(steps.at(-1) ?? '', lastNames.keys())
-  return last === undefined ? undefined : lastNames.get(last)
+  const other = suggestNear(last, lastNames.keys())
+  return other === undefined ? undefined : lastNames.get(other)
 }
