@@ -12,8 +12,14 @@ export interface Document {
 export interface DocumentedOperation {
   parameters?: { name: string }[]
   security?: object[]
-  requestBody?: { content: Record<string, { schema: { $ref?: string }; example?: unknown }> }
+  requestBody?: { required: boolean; content: Record<string, { schema: BodySchema; example?: unknown }> }
   responses?: Record<string, DocumentedResponse | { $ref: string }>
+}
+
+interface BodySchema {
+  $ref?: string
+  type?: string | string[]
+  anyOf?: BodySchema[]
 }
 
 export interface DocumentedResponse {

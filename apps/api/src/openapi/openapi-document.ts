@@ -77,8 +77,8 @@ export function finishDocument(input: Parameters<typeof addSchemas>[0]) {
   describeEventData(document as Document)
   dropUnusedSchemas(document as Document)
   const named = nameInputs(document as Document)
-  addBodyExamples(named)
   simplifySchemas(named)
+  describeBodies(named)
   return named as typeof document
 }
 
@@ -114,12 +114,18 @@ function nameInputs(document: Document): Document {
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? -1 : 1)
 
-/** The example of a body is that of its schema. */
-function addBodyExamples(document: Document) {
+/** Adds the example of the schema to each body. A body that may be `null` may also be absent. */
+function describeBodies(document: Document) {
   for (const { requestBody } of operationsOf(document)) {
-    for (const media of Object.values(requestBody?.content ?? {})) {
-      const name = media.schema.$ref?.split('/').at(-1) ?? ''
-      const [example] = document.components?.schemas?.[name]?.examples ?? []
+    if (!requestBody) continue
+    for (const media of Object.values(requestBody.content)) {
+      const { anyOf, type, ...schema } = media.schema
+      const required = anyOf?.find((member) => member.type !== 'null')
+      if (required || Array.isArray(type)) {
+        requestBody.required = false
+        media.schema = required ?? { ...schema, type: type?.[0] ?? 'object' }
+      }
+      const [example] = document.components?.schemas?.[media.schema.$ref?.split('/').at(-1) ?? '']?.examples ?? []
       if (example !== undefined) media.example = example
     }
   }
