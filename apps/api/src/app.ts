@@ -8,6 +8,7 @@ import type { Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { Replica } from '@rapport/core/db/read-replica.ts'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import { documentation } from './docs/documentation.ts'
 import { authentication } from './http/authentication.ts'
 import { jsonBody } from './http/body/json-body.ts'
 import { slowRequests } from './http/body/slow-requests.ts'
@@ -20,6 +21,7 @@ import { idempotencyKeys } from './http/idempotency.ts'
 import { metrics } from './http/metrics.ts'
 import { createPublicFormCache, type PublicFormCache } from './http/public-form-cache.ts'
 import { rateLimits } from './http/rate-limit/rate-limit.ts'
+import { readiness } from './http/readiness.ts'
 import { requestContext } from './http/request-context.ts'
 import { schemaCompilers } from './http/schema-compilers.ts'
 import { requestTimeoutMs, serverOptions } from './http/server/server-options.ts'
@@ -29,6 +31,7 @@ import { openApi } from './openapi/openapi.ts'
 import { accountPages } from './pages/account-pages.ts'
 import { embedScript } from './pages/embed-script.ts'
 import { formPages } from './pages/form-pages.ts'
+import { homePage } from './pages/home-page.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
 import { trackingPages } from './pages/tracking.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
@@ -81,12 +84,15 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(rateLimits, { redis, exempt: config.RATE_LIMIT_EXEMPT })
   await app.register(crossOrigin, { origins: config.CORS_ORIGINS })
   await app.register(conditionalRequests)
+  await app.register(documentation, { publicUrl: config.PUBLIC_URL })
   await app.register(openApi, { publicUrl: config.PUBLIC_URL })
   await app.register(metrics, { config, database, redis })
   await app.register(unknownRoutes)
 
   const publicForms = createPublicFormCache()
-  await app.register(healthRoutes({ database, redis, stopping, now }))
+  await app.register(readiness, { database, redis, stopping, now })
+  await app.register(healthRoutes)
+  await app.register(homePage)
   await app.register(credentialRoutes)
   await app.register(publicFormRoutes(publicForms))
   await app.register(publicListRoutes)

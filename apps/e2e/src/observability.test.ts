@@ -112,6 +112,28 @@ test('every metric that the dashboard and the alerts use is exported', async () 
   expect(named.filter((name) => !exported.has(name))).toEqual([])
 })
 
+test('the documentation lists exactly the metrics of the API and of the worker', async () => {
+  const { stack } = observed
+  const namesAt = async (url: string) => {
+    const { body } = await stack.api.call<string>('GET', url, { key: token })
+    const names = [...body.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name)
+    return new Set(names.map((name) => name.replace(/^(process|nodejs)_.*/, '$1_*')))
+  }
+  const api = await namesAt('/metrics')
+  const worker = await namesAt(`http://127.0.0.1:${workerPort}/metrics`)
+  const exported = [...new Set([...api, ...worker])].map((name) => {
+    const process = !worker.has(name) ? 'API' : !api.has(name) ? 'worker' : 'both'
+    return `${name}: ${process}`
+  })
+  const document = readFileSync(`${root}/docs/operations.md`, 'utf8')
+  const [table = ''] = /\n\| Metric \|.*\n(?:\|.*\n)+/.exec(document) ?? []
+  const documented = [...table.matchAll(/^\| (`.+?`) \| (\w+) \|/gm)].flatMap(([, names = '', process]) =>
+    names.split(', ').map((name) => `${name.replaceAll('`', '')}: ${process}`),
+  )
+  expect(documented.length).toBeGreaterThan(15)
+  expect(documented.toSorted()).toEqual(exported.toSorted())
+})
+
 test('every alert is documented', () => {
   const alerts = [...readFileSync(`${root}/ops/prometheus/alerts.yml`, 'utf8').matchAll(/alert: (\w+)/g)].map(
     ([, name]) => name,

@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger'
-import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import { version } from '@rapport/core/runtime/version.ts'
+import { staticResponse } from '../http/static-response.ts'
 import { NoQuery } from '../routes/shapes.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
 import { withErrorResponses } from './error-responses.ts'
@@ -31,7 +31,7 @@ const OpenApiDocument = z
   .record(z.string(), z.unknown())
   .meta({ id: 'OpenApiDocument', description: 'A document as defined by OpenAPI 3.1.' })
 
-/** Documents every route registered after it: OpenAPI 3.1 at `/openapi.json`, a reference page at `/docs`. */
+/** Documents every route registered after it, as OpenAPI 3.1 at `/openapi.json`. */
 export const openApi = fp(
   async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
     app.addHook('onRoute', (route) => {
@@ -43,8 +43,7 @@ export const openApi = fp(
         info: {
           title: 'Rapport',
           version,
-          description:
-            'A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API.',
+          description: `A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API. The [guides](${publicUrl}/docs/) show your first requests, and explain authentication, errors, paging, limits, idempotency, webhooks, templates and consent.`,
           license: { name: 'MIT', identifier: 'MIT' },
         },
         servers: [{ url: publicUrl }],
@@ -76,26 +75,13 @@ export const openApi = fp(
           tags: ['Operators'],
           operationId: 'openApi.get',
           summary: 'Retrieve this document',
-          description: 'Returns the OpenAPI 3.1 document of this API. `/docs` shows it as a reference.',
+          description: 'Returns the OpenAPI 3.1 document of this API. `/docs` has guides, and shows it as a reference.',
           querystring: NoQuery,
-          response: { 200: OpenApiDocument },
+          response: { 200: OpenApiDocument, 304: z.null().describe('Not modified') },
         },
       },
-      () => app.swagger(),
+      staticResponse({ type: 'application/json; charset=utf-8', build: () => JSON.stringify(app.swagger()) }),
     )
-    await app.register(scalar, {
-      routePrefix: '/docs',
-      configuration: {
-        pageTitle: 'Rapport API reference',
-        url: '/openapi.json',
-        withDefaultFonts: false,
-        hideClientButton: true,
-        telemetry: false,
-        agent: { disabled: true },
-        mcp: { disabled: true },
-        showDeveloperTools: 'never',
-      } as never,
-    })
   },
   { name: 'open-api', dependencies: ['schema-compilers', 'rate-limits'] },
 )

@@ -1,0 +1,34 @@
+/** Tables of the guides that are generated from the routes. */
+import type { FastifyInstance, RouteOptions } from 'fastify'
+import { requiredRole } from '../http/required-role.ts'
+
+/** The routes of the OpenAPI document, in the order in which they are registered after this call. */
+export function collectRoutes(app: FastifyInstance): readonly RouteOptions[] {
+  const routes: RouteOptions[] = []
+  app.addHook('onRoute', (route) => {
+    if (route.schema && !route.schema.hide && route.method !== 'HEAD') routes.push(route)
+  })
+  return routes
+}
+
+const nameOf = ({ method, url }: RouteOptions) => `\`${String(method)} ${url.replaceAll(/:(\w+)/g, '{$1}')}\``
+
+/** Every operation and the role that it requires. */
+export function toRoleTable(routes: readonly RouteOptions[]): string {
+  const rows = routes.map((route) => {
+    const isSecured = route.schema?.security?.some((scheme) => 'bearer' in scheme)
+    return `| ${nameOf(route)} | ${route.schema?.summary} | ${isSecured ? requiredRole(route) : '–'} |`
+  })
+  return ['| Operation | Summary | Role |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** The operations with a limit of their own. */
+export function toLimitTable(routes: readonly RouteOptions[]): string {
+  const rows = routes.flatMap((route) => {
+    const limit = route.config?.rateLimit
+    if (limit === undefined) return []
+    if (limit === false) return [`| ${nameOf(route)} | none |`]
+    return limit.max === undefined ? [] : [`| ${nameOf(route)} | ${String(limit.max)} |`]
+  })
+  return ['| Operation | Requests per minute |', '|---|---|', ...rows].join('\n')
+}

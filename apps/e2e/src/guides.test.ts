@@ -1,0 +1,55 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join, resolve } from 'node:path'
+import { findProgram, unpackDebianPackage } from '@rapport/testing/processes/debian-package.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readExamples, runExamples } from './printed-examples.ts'
+import { type Stack, startStack } from './stack.ts'
+
+/** What the examples of each guide print. */
+const expected: Record<string, (string | RegExp)[]> = {
+  index: ['"email": "grace@example.com"', '"emailSubscribedStatus": "NONE"'],
+  authentication: ['"key": "rpk_', '"kind": "apiKey"', '"role": "VIEWER"', '"unauthorized"'],
+  errors: ['"statusCode": 400', '"code": "validation_error"', '"path": "email"', 'firstname'],
+  paging: [/reader5@.+\nreader4@.+\nreader3@.+\nreader2@.+\nreader1@.+\n5\n/],
+  limits: ['x-ratelimit-limit: 100', 'x-ratelimit-remaining: 99', /"processed": 2,\n *"created": 2/],
+  idempotency: [/201 Created[^]+"id"[^]+201 Created[^]+idempotent-replayed: true[^]+"id"/, '201\n200\n'],
+  webhooks: [
+    'received contact.created margaret@example.com',
+    '"responseStatus": 204',
+    /Z contact\.created con_.+\n.*Z contact\.created con_/,
+  ],
+  templates: ['"CONFIRMED"', 'News for Langley', 'Hello Dorothy', /\n1\n\{\n *"queued": 1/],
+  consent: ['"success": true', '"status": "PENDING"', '"CONFIRMED"', 'SUBSCRIBED'],
+}
+const slugs = Object.keys(expected)
+
+let stack: Stack
+let folder: string
+let path: string
+/** What was printed, by guide. */
+let printed: Record<string, string>
+beforeAll(async () => {
+  stack = await startStack('postgres')
+  folder = mkdtempSync(join(tmpdir(), 'rapport-guides-'))
+  const jq = (await findProgram(['jq'])) ?? (await unpackDebianPackage({ name: 'jq', program: 'usr/bin/jq' }))
+  if (jq === undefined) throw new Error('The examples need jq: install it, for example with "brew install jq"')
+  path = `${dirname(process.execPath)}:${dirname(jq)}:/usr/local/bin:/usr/bin:/bin`
+  const markdown = await Promise.all(slugs.map((slug) => stack.api.call<string>('GET', `/docs/${slug}.md`)))
+  const examples = markdown.map(({ body }, index) => `printf '\\n== ${slugs[index]}\\n'\n${readExamples(body)}`)
+  const output = await runExamples(examples.join('\n'), { folder, path })
+  printed = Object.fromEntries(output.split('\n== ').map((part) => [part.split('\n', 1)[0] ?? '', part]))
+})
+afterAll(async () => {
+  await stack.close()
+  rmSync(folder, { recursive: true })
+})
+
+test.each(slugs)('the examples of the guide "%s" work as printed', (slug) => {
+  for (const text of expected[slug] ?? []) expect(printed[slug]).toMatch(text)
+})
+
+test('every guide has an example and is tested', () => {
+  const files = readdirSync(resolve(import.meta.dirname, '../../../docs/guides'))
+  expect(files.map((file) => basename(file, '.md')).toSorted()).toEqual(slugs.toSorted())
+})
