@@ -13,7 +13,11 @@ const expected: Record<string, (string | RegExp)[]> = {
   errors: ['"statusCode": 400', '"code": "validation_error"', '"path": "email"', 'firstname'],
   paging: [/reader5@.+\nreader4@.+\nreader3@.+\nreader2@.+\nreader1@.+\n5\n/],
   limits: ['x-ratelimit-limit: 100', 'x-ratelimit-remaining: 99', /"processed": 2,\n *"created": 2/],
-  idempotency: [/201 Created[^]+"id"[^]+201 Created[^]+idempotent-replayed: true[^]+"id"/, '201\n200\n'],
+  idempotency: [
+    /201 Created[^]+"id"[^]+201 Created[^]+idempotent-replayed: true[^]+"id"/,
+    '201\n200\n',
+    '"Langley"\n"precondition_failed"',
+  ],
   webhooks: [
     'received contact.created margaret@example.com',
     '"responseStatus": 204',

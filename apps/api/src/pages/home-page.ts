@@ -11,12 +11,11 @@ const template =
 <li><a href="docs/reference">API reference</a>: every operation</li>
 <li><a href="openapi.json">openapi.json</a>: the same as OpenAPI 3.1</li>
 </ul>
-<h2>Status: {{ status }}</h2>
+<p><strong>Status: {{ status }}</strong>, version {{ version }}</p>
 <ul>
 <li>Server: {{ parts.server }}</li>
 <li>PostgreSQL: {{ parts.database }}</li>
 <li>Redis: {{ parts.redis }}</li>
-<li>Version: {{ version }}</li>
 </ul>`)
 
 const Home = z
