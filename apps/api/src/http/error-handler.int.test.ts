@@ -195,13 +195,23 @@ const malformedRequests: Record<string, string> = {
   'another protocol': '\u0016\u0003\u0001\u0002\u0000\u0001\u0000',
 }
 test.each(Object.entries(malformedRequests))(
-  'rejects %s with a plain HTTP error and closes the connection',
+  'rejects %s with the common error body and closes the connection',
   async (_name, bytes) => {
     const { port } = await (listening ??= api.listen())
     const socket = connect(port, '127.0.0.1')
     socket.write(bytes)
     const response = await text(socket)
-    expect(response).toMatch(/^HTTP\/1\.1 4(00|31) /)
+    const [head = '', body = ''] = response.split('\r\n\r\n')
+    expect(head).toMatch(/^HTTP\/1\.1 4(00|31) /)
+    expect(head).toMatch(/^x-request-id: [\w-]{36}\r?$/m)
+    expect(head).toMatch(/^content-type: application\/json; charset=utf-8\r?$/m)
+    expect(JSON.parse(body)).toEqual({
+      statusCode: Number(head.split(' ')[1]),
+      message: expect.stringMatching(/^(The |Host: is required)/) as unknown,
+      error: expect.any(String) as unknown,
+      code: expect.stringMatching(/^(validation_error|payload_too_large)$/) as unknown,
+      ...(body.includes('issues') && { issues: [{ path: 'Host', message: 'is required' }] }),
+    })
     expect(response).not.toMatch(/HPE_|\bat \S+ \(/)
   },
 )

@@ -1,6 +1,7 @@
 import type { BaseCtx, Ctx, Settings } from '@rapport/core/request/context.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import type { Replica } from '@rapport/core/db/read-replica.ts'
+import { invalidField } from '@rapport/core/kernel/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
@@ -33,6 +34,11 @@ export const requestContext = fp(
       if (stopping?.aborted) reply.raw.setHeader('Connection', 'close')
       const { id: requestId, ip: address } = request
       request.baseCtx = { db: database.db, ...(replica && { replica }), requestId, address, settings }
+      const { headers, httpVersion } = request.raw
+      if (headers.host === undefined && httpVersion === '1.1') {
+        reply.raw.setHeader('Connection', 'close')
+        throw invalidField('Host', 'Host: is required')
+      }
     })
   },
   { name: 'request-context' },

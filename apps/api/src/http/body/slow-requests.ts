@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { requestIdOf } from '../server/request-id.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -38,7 +39,7 @@ export const slowRequests = fp(
       startTimer(request, () => {
         // Node does the same when its own timeout expires; Fastify sends the response.
         if (response.headersSent) request.destroy()
-        else app.server.emit('clientError', requestTimeout(), request.socket)
+        else app.server.emit('clientError', createTimeoutError(request), request.socket)
       })
     })
     const isStreaming = ({ raw, routeOptions }: FastifyRequest) => timers.has(raw) && routeOptions.config.streamsBody
@@ -60,4 +61,8 @@ export const slowRequests = fp(
   { name: 'slow-requests' },
 )
 
-const requestTimeout = () => Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+/** The error of Node's own timeout, with the id of the request for `handleClientError`. */
+function createTimeoutError(request: IncomingMessage) {
+  const requestId = requestIdOf(request)
+  return Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT', requestId })
+}

@@ -1,6 +1,7 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
 import { handleError } from '../error-handler.ts'
+import { handleClientError } from './client-errors.ts'
 import { decodableUrl } from './decodable-url.ts'
 import { requestIdOf } from './request-id.ts'
 import { trustedProxies } from './trusted-proxies.ts'
@@ -18,7 +19,8 @@ export function serverOptions(config: ApiConfig, log: FastifyBaseLogger): Fastif
     bodyLimit: mebibyte,
     // The plugin `slow-requests` limits the time for the body.
     requestTimeout: 0,
-    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: 5_000 },
+    // Node's own response to a request without `host` has no body: see the plugin `request-context`.
+    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: 5_000, requireHostHeader: false },
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     // While closing, a request on an open connection still gets its response; then the connection is closed.
@@ -29,6 +31,7 @@ export function serverOptions(config: ApiConfig, log: FastifyBaseLogger): Fastif
     // Schemas reject ids that are too long. This limit is larger than the maximum size of request headers.
     routerOptions: { maxParamLength: 65_536 },
     rewriteUrl: decodableUrl,
+    clientErrorHandler: handleClientError,
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
   }
 }
