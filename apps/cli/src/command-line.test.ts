@@ -92,6 +92,16 @@ test('shows the help for --help, -h and help', () => {
   }
 })
 
+test('shows the commands of a group for its --help', () => {
+  const print = listCommands([reportSend])
+  for (const words of [
+    ['report', '--help'],
+    ['report', '-h'],
+    ['help', 'report'],
+  ])
+    expect(read(...words)).toEqual({ print })
+})
+
 test('the help lists all commands, and the help of a command lists all its options', () => {
   const list = (parseCommandLine(commands, ['--help']) as { print: string }).print
   for (const { name, summary, options, positional } of commands) {

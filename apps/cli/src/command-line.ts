@@ -24,8 +24,10 @@ export function parseCommandLine(
     return { command, options: readOptions(command, args.slice(command.name.split(' ').length)) }
   }
   if (isHelpRequested && (args.length === 1 || first.startsWith('-'))) return { print: listCommands(commands) }
-  const group = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => `"rapport ${name}"`)
-  if (first !== '' && group.length > 0) throw usageError(`"${first}" is incomplete. Use ${group.join(' or ')}.`)
+  const group = first === '' ? [] : commands.filter(({ name }) => name.startsWith(`${first} `))
+  if (group.length > 0 && isHelpRequested) return { print: listCommands(group) }
+  const names = group.map(({ name }) => `"rapport ${name}"`).join(' or ')
+  if (group.length > 0) throw usageError(`"${first}" is incomplete. Use ${names}.`)
   const problem = first === '' ? 'A command is required.' : `Unknown command "${first}".`
   throw usageError(`${problem} See "rapport --help".`)
 }
@@ -78,9 +80,10 @@ function parse(command: Command, described: readonly OptionDescription[], args: 
   }
 }
 
-const helpHint = ({ name }: Command) => `See "rapport ${name} --help".`
+/** The last line of the error for an invalid command line. */
+export const helpHint = ({ name }: Command) => `See "rapport ${name} --help".`
 
-/** Formats the list of all commands. */
+/** Formats the list of all commands, or of a group of commands. */
 export function listCommands(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length))
   return [

@@ -2,11 +2,13 @@ import type { Command } from './command.ts'
 import { doctor } from './commands/doctor.ts'
 import { importContacts } from './commands/import.ts'
 import { keyCreate } from './commands/key-create.ts'
+import { keyList } from './commands/key-list.ts'
 import { listen } from './commands/listen.ts'
 import { queue } from './commands/queue.ts'
 import { restored } from './commands/restored.ts'
 import { rotateKey } from './commands/rotate-key.ts'
 import { workspaceCreate } from './commands/workspace-create.ts'
+import { workspaceList } from './commands/workspace-list.ts'
 
 /** In the order of the help. */
 export const commands: readonly Command[] = [
@@ -15,7 +17,9 @@ export const commands: readonly Command[] = [
   restored,
   rotateKey,
   workspaceCreate,
+  workspaceList,
   keyCreate,
+  keyList,
   importContacts,
   listen,
 ]

@@ -1,8 +1,8 @@
 import { ConfigError, inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { AppError, isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { findLocalInstance, withLocalAddresses } from '@rapport/core/runtime/local-instance.ts'
-import { CommandFailed, exitCodes } from './command.ts'
-import { parseCommandLine } from './command-line.ts'
+import { CommandFailed, exitCodes, usageError } from './command.ts'
+import { helpHint, parseCommandLine } from './command-line.ts'
 import { commands } from './commands.ts'
 import { openTerminal } from './terminal.ts'
 
@@ -35,7 +35,11 @@ async function run(): Promise<number> {
     const inherited = inheritedEnvironment()
     const local = await findLocalInstance(inherited)
     const environment = withLocalAddresses(inherited, local)
-    return await parsed.command.run({ terminal, environment, local, stopping: stopping.signal }, parsed.options)
+    const cli = { terminal, environment, local, stopping: stopping.signal }
+    return await parsed.command.run(cli, parsed.options).catch((error: unknown) => {
+      const isUsageError = error instanceof CommandFailed && error.exitCode === exitCodes.usage
+      throw isUsageError ? usageError(`${error.message}\n${helpHint(parsed.command)}`) : error
+    })
   } catch (error) {
     // Further lines are aligned below the first.
     terminal.log(`rapport: ${describeError(error).replaceAll('\n', `\n${' '.repeat('rapport: '.length)}`)}`)

@@ -1,0 +1,46 @@
+import { listApiKeys } from '@rapport/core/auth/api-keys.ts'
+import type { ApiKey } from '@rapport/core/auth/auth.schema.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
+import { z } from 'zod'
+import { defineCommand, exitCodes, flag, option } from '../command.ts'
+import { withOperator } from '../database.ts'
+import { formatTable } from '../terminal.ts'
+
+export const keyList = defineCommand({
+  name: 'key list',
+  summary: 'Lists the API keys of a workspace',
+  options: z.strictObject({
+    workspace: Id('wsp').meta(option('<wsp_…>', 'Workspace of the keys')),
+    json: z.boolean().default(false).meta(flag('Prints the keys with all their fields as JSON')),
+  }),
+  notes: [
+    'Shows the beginning of each key, newest first. The command connects to the database directly. To find the id of a',
+    'workspace, run "rapport workspace list".',
+  ].join('\n'),
+  async run(cli, { workspace, json }) {
+    const keys = await withOperator(cli, async (base) => {
+      const ctx = { ...base, workspaceId: workspace, actor: { kind: 'system' as const } }
+      const found: ApiKey[] = []
+      for (let cursor: string | undefined; ; ) {
+        const page = await listApiKeys(ctx, { limit: 100, sort: '-createdAt', cursor })
+        found.push(...page.data)
+        if (page.nextCursor === null) return found
+        cursor = page.nextCursor
+      }
+    })
+    const rows = keys.map(({ id, prefix, role, lastUsedAt, expiresAt, name }) => [
+      id,
+      prefix,
+      role,
+      lastUsedAt ?? 'never',
+      expiresAt ?? 'never',
+      name,
+    ])
+    cli.terminal.print(
+      json
+        ? JSON.stringify({ data: keys })
+        : formatTable([['id', 'key', 'role', 'last used', 'expires', 'name'], ...rows]),
+    )
+    return exitCodes.success
+  },
+})

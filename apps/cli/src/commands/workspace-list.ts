@@ -1,0 +1,20 @@
+import { listWorkspaces } from '@rapport/core/workspaces/list-workspaces.ts'
+import { z } from 'zod'
+import { defineCommand, exitCodes, flag } from '../command.ts'
+import { withDatabase } from '../database.ts'
+import { formatTable } from '../terminal.ts'
+
+export const workspaceList = defineCommand({
+  name: 'workspace list',
+  summary: 'Lists the workspaces',
+  options: z.strictObject({
+    json: z.boolean().default(false).meta(flag('Prints the workspaces as JSON')),
+  }),
+  notes: 'Lists all workspaces of the installation, oldest first. The command connects to the database directly.',
+  async run(cli, { json }) {
+    const workspaces = await withDatabase(cli, ({ db }) => listWorkspaces(db))
+    const rows = workspaces.map(({ id, name, createdAt }) => [id, createdAt, name])
+    cli.terminal.print(json ? JSON.stringify({ data: workspaces }) : formatTable([['id', 'created', 'name'], ...rows]))
+    return exitCodes.success
+  },
+})
