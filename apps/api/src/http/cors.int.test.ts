@@ -108,6 +108,6 @@ test('a configured origin may call every route, without cookies', async () => {
     'http://localhost',
   ]) {
     const response = await open.call('GET', '/contacts', { headers: { origin } })
-    expect([origin, corsOf(response)]).toEqual([origin, []])
+    expect([origin, response.headers['access-control-allow-origin']]).toEqual([origin, undefined])
   }
 })

@@ -312,7 +312,7 @@ test('RATE_LIMIT_EXEMPT: requests from these networks are not counted on any rou
   await exempting.close()
 })
 
-test('RATE_LIMIT_EXEMPT: a forged x-forwarded-for of an untrusted peer exempts nobody', async () => {
+test('RATE_LIMIT_EXEMPT: x-forwarded-for of an untrusted peer exempts no client', async () => {
   const environment = { RATE_LIMIT_EXEMPT: '192.0.2.7', TRUST_PROXY: '' }
   const untrusting = await startTestApi({ environment })
   const call = () => untrusting.call('POST', '/auth/forgot-password', { from: '192.0.2.7', raw: '{' })
