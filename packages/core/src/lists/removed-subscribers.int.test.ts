@@ -170,7 +170,7 @@ test.each([
   expect(emitted.includes('subscription.unsubscribed')).toBe(here !== 'none' && here !== result)
   const adding = add('CONFIRMED', { contactId: kept.id }).then(
     ({ isNew }) => (isNew ? 'new' : 'known'),
-    (error: { code: string }) => error.code,
+    (error: unknown) => (error as { code: string }).code,
   )
   expect(await adding).toBe(result === 'removed' ? 'new' : 'opted_out')
 })

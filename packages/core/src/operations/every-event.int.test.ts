@@ -1,0 +1,285 @@
+/** Every change emits its events, whatever causes it: the API, a visitor, an import or a worker. */
+import { asc, eq, sql } from 'drizzle-orm'
+import { beforeEach, expect, test } from 'vitest'
+import { cancelCampaign } from '../campaigns/lifecycle.ts'
+import { sendCampaign } from '../campaigns/send-campaign.ts'
+import { finishBatch } from '../campaigns/sending.ts'
+import type { Contact } from '../contacts/contacts.schema.ts'
+import { addTags, findOrCreateContact, updateContact, upsertContact } from '../contacts/update-contact.ts'
+import { deleteDeal, updateDeal } from '../deals/update-deal.ts'
+import type { Deal } from '../deals/deals.schema.ts'
+import { deals, events, members, users } from '../db/schema/index.ts'
+import { eventTypes } from '../events/event-definition.ts'
+import { submitForm } from '../forms/submissions.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
+import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
+import type { List } from '../lists/lists.schema.ts'
+import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
+import { addSubscriber, removeSubscriber } from '../lists/subscribers.ts'
+import { unsubscribeUrl } from '../lists/subscription-links.ts'
+import { deletePipeline } from '../pipelines/pipelines.ts'
+import { deleteTask, updateTask } from '../tasks/tasks.ts'
+import type { Task } from '../tasks/tasks.schema.ts'
+import { removeMember } from '../team/members.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import {
+  createTestCampaign,
+  createTestContact,
+  createTestDeal,
+  createTestForm,
+  createTestList,
+  createTestTask,
+  createTestWebhook,
+  createTestWorker,
+  readMailedToken,
+} from '@rapport/testing/fixtures/factories.ts'
+import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { createFailingPeriod, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { deleteContact } from './delete-contact.ts'
+import { reportMailEvent } from './mail-events.ts'
+import { MailReport } from './mail-events.schema.ts'
+import { mergeContacts } from './merge-contacts.ts'
+import { unsubscribe } from './unsubscribe.ts'
+import { disableFailingWebhooks } from './webhook-health.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+/** A contact with a deal and a task, CONFIRMED on a list. */
+let ada: Contact
+let deal: Deal
+let task: Task
+let list: List
+beforeEach(async () => {
+  ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  deal = await createTestDeal(ctx, { contactId: ada.id })
+  task = await createTestTask(ctx, { contactId: ada.id })
+  list = await createTestList(ctx)
+  await addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
+})
+
+async function readEvents(): Promise<{ id: string; type: string; data: unknown }[]> {
+  return ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId)).orderBy(asc(events.id))
+}
+
+type Change = () => Promise<unknown>
+/** Prepares a change and returns it. */
+type Case = [name: string, emitted: string[], prepare: () => Change | Promise<Change>]
+
+const visitor = (email: string) => ({ email, firstName: '', lastName: '' })
+const tokenOf = () =>
+  new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: ada.id })).searchParams.get('token') ?? ''
+const addAda = () => addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
+const report = (input: object) => reportMailEvent(ctx, MailReport.parse({ email: ada.email, ...input }))
+const goneWithAda = ['deal.deleted', 'task.deleted', 'contact.deleted']
+const movedWithAda = ['deal.updated', 'task.updated', 'contact.merged']
+
+const cases: Case[] = [
+  ['creating a contact', ['contact.created'], () => () => createTestContact(ctx)],
+  ['creating a contact by upsert', ['contact.created'], () => () => upsertContact(ctx, { email: 'b@example.com' })],
+  ['updating a contact', ['contact.updated'], () => () => updateContact(ctx, ada.id, { firstName: 'Ada' })],
+  [
+    'updating a contact by upsert',
+    ['contact.updated'],
+    () => () => upsertContact(ctx, { email: ada.email, company: 'AE' }),
+  ],
+  ['adding a tag', ['contact.updated'], () => () => addTags(ctx, ada.id, { tags: ['vip'] })],
+  ['a visitor who fills a property', ['contact.updated'], () => () => findOrCreateContact(ctx, { ...ada, phone: '1' })],
+  ['deleting a contact', goneWithAda, () => () => deleteContact(ctx, ada.id)],
+  ['merging a contact', movedWithAda, moveAda],
+  ['merging an opt-out', ['subscription.unsubscribed', ...movedWithAda], mergeOptOut],
+  ['changing to an address that opted out', ['subscription.unsubscribed', 'contact.updated'], takeOptedOutAddress],
+  ['submitting a form', ['contact.updated', 'form.submitted'], submitTestForm],
+  [
+    'asking for a subscription',
+    ['contact.created', 'subscription.created'],
+    () => () => subscribe(ctx, list.id, visitor('b@example.com')),
+  ],
+  [
+    'subscribing without double opt-in',
+    ['contact.created', 'subscription.created', 'subscription.confirmed'],
+    subscribeDirectly,
+  ],
+  ['confirming by link', ['subscription.confirmed'], confirmByLink],
+  ['unsubscribing by link', ['subscription.unsubscribed'], () => () => unsubscribe(ctx, tokenOf())],
+  ['removing a subscriber', ['subscription.unsubscribed'], () => () => removeSubscriber(ctx, list.id, ada.id)],
+  ['adding a removed subscriber', ['subscription.created', 'subscription.confirmed'], addRemoved],
+  ['deleting a list', ['list.deleted'], () => () => deleteList(ctx, list.id)],
+  ['clearing a deleted list', [], clearList],
+  ['creating a deal', ['deal.created'], () => () => createTestDeal(ctx, { contactId: ada.id })],
+  ['updating a deal', ['deal.updated'], () => () => updateDeal(ctx, deal.id, { valueCents: 5 })],
+  ['moving a deal to another contact', ['deal.updated'], moveDealToOther],
+  ['moving a deal to another pipeline', ['deal.stage_changed'], moveDealToPipeline],
+  ['winning a deal', ['deal.won'], () => () => updateDeal(ctx, deal.id, { status: 'WON' })],
+  [
+    'losing and updating a deal',
+    ['deal.updated', 'deal.lost'],
+    () => () => updateDeal(ctx, deal.id, { status: 'LOST', name: 'x' }),
+  ],
+  ['deleting a deal', ['deal.deleted'], () => () => deleteDeal(ctx, deal.id)],
+  ['failing to delete a pipeline with deals', [], () => () => deletePipeline(ctx, deal.pipelineId).catch(() => {})],
+  ['creating a task', ['task.created'], () => () => createTestTask(ctx, { contactId: ada.id })],
+  ['updating a task', ['task.updated'], () => () => updateTask(ctx, task.id, { title: 'Write' })],
+  ['completing a task', ['task.completed'], () => () => updateTask(ctx, task.id, { status: 'DONE' })],
+  [
+    'completing and updating a task',
+    ['task.updated', 'task.completed'],
+    () => () => updateTask(ctx, task.id, { status: 'DONE', notes: 'x' }),
+  ],
+  ['deleting a task', ['task.deleted'], () => () => deleteTask(ctx, task.id)],
+  ['removing a member with a task', ['task.updated'], removeAssignee],
+  ['sending a campaign', ['campaign.sending'], sendTestCampaign],
+  ['finishing a campaign', ['campaign.sent'], finishTestCampaign],
+  ['canceling a campaign', ['campaign.canceled'], cancelTestCampaign],
+  ['an import', ['import.completed'], () => () => runTestImport(ctx, 'email\nb@example.com')],
+  [
+    'an import with an event for each contact',
+    ['contact.created', 'import.completed'],
+    () => () => runTestImport(ctx, 'email\nb@example.com', { events: 'each' }),
+  ],
+  [
+    'an import that subscribes',
+    ['import.completed'],
+    () => () => runTestImport(ctx, 'email\nb@example.com', { listId: list.id }),
+  ],
+  ['a bounce', ['mail.bounced'], () => () => report({ type: 'BOUNCE', permanent: true })],
+  ['a complaint', ['mail.complained'], () => () => report({ type: 'COMPLAINT' })],
+  ['disabling a failing webhook', ['webhook.disabled'], disableWebhook],
+]
+
+test.each(cases)('every change emits its events: %s', async (_name, emitted, prepare) => {
+  const change = await prepare()
+  const before = (await readEvents()).length
+  await change()
+  expect((await readEvents()).slice(before).map(({ type }) => type)).toEqual(emitted)
+})
+
+test('these changes cover every event type', () => {
+  expect([...new Set(cases.flatMap(([, emitted]) => emitted))].toSorted()).toEqual(eventTypes.toSorted())
+})
+
+const noops: [string, Change][] = [
+  ['a contact', () => updateContact(ctx, ada.id, { email: ada.email })],
+  ['a deal', () => updateDeal(ctx, deal.id, { status: 'OPEN', name: deal.name })],
+  ['a task', () => updateTask(ctx, task.id, { status: 'OPEN', title: task.title })],
+  ['a subscription', () => addAda()],
+]
+test.each(noops)('a no-op update of %s emits no event', async (_name, change) => {
+  const before = await readEvents()
+  await change()
+  expect(await readEvents()).toEqual(before)
+})
+
+test.each([
+  ['deal.updated', () => moveAda().then((merge) => merge())],
+  ['deal.deleted', () => deleteContact(ctx, ada.id)],
+] as const)('%s is emitted for each of 450 deals, in one transaction', async (type, change) => {
+  await createTestWebhook(ctx, { eventTypes: [type] })
+  await ctx.db.execute(sql`
+    insert into deals (workspace_id, id, pipeline_id, stage_id, contact_id)
+    select workspace_id, uuidv7(), pipeline_id, stage_id, contact_id from deals, generate_series(1, 449)
+    where id = ${uuidOf(deal.id)}`)
+  await change()
+  const emitted = (await readEvents()).filter((event) => event.type === type)
+  expect(new Set(emitted.map(({ data }) => (data as Deal).id)).size).toBe(450)
+  const contactIds = new Set(emitted.map(({ data }) => (data as Deal).contactId))
+  expect([contactIds.size, contactIds.has(ada.id)]).toEqual([1, type === 'deal.deleted'])
+  const { rows } = await ctx.db.execute(sql`
+    select count(*)::int as deliveries, count(distinct e.transaction_id)::int as transactions
+    from deliveries d join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
+    where d.workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  expect(rows).toEqual([{ deliveries: 450, transactions: 1 }])
+  expect(await ctx.db.$count(deals, eq(deals.contactId, ada.id))).toBe(0)
+})
+
+async function moveAda(): Promise<Change> {
+  const survivor = await createTestContact(ctx)
+  return () => mergeContacts(ctx, survivor.id, { contactId: ada.id })
+}
+
+async function mergeOptOut(): Promise<Change> {
+  const survivor = await createTestContact(ctx)
+  await addSubscriber(ctx, list.id, { contactId: survivor.id, status: 'CONFIRMED' })
+  await unsubscribe(ctx, tokenOf())
+  return () => mergeContacts(ctx, survivor.id, { contactId: ada.id })
+}
+
+async function takeOptedOutAddress(): Promise<Change> {
+  const other = await createTestContact(ctx)
+  await addSubscriber(ctx, list.id, { contactId: other.id, status: 'CONFIRMED' })
+  await unsubscribe(ctx, tokenOf())
+  await deleteContact(ctx, ada.id)
+  return () => updateContact(ctx, other.id, { email: ada.email })
+}
+
+async function submitTestForm(): Promise<Change> {
+  const form = await createTestForm(ctx)
+  return () => submitForm(ctx, form.id, { values: { email: ada.email, phone: '+44 1' } })
+}
+
+async function subscribeDirectly(): Promise<Change> {
+  const direct = await createTestList(ctx, { doubleOptIn: false })
+  return () => subscribe(ctx, direct.id, visitor('b@example.com'))
+}
+
+async function confirmByLink(): Promise<Change> {
+  await subscribe(ctx, list.id, visitor('b@example.com'))
+  const token = await readMailedToken(ctx, 'b@example.com')
+  return () => confirmSubscription(ctx, token)
+}
+
+async function addRemoved(): Promise<Change> {
+  await removeSubscriber(ctx, list.id, ada.id)
+  return addAda
+}
+
+async function clearList(): Promise<Change> {
+  await deleteList(ctx, list.id)
+  return async () => {
+    while (await clearDeletedList(ctx, uuidOf(list.id)));
+  }
+}
+
+async function moveDealToOther(): Promise<Change> {
+  const other = await createTestContact(ctx)
+  return () => updateDeal(ctx, deal.id, { contactId: other.id })
+}
+
+async function moveDealToPipeline(): Promise<Change> {
+  const { pipelineId } = await createTestDeal(ctx)
+  return () => updateDeal(ctx, deal.id, { pipelineId })
+}
+
+async function removeAssignee(): Promise<Change> {
+  const userId = newId('usr')
+  await ctx.db.insert(users).values({ id: userId, email: `${userId}@example.com`, passwordHash: '' })
+  await ctx.db.insert(members).values({ workspaceId: ctx.workspaceId, userId, role: 'MEMBER' })
+  await updateTask(ctx, task.id, { assigneeId: userId })
+  return () => removeMember(ctx, userId)
+}
+
+async function sendTestCampaign(): Promise<Change> {
+  const { id } = await createTestCampaign(ctx, { listId: list.id })
+  return () => sendCampaign(ctx, id)
+}
+
+async function finishTestCampaign(): Promise<Change> {
+  const { batches } = await startTestCampaign(ctx, 1)
+  const batch = await claimTestBatch(ctx, batches[0], await createTestWorker(ctx.db))
+  await sendTestBatch(ctx, batch)
+  return () => finishBatch(ctx, batch)
+}
+
+async function cancelTestCampaign(): Promise<Change> {
+  const { id } = await startTestCampaign(ctx, 1)
+  return () => cancelCampaign(ctx, id)
+}
+
+async function disableWebhook(): Promise<Change> {
+  const webhook = await createTestWebhook(ctx)
+  await setDrainHealth(ctx, webhook.id, createFailingPeriod(5 * 24 + 1, 10))
+  return async () => {
+    for await (const _ of disableFailingWebhooks(ctx));
+  }
+}
