@@ -21,7 +21,7 @@ const contact: Contact & CreatedContact = created.data
 const page = await rapport.contacts.list({ query: { limit: 10, tag: ['navy'] }, throwOnError: true })
 await rapport.contacts.delete({ path: { id: contact.id }, throwOnError: true })
 const missing = await rapport.contacts.get({ path: { id: contact.id } })
-const invalid = await rapport.contacts.create({ body: { email: 'nobody' } })
+const invalid = await rapport.contacts.create({ body: { email: 'not an address' } })
 
 console.log(
   JSON.stringify({

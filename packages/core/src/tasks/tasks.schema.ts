@@ -15,7 +15,7 @@ export const Task = z
     dueAt: Timestamp.nullable().describe('When the task is due. `null` if it has no due date.'),
     assigneeId: RecordId('usr')
       .nullable()
-      .describe('The member of the workspace who is assigned to the task. `null` if nobody is assigned.'),
+      .describe('The member of the workspace who is assigned to the task. `null` if there is none.'),
     completedAt: Timestamp.nullable().describe('When the status became `DONE`. `null` while it is `OPEN`.'),
     createdAt: CreatedAt,
     updatedAt: UpdatedAt,
@@ -44,7 +44,7 @@ const writable = {
   title: SingleLine(300, 1).describe('What to do.'),
   notes: MultiLine(20_000).describe('Details, as plain text.'),
   dueAt: TimestampInput.nullable().describe('When the task is due. `null` for no due date.'),
-  assigneeId: Id('usr').nullable().describe('The id of a user who is a member of the workspace. `null` for nobody.'),
+  assigneeId: Id('usr').nullable().describe('The id of a user who is a member of the workspace. `null` for none.'),
 }
 
 export const TaskInput = z

@@ -33,8 +33,8 @@ test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
   expect(production.filter((path) => role.only && !role.only.test(path))).toEqual([])
 })
 
-/** Dependencies that need no import: the peers of BullMQ's two backends, and vitest. */
-const neededWithoutImport = ['ioredis', 'pg', 'vitest']
+/** Dependencies that need no import: the peers of BullMQ's two backends and of the OpenAPI generators, and vitest. */
+const neededWithoutImport = ['ioredis', 'pg', 'typescript', 'vitest']
 
 test('a package imports every dependency that it declares', () => {
   const unused = globSync('{apps,packages}/*/package.json', { cwd: root }).flatMap((path) => {
