@@ -181,6 +181,7 @@ test('no random request fails with a 5xx, and every response is as documented', 
 function invalidValues({ type, maxLength, maxItems, anyOf = [] }: Schema): unknown[] {
   const [one, other] = Array.isArray(type) ? type.map((name) => ({ maxLength, maxItems, type: name })) : anyOf
   if (one && other?.type === 'null') return invalidValues(one as Schema).filter((value) => value !== null)
+  if (one?.type === 'string' && other?.type === 'string') return invalidValues(one as Schema)
   if (type === 'string') return [5, true, null, [], {}, '\u0000', '\ud800', 'x'.repeat((maxLength ?? 1_000_000) + 1)]
   if (type === 'integer' || type === 'number') return ['5', true, null, [], {}]
   if (type === 'boolean') return ['true', 1, null, [], {}]
@@ -224,7 +225,7 @@ test('each body field rejects wrong types and sizes and is named', { timeout }, 
 /** Query strings that a parameter must reject. */
 function invalidQueries({ name, schema }: Parameter): string[] {
   const twice = JSON.stringify(schema).includes('"array"') ? [] : [`${name}=a&${name}=b`]
-  const hasForm = schema.enum || schema.format === 'date-time' || ['limit', 'cursor', 'listId'].includes(name)
+  const hasForm = schema.enum || schema.anyOf?.some(({ format }) => format === 'date-time') || ['limit', 'cursor', 'listId'].includes(name)
   const formless = hasForm ? [`${name}=%00`, `${name}=nope`, `${name}=-1`] : []
   return [...twice, `${name}[]=a`, `${name}[a]=b`, ...formless]
 }
