@@ -101,8 +101,11 @@ export async function fillListings(fixture: Fixture, recordsEach: number): Promi
 
 /** The templates of all listings in the OpenAPI document. */
 export async function readListingTemplates(api: TestApi): Promise<string[]> {
-  const { body } = await api.call<{ paths: Record<string, { get?: { responses: object } }> }>('GET', '/openapi.json')
+  const { body } = await api.call<{ paths: Record<string, { get?: { parameters?: { name: string }[] } }> }>(
+    'GET',
+    '/openapi.json',
+  )
   return Object.entries(body.paths).flatMap(([template, { get }]) =>
-    JSON.stringify(get?.responses ?? {}).includes('nextCursor') ? [template] : [],
+    get?.parameters?.some(({ name }) => name === 'cursor') ? [template] : [],
   )
 }
