@@ -1,6 +1,6 @@
 /** The guides: Markdown files of the folder `docs`, which the API serves as pages. */
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 
 const folder = resolve(import.meta.dirname, '../../../../docs')
 
@@ -16,19 +16,21 @@ export interface Guide {
 
 /** In reading order. */
 export const guides: readonly Guide[] = [
-  readGuide('index'),
-  readGuide('authentication'),
-  readGuide('errors'),
-  readGuide('paging'),
-  readGuide('limits'),
-  readGuide('idempotency'),
-  readGuide('webhooks'),
-  readGuide('templates'),
-  readGuide('consent'),
+  readGuide('guides/index.md'),
+  readGuide('guides/authentication.md'),
+  readGuide('guides/errors.md'),
+  readGuide('guides/paging.md'),
+  readGuide('guides/limits.md'),
+  readGuide('guides/idempotency.md'),
+  readGuide('guides/webhooks.md'),
+  readGuide('guides/newsletters.md'),
+  readGuide('templates.md'),
+  readGuide('guides/consent.md'),
 ]
 
-function readGuide(slug: string): Guide {
-  const markdown = readFileSync(resolve(folder, 'guides', `${slug}.md`), 'utf8')
+function readGuide(path: string): Guide {
+  // The API serves all guides in one folder.
+  const markdown = readFileSync(resolve(folder, path), 'utf8').replaceAll('](../', '](')
   const [, title = '', summary = ''] = /^# (.+)\n\n([^]+?)\n\n/.exec(markdown) ?? []
-  return { slug, title, summary: summary.replaceAll('\n', ' '), markdown }
+  return { slug: basename(path, '.md'), title, summary: summary.replaceAll('\n', ' '), markdown }
 }
