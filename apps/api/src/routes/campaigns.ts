@@ -12,8 +12,8 @@ import {
   CampaignQuery,
   CampaignSummary,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { listTemplateVariables } from '@rapport/core/campaigns/list-template-variables.ts'
-import { TemplateVariables } from '@rapport/core/campaigns/template-variables.schema.ts'
+import { listTemplateVariables } from '@rapport/core/campaigns/templates/list-template-variables.ts'
+import { TemplateVariables } from '@rapport/core/campaigns/templates/template-variables.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { entityTagOf } from '../http/conditional-requests/conditional-requests.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'

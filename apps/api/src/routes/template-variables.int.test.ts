@@ -1,5 +1,5 @@
 import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
-import type { TemplateVariables } from '@rapport/core/campaigns/template-variables.schema.ts'
+import type { TemplateVariables } from '@rapport/core/campaigns/templates/template-variables.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -129,7 +129,7 @@ describe('a template with unknown names', () => {
   })
 })
 
-test('an empty rendered subject returns 409 at send and 400 in the preview and the test email', async () => {
+test('an empty subject returns 409 at send, and 400 in the preview and the test email', async () => {
   const { id } = await create({ subject: '{% if contact.tags contains "none" %}News{% endif %}' })
   const message = 'The template cannot be rendered: the subject is empty for this contact'
   const issues = [{ path: 'subject', message }]
@@ -170,7 +170,7 @@ test('send, preview and retry need no body, also with a JSON content type', asyn
   }
 })
 
-test('GET /campaigns filters by status, listId and search, and leaves the templates out', async () => {
+test('GET /campaigns filters by status, listId and search, and leaves templates out', async () => {
   const other = await api.create<List>('/lists', ada.key, { name: 'Other' })
   const summer = await create({ name: 'Sommer 100% Größe', listId: other.id, html: '<p>Hi</p>' })
   const winter = await create({ name: 'Winter', subject: 'Schnee_fall' })

@@ -239,7 +239,7 @@ test('a template that exceeds its limits fails the recipients and ends the campa
   expect(addressees()).toEqual([])
 })
 
-test('recipients whose mail is empty become FAILED with the reason, and the others get theirs', async () => {
+test('recipients whose mail is empty become FAILED with the reason, and others get theirs', async () => {
   const html = '{% if contact.email == "person-45@example.com" %}<p>Hello</p>{% endif %}'
   const { id } = await createTestCampaign(ctx, { confirmed: 45, html })
   await sendCampaign(ctx, id)

@@ -12,7 +12,7 @@ const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
 const nothing = [undefined, null, '', ' \r\n\t', '{% comment %}later{% endcomment %}']
-const empty = '{% if contact.tags contains "nobody-has-it" %}Hello{% endif %}'
+const empty = '{% if contact.tags contains "none" %}Hello{% endif %}'
 const contents = [...nothing, empty, 'Hello', 'Hello <a href="{{ unsubscribeUrl }}">unsubscribe</a>']
 const combinations = contents.flatMap((html) => contents.map((text) => ({ html, text })))
 

@@ -13,7 +13,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../db/schema/index.ts'
 import type { Campaign, CampaignChange, CampaignInput, CampaignQuery, CampaignSummary } from './campaigns.schema.ts'
-import { checkTemplates } from './check-templates.ts'
+import { checkTemplates } from './templates/check-templates.ts'
 import { plainTemplate } from './templates/template-sources.ts'
 import { readContact } from '../contacts/read-contact.ts'
 

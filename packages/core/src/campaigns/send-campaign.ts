@@ -15,7 +15,7 @@ import { campaignSending } from './campaign-events.ts'
 import { checkRenderedSubject } from './campaign-mail.ts'
 import { type CampaignRow, createNotDraftError, readCampaign, toCampaignSummary } from './campaigns.ts'
 import type { Campaign, SendResult } from './campaigns.schema.ts'
-import { checkTemplates } from './check-templates.ts'
+import { checkTemplates } from './templates/check-templates.ts'
 import { templateFields } from './templates/template-sources.ts'
 
 /** One job sends one batch. A small batch finishes soon; a large batch keeps the number of jobs low. */

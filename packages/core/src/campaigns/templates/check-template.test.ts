@@ -37,7 +37,7 @@ describe('an unknown name', () => {
     ['{{ contact.customFieldValues.hasOwnProperty }}', 'contact.customFieldValues.hasOwnProperty'],
     ['{{ __proto__.constructor }}', '__proto__.constructor'],
     ['{{ constructor }}', 'constructor'],
-    ['{{ process.env[contact.firstName] }}', 'process.env[…]'],
+    ['{{ globalThis.env[contact.firstName] }}', 'globalThis.env[…]'],
     [`{{ ${'y'.repeat(500)} }}`, `${'y'.repeat(100)}…`],
     ['{{ (1..contact.x) | join }}', 'contact.x'],
     ['{{ "text" | append: contact.x }}', 'contact.x'],

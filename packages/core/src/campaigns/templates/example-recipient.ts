@@ -1,7 +1,7 @@
-import { readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
-import type { Ctx } from '../request/context.ts'
-import type { Recipient } from './recipient.ts'
-import { templateVariables, toCustomVariables } from './templates/template-variables.ts'
+import { readCustomFields } from '../../contacts/custom-fields/custom-fields.ts'
+import type { Ctx } from '../../request/context.ts'
+import type { Recipient } from '../recipient.ts'
+import { templateVariables, toCustomVariables } from './template-variables.ts'
 
 /** Creates the contact of a preview, with the example value of each variable and of each custom field. */
 export async function createExampleRecipient(ctx: Ctx): Promise<Recipient> {

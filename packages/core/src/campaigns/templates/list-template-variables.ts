@@ -1,8 +1,8 @@
-import { readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
-import type { Ctx } from '../request/context.ts'
+import { readCustomFields } from '../../contacts/custom-fields/custom-fields.ts'
+import type { Ctx } from '../../request/context.ts'
 import type { TemplateVariables } from './template-variables.schema.ts'
-import { templateFilters } from './templates/template-filters.ts'
-import { templateVariables, toCustomVariables } from './templates/template-variables.ts'
+import { templateFilters } from './template-filters.ts'
+import { templateVariables, toCustomVariables } from './template-variables.ts'
 
 /** Lists everything that a template can use. Not paged: an editor needs all of it to complete and check names. */
 export async function listTemplateVariables(ctx: Ctx): Promise<TemplateVariables> {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { templateTypes } from './templates/template-variables.ts'
+import { templateTypes } from './template-variables.ts'
 
 export const TemplateVariable = z
   .object({

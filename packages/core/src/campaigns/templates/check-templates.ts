@@ -1,8 +1,8 @@
-import { readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
-import { AppError } from '../kernel/errors.ts'
-import type { Ctx } from '../request/context.ts'
-import { findTemplateFaults } from './templates/rendering.ts'
-import { type PartialTemplateSources, templateFields } from './templates/template-sources.ts'
+import { readCustomFields } from '../../contacts/custom-fields/custom-fields.ts'
+import { AppError } from '../../kernel/errors.ts'
+import type { Ctx } from '../../request/context.ts'
+import { findTemplateFaults } from './rendering.ts'
+import { type PartialTemplateSources, templateFields } from './template-sources.ts'
 
 /**
  * Checks the syntax of templates and the names of their variables, filters and custom fields. Throws an error with an
