@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
-import { errorCodes } from '@rapport/core/kernel/errors.ts'
+import type { errorCodes } from '@rapport/core/kernel/errors.ts'
 import { requestIdOf } from './request-id.ts'
 
 type Code = (typeof errorCodes)[number]
@@ -24,11 +23,10 @@ const responses: Record<string, readonly [status: number, code: Code, message: s
  * Responds to requests that Node cannot parse, or that are sent too slowly: Fastify never sees them. Closes the
  * connection, because the next request could start anywhere.
  */
-export function handleClientError(this: FastifyInstance, error: ClientError, socket: Socket): void {
+export function handleClientError(error: ClientError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const [statusCode, code, message] = responses[error.code ?? ''] ?? invalidRequest
   const { requestId = requestIdOf({ headers: {} }) } = error
-  this.log.trace({ err: error, requestId }, 'request not parsed')
   const reason = STATUS_CODES[statusCode] ?? ''
   const body = JSON.stringify({ statusCode, message, error: reason, code })
   const head = [
