@@ -225,7 +225,10 @@ test('each body field rejects wrong types and sizes and is named', { timeout }, 
 /** Query strings that a parameter must reject. */
 function invalidQueries({ name, schema }: Parameter): string[] {
   const twice = JSON.stringify(schema).includes('"array"') ? [] : [`${name}=a&${name}=b`]
-  const hasForm = schema.enum || schema.anyOf?.some(({ format }) => format === 'date-time') || ['limit', 'cursor', 'listId'].includes(name)
+  const hasForm =
+    schema.enum ||
+    schema.anyOf?.some(({ format }) => format === 'date-time') ||
+    ['limit', 'cursor', 'listId'].includes(name)
   const formless = hasForm ? [`${name}=%00`, `${name}=nope`, `${name}=-1`] : []
   return [...twice, `${name}[]=a`, `${name}[a]=b`, ...formless]
 }
