@@ -239,18 +239,6 @@ test('a template that exceeds its limits fails the recipients and ends the campa
   expect(addressees()).toEqual([])
 })
 
-test('recipients whose mail is empty become FAILED with the reason, and others get theirs', async () => {
-  const html = '{% if contact.email == "person-45@example.com" %}<p>Hello</p>{% endif %}'
-  const { id } = await createTestCampaign(ctx, { confirmed: 45, html })
-  await sendCampaign(ctx, id)
-  const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
-  await send(uuid)
-  expect(await countRecipients(ctx, id)).toEqual({ FAILED: 44, SENT: 1 })
-  expect(await readErrors()).toEqual(['The mail was not sent, because the HTML part is empty for this contact'])
-  expect(addressees()).toEqual(['person-45@example.com'])
-  expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
-})
-
 describe('on an unreliable database connection', () => {
   let proxied: Database
   let unreliable: TestDeps

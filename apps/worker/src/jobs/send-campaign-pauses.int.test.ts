@@ -1,6 +1,8 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
+import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
@@ -98,6 +100,19 @@ test('a template that fails for a whole group pauses the campaign with the reaso
     pauseReason: expect.stringMatching(/could not be rendered: memory alloc limit exceeded/),
   })
   expect(await readStats(ctx, id)).toMatchObject({ pending: 10, failed: 20 })
+})
+
+test('recipients whose mail is empty become FAILED, and the others get theirs', async () => {
+  const html = '{% if contact.email == "person-45@example.com" %}<p>Hello</p>{% endif %}'
+  const { id, uuid } = await startCampaign(45, html)
+  await send(uuid)
+  expect(await readStats(ctx, id)).toMatchObject({ failed: 44, sent: 1 })
+  expect(addressees()).toEqual(['person-45@example.com'])
+  expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
+  const failed = await listRecipients(ctx, id, RecipientQuery.parse({ status: 'FAILED', limit: '1' }))
+  expect(failed.data).toMatchObject([
+    { error: 'The mail was not sent, because the HTML part is empty for this contact' },
+  ])
 })
 
 describe('a slow template', () => {

@@ -64,11 +64,14 @@ export const Campaign = z
   })
 export type Campaign = z.output<typeof Campaign>
 
+const campaignExamples = Campaign.meta()?.['examples'] as [Campaign]
+const { html: _, text: __, ...summaryExample } = campaignExamples[0]
+
 /** Without the templates, which may have 1 MiB each: a page of campaigns, and an event, must stay small. */
 export const CampaignSummary = Campaign.omit({ html: true, text: true }).meta({
   id: 'CampaignSummary',
   description: 'A campaign without its `html` and `text`, as in listings and events.',
-  examples: (Campaign.meta()?.examples as Campaign[]).map(({ html: _, text: __, ...summary }) => summary),
+  examples: [summaryExample],
 })
 export type CampaignSummary = z.output<typeof CampaignSummary>
 

@@ -5,7 +5,7 @@
  */
 import { type Arguments, type Template, type Token, toValueSync, TypeGuards, Value } from 'liquidjs'
 import { suggestNear } from '../../kernel/suggestion.ts'
-import { createEngine, type Engine } from './liquid.ts'
+import { createEngine } from './liquid.ts'
 import { createKnownVariables, type KnownVariables, type PathStep } from './known-variables.ts'
 import {
   type PartialTemplateSources,
@@ -42,8 +42,11 @@ export function findFaults(
 
 /** A syntax error is the only message: the rest of the template cannot be parsed. */
 function* findMessages(source: string, variables: KnownVariables): Generator<string> {
-  const parsed = parse(engine, source)
-  if (typeof parsed === 'string') return yield parsed
+  const parsed = parse(source)
+  if (typeof parsed === 'string') {
+    yield parsed
+    return
+  }
   const check: Check = { source, variables, ownNames: new Set() }
   for (const { template } of walk(parsed, []))
     for (const name of template.localScope?.() ?? []) check.ownNames.add(name.content)
@@ -51,9 +54,9 @@ function* findMessages(source: string, variables: KnownVariables): Generator<str
     for (const argument of template.arguments?.() ?? []) yield* checkArgument(check, argument, loopNames)
 }
 
-function parse({ parse }: Engine, source: string): Template[] | string {
+function parse(source: string): Template[] | string {
   try {
-    return parse(source)
+    return engine.parse(source)
   } catch (error) {
     const [message = 'cannot be parsed'] = error instanceof Error ? error.message.split('\n') : []
     const at = /^(.*), line:(\d+), col:(\d+)$/.exec(message)
@@ -75,7 +78,7 @@ function* walk(templates: readonly Template[], loopNames: readonly string[]): Ge
     const { template } = visit
     if (!template.children) continue
     const names = template.blockScope ? [...visit.loopNames, ...template.blockScope()] : visit.loopNames
-    const children = toValueSync(template.children(false, true)) as Template[]
+    const children = toValueSync<Template[]>(template.children(false, true))
     for (const child of children.toReversed()) pending.push({ template: child, loopNames: names })
   }
 }

@@ -87,7 +87,10 @@ function compileText(source: string): ((values: TemplateValues) => { text: Piece
 }
 
 /** The rendered parts: the HTML, and the HTML converted to text. */
-type HtmlParts = { html: Pieces; text: Pieces }
+interface HtmlParts {
+  html: Pieces
+  text: Pieces
+}
 
 function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | undefined {
   const placeholderValues: PlaceholderValues = []
