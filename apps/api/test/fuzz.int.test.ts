@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ErrorBody } from '../src/http/error-handler.ts'
+import { ErrorBody } from '../src/http/errors/error-handler.ts'
 import { type Parameter, pathsOf, type Pool, type Schema, valuesOf } from './fuzz.ts'
 import { type ApiResponse, freshEmail, type Json, password, startTestApi } from './testing.ts'
 

@@ -14,7 +14,7 @@ import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import { buildApp } from '../src/app.ts'
-import type { ErrorBody } from '../src/http/error-handler.ts'
+import type { ErrorBody } from '../src/http/errors/error-handler.ts'
 import { createStatusCheck } from './documented-statuses.ts'
 
 export type Json = Record<string, unknown>

@@ -3,7 +3,7 @@ import { invalidField } from '@rapport/core/kernel/errors.ts'
 import { type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import fp from 'fastify-plugin'
-import { toErrorBody } from './error-handler.ts'
+import { toErrorBody } from './errors/error-handler.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

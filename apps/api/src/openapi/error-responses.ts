@@ -1,7 +1,7 @@
 /** The error responses of a route in the OpenAPI document. Most of them follow from the route's options. */
 import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
-import { ErrorBody } from '../http/error-handler.ts'
+import { ErrorBody } from '../http/errors/error-handler.ts'
 import { requiredRole } from '../http/required-role.ts'
 
 declare module 'fastify' {

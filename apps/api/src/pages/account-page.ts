@@ -2,7 +2,7 @@ import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply } from 'fastify'
 import type { z } from 'zod'
-import { type ErrorBody, toErrorBody } from '../http/error-handler.ts'
+import { type ErrorBody, toErrorBody } from '../http/errors/error-handler.ts'
 import { engine, sendDocument } from './document.ts'
 
 /**

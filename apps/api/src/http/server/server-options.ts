@@ -1,6 +1,6 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
-import { handleError } from '../error-handler.ts'
+import { handleError } from '../errors/error-handler.ts'
 import { handleClientError } from './client-errors.ts'
 import { decodableUrl } from './decodable-url.ts'
 import { requestIdOf } from './request-id.ts'
