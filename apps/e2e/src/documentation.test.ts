@@ -12,6 +12,7 @@ import { type Stack, startStack } from './stack.ts'
 const scalarProblems = [
   /^button-name \(critical\).* class="group\/copy-button/, // The copy button of a code example has only an icon.
   /^target-size \(serious\).* class="absolute top-\[1lh\]/, // The button that opens a section is smaller than 24 px.
+  /^scrollable-region-focusable \(serious\).* class="endpoints"/, // The list of operations scrolls.
   /\((moderate|minor)\)/, // Scalar adds landmarks to the page.
 ]
 
@@ -44,9 +45,9 @@ describe.skipIf(findBrowserSkipReason())('the documentation in a browser:', () =
   }
 
   /** Waits until the operations are rendered. */
-  const operationsOf = (page: Page) => page.getByText('Create a contact', { exact: true }).first().waitFor()
+  const operationsOf = (page: Page) => page.getByText('/auth/signup', { exact: true }).first().waitFor()
 
-  test('the home page and every guide are accessible on phone and desktop, light and dark', async () => {
+  test('the home page and every guide are accessible in all sizes and modes', async () => {
     const { page, problems } = await open('/', { bypassCSP: true })
     expect(await checkAppearance(page, 'home')).toEqual([])
     await page.setViewportSize({ width: 1280, height: 800 })
@@ -70,7 +71,7 @@ describe.skipIf(findBrowserSkipReason())('the documentation in a browser:', () =
     await page.close()
   })
 
-  test('the reference shows the operations, obeys its policy and loads nothing from other hosts', async () => {
+  test('the reference obeys its policy and loads nothing from other hosts', async () => {
     const { page, problems } = await open('/docs/reference')
     await operationsOf(page)
     expect(problems).toEqual([])

@@ -8,7 +8,7 @@ const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
 
 const unknownRoutes = [
-  'GET /',
+  'POST /',
   'GET /nope',
   'GET //contacts',
   'GET /Contacts',

@@ -1,9 +1,9 @@
 /** Responses whose body is the same for every client: documentation, the OpenAPI document, scripts. */
-import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { computeEntityTag, isNotModified } from './entity-tags.ts'
 
 interface StaticContent {
   /** The content type. */
@@ -29,14 +29,14 @@ export function staticResponse({ type, headers = {}, build }: StaticContent) {
     }
   }
   return async function sendStatic(request: FastifyRequest, reply: FastifyReply) {
-    const { hash, bodies } = await prepareOnce()
+    const { tag, bodies } = await prepareOnce()
     const accepted = negotiate(request.headers['accept-encoding'] ?? '', encodings)
     const encoding = encodings.find((one) => one === accepted) ?? 'identity'
     // Each encoding is another representation, so a strong ETag differs.
-    const etag = encoding === 'identity' ? `"${hash}"` : `"${hash}-${encoding}"`
+    const etag = encoding === 'identity' ? tag : tag.replace(/"$/, `-${encoding}"`)
     reply.headers({ ...headers, etag }).vary('accept-encoding')
     reply.cacheControl('public').cacheControl('no-cache')
-    if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
+    if (isNotModified(request.headers['if-none-match'], etag)) return reply.code(304).send()
     if (encoding !== 'identity') reply.header('content-encoding', encoding)
     return reply.type(type).send(bodies[encoding])
   }
@@ -47,15 +47,15 @@ type Encoding = 'br' | 'gzip' | 'identity'
 const encodings: Encoding[] = ['br', 'gzip', 'identity']
 
 interface Prepared {
-  hash: string
+  tag: string
   bodies: Record<Encoding, Buffer>
 }
 
 async function prepare(build: StaticContent['build']): Promise<Prepared> {
-  const identity = Buffer.from(await build())
+  const text = await build()
+  const identity = Buffer.from(text)
   const [br, gzipped] = await Promise.all([compressBrotli(identity), promisify(gzip)(identity)])
-  const hash = createHash('sha256').update(identity).digest('base64url').slice(0, 22)
-  return { hash, bodies: { br, gzip: gzipped, identity } }
+  return { tag: computeEntityTag(text), bodies: { br, gzip: gzipped, identity } }
 }
 
 /** Quality 6 takes a quarter of the time of quality 9, for 3 % more bytes. */
@@ -63,9 +63,3 @@ const compressBrotli = (body: Buffer) =>
   promisify(brotliCompress)(body, {
     params: { [constants.BROTLI_PARAM_QUALITY]: 6, [constants.BROTLI_PARAM_SIZE_HINT]: body.length },
   })
-
-/** Compares weakly, as `If-None-Match` requires. */
-function matches(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  return tags.includes(etag) || tags.includes('*')
-}
