@@ -203,13 +203,15 @@ test('each body field rejects wrong types and sizes and is named', { timeout }, 
   let tried = 0
   for (const operation of operations) {
     const { method, template, parameters = [], isSecured } = operation
+    // Only the OWNER's session may call it.
+    const key = method === 'DELETE' && template === '/workspace' ? workspace.token : workspace.key
     const path = parameters
       .filter((parameter) => parameter.in === 'path')
       .reduce((filled, { name, example = '' }) => {
         return filled.replace(`{${name}}`, pool.get(example.slice(0, 3))?.[0] ?? example)
       }, template)
     for (const { field, body } of invalidBodies(operation)) {
-      const response = await api.call(method, path, { body, ...(isSecured && { key: workspace.key }) })
+      const response = await api.call(method, path, { body, ...(isSecured && { key }) })
       const issues = (response.body['issues'] ?? []) as { path: string }[]
       // An unknown record in the path is reported first.
       const reported = response.status === 404 ? field : issues.find(({ path }) => path.split('.')[0] === field)?.path

@@ -55,7 +55,7 @@ test('the Location of an import is the path of the import, that of a sign-up the
   expect(me.body['user']).toEqual(body['user'])
 })
 
-test('keys, invites, fields and members are read one by one, with the role of their listing', async () => {
+test('keys, invites, fields and members have the role of their listing', async () => {
   const member = await api.issueKey(workspace.token, 'MEMBER')
   for (const [listing, memberStatus] of [
     ['/api-keys', 403],

@@ -89,7 +89,7 @@ function registeredRoutes() {
 }
 
 test('the document and the router have the same routes', () => {
-  const hidden = /^(GET \/docs(\/.*)?|HEAD .*|OPTIONS \*)$/
+  const hidden = /^(GET \/docs(\/.*)?|HEAD .*|OPTIONS \/?\*)$/
   const registered = registeredRoutes().filter((route) => !hidden.test(route))
   expect(registered.length).toBeGreaterThan(25)
   // The printed tree merges parameter names, so compare paths without them.
@@ -247,7 +247,8 @@ test('every listing documents paging, and every authenticated POST Idempotency-K
     const names = parameters.map((parameter) => parameter.name)
     const isListing = /schemas\/\w+Page"/.test(JSON.stringify(responses))
     const paging = ['limit', 'cursor', 'sort'].filter((parameter) => names.includes(parameter))
-    expect([name, paging.length]).toEqual([name, isListing ? 3 : 0])
+    // Event types have no time of creation to sort by.
+    expect([name, paging.length]).toEqual([name, isListing ? (name === 'GET /event-types' ? 2 : 3) : 0])
     const isRepeatable = name.startsWith('POST') && security.length > 0
     expect([name, names.includes('Idempotency-Key')]).toEqual([name, isRepeatable])
   }

@@ -35,7 +35,16 @@ export interface Copy {
 }
 
 /** Paths to copy. Other apps are omitted to keep the type check fast. */
-const copied = ['apps/api', 'packages', 'drizzle', 'package.json', 'tsconfig.json', 'biome.json', 'vitest.config.ts']
+const copied = [
+  'apps/api',
+  'docs',
+  'packages',
+  'drizzle',
+  'package.json',
+  'tsconfig.json',
+  'biome.json',
+  'vitest.config.ts',
+]
 
 /** Copies core and the API with only these tests, and links the installed packages. */
 export async function copyRepository(tests: readonly string[]): Promise<Copy> {

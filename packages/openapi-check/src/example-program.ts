@@ -34,5 +34,6 @@ console.log(
   }),
 )
 
-export const statusOf = (event: EventDealWonWebhookPayload): 'OPEN' | 'WON' | 'LOST' => event.data.status
+export const statusOf = ({ data }: EventDealWonWebhookPayload): 'OPEN' | 'WON' | 'LOST' | 'redacted' =>
+  'redacted' in data ? 'redacted' : data.status
 `

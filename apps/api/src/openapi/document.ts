@@ -12,6 +12,7 @@ export interface Document {
 export interface DocumentedOperation {
   parameters?: { name: string }[]
   security?: object[]
+  'x-optional-body'?: boolean
   requestBody?: { required: boolean; content: Record<string, { schema: BodySchema; example?: unknown }> }
   responses?: Record<string, DocumentedResponse | { $ref: string }>
 }

@@ -52,5 +52,8 @@ export function describeEventData({ components }: Document): void {
 
 /** After the deletion of a contact, `RedactedRecord` replaces the record. */
 function oneOfRecords(names: string[]) {
-  return { anyOf: [...names, 'RedactedRecord'].map((name) => ({ $ref: `#/components/schemas/${name}` })) }
+  return {
+    description: 'The record as the API shows it, or `RedactedRecord` after the deletion of the contact.',
+    anyOf: [...names, 'RedactedRecord'].map((name) => ({ $ref: `#/components/schemas/${name}` })),
+  }
 }

@@ -1,7 +1,9 @@
 /** Completes the OpenAPI document that the plugins generate from the route schemas. */
 import type { SwaggerTransform } from '@fastify/swagger'
+import type { FastifySchema } from 'fastify'
 import { completeJsonSchema, simplifySchemas } from '@rapport/core/kernel/json-schema.ts'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { z } from 'zod'
 import { requiredRole } from '../http/required-role.ts'
 import { EmptyBody } from '../routes/shapes.ts'
 import { conditionalHeaders } from './conditional-headers.ts'
@@ -38,11 +40,17 @@ export const describeRoute: SwaggerTransform = (input) => {
       ...(schema.querystring !== undefined && { querystring: describeQuery(schema.querystring as Query) }),
       ...(Object.keys(headers).length > 0 && { headers: { type: 'object', properties: headers } }),
       security,
+      ...(isOptional(input.schema) && { [optionalBody]: true }),
       ...(isSecured && { 'x-required-role': requiredRole(input.route) }),
     },
     url,
   }
 }
+
+/** A mark on operations whose body may be absent, because the plugin documents every body as required. */
+const optionalBody = 'x-optional-body'
+const isOptional = ({ body, consumes }: FastifySchema) =>
+  consumes === undefined && body instanceof z.ZodType && body.safeParse(undefined).success
 
 interface JsonSchema {
   anyOf?: (JsonSchema & { type?: string; items?: object })[]
@@ -116,8 +124,11 @@ const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 
 /** Adds the example of the schema to each body. A body that may be `null` may also be absent. */
 function describeBodies(document: Document) {
-  for (const { requestBody } of operationsOf(document)) {
+  for (const operation of operationsOf(document)) {
+    const { requestBody, [optionalBody]: isOptionalBody } = operation
+    delete operation[optionalBody]
     if (!requestBody) continue
+    if (isOptionalBody) requestBody.required = false
     for (const media of Object.values(requestBody.content)) {
       const { anyOf, type, ...schema } = media.schema
       const required = anyOf?.find((member) => member.type !== 'null')

@@ -53,7 +53,7 @@ test('the role of a new key is at most that of its creator', async () => {
   expect(await issue({ name: 'equal', role: 'ADMIN' }, admin.key)).toMatchObject({ status: 201 })
   for (const role of ['OWNER', 'admin', 'ROOT', null, 1]) {
     const { issues } = expectError(await issue({ name: 'above', role }, admin.key), 400)
-    expect(issues).toEqual([{ path: 'role', message: 'must be one of VIEWER, MEMBER, ADMIN' }])
+    expect(issues).toEqual([{ path: 'role', message: expect.stringMatching(/^must be one of VIEWER, MEMBER, ADMIN/) }])
   }
 })
 

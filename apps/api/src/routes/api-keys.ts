@@ -48,11 +48,12 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/api-keys/:id',
     {
-      config,
+      config: { ...config, etag: true },
       schema: {
         ...common,
         operationId: 'apiKeys.get',
         summary: 'Retrieve an API key',
+        description: 'Returns the name, the role and the prefix of the key, but not the key itself.',
         params: IdParams('key'),
         querystring: NoQuery,
         response: { 200: ApiKey },

@@ -58,10 +58,12 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/custom-fields/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'customFields.get',
         summary: 'Retrieve a custom field',
+        description: 'Returns the definition of the custom field.',
         params,
         querystring: NoQuery,
         response: { 200: CustomField },

@@ -79,7 +79,8 @@ test('a subscribe request gets the same response for every state of the subscrip
       'content-type': 'application/json; charset=utf-8',
       'content-length': '16',
       'access-control-allow-origin': '*',
-      'access-control-expose-headers': 'etag, retry-after',
+      'access-control-expose-headers':
+        'x-request-id, etag, location, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed',
       'x-content-type-options': 'nosniff',
       'x-ratelimit-limit': '20',
       'x-ratelimit-remaining': '19',

@@ -119,11 +119,12 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/invites/:id',
     {
-      config,
+      config: { ...config, etag: true },
       schema: {
         ...common,
         operationId: 'invites.get',
         summary: 'Retrieve an invite',
+        description: 'Returns a pending invite. Accepted and deleted invites are not found.',
         params: IdParams('inv'),
         querystring: NoQuery,
         response: { 200: Invite },
@@ -193,10 +194,12 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/members/:id',
     {
+      config: { etag: true },
       schema: {
         ...common,
         operationId: 'members.get',
         summary: 'Retrieve a member',
+        description: 'Returns the user and the role in the workspace.',
         params: IdParams('usr'),
         querystring: NoQuery,
         response: { 200: Member },

@@ -69,7 +69,7 @@ const writable = {
   valueCents: z
     .number(valueMessage)
     // JSON numbers above 2^53-1 are inexact.
-    .int(valueMessage)
+    .int({ error: valueMessage, abort: true })
     .min(0, valueMessage)
     .max(Number.MAX_SAFE_INTEGER, valueMessage)
     // Converts -0 to 0.

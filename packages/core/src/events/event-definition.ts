@@ -45,7 +45,7 @@ export interface EventSubject {
 export const RedactedRecord = z
   .object({
     id: z.string().describe('The id of the record, or of its contact if the record has no id of its own.'),
-    redacted: z.literal(true),
+    redacted: z.literal(true).describe('Always `true`: distinguishes this from a record.'),
   })
   .meta({
     id: 'RedactedRecord',

@@ -91,5 +91,8 @@ export const ImportOptions = z
   })
 export type ImportOptions = z.output<typeof ImportOptions>
 
-export const ImportQuery = PageQuery.extend({ status: ImportStatus.optional(), sort: Sort(['createdAt']) })
+export const ImportQuery = PageQuery.extend({
+  status: ImportStatus.optional().describe('Only imports with this status.'),
+  sort: Sort(['createdAt']),
+})
 export type ImportQuery = z.output<typeof ImportQuery>

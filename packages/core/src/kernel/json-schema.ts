@@ -11,12 +11,11 @@ interface JsonSchema extends Record<string, unknown> {
 
 /** The `override` of `z.toJSONSchema`. */
 export function completeJsonSchema({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: object }) {
-  const { def } = zodSchema._zod
   const schema = jsonSchema as JsonSchema
   // Later versions may add properties to an object, unless its schema is strict.
-  if (def.type === 'object' && !def.catchall) delete schema['additionalProperties']
+  if (zodSchema instanceof z.ZodObject && !zodSchema.def.catchall) delete schema['additionalProperties']
   // Zod leaves these out where parsing transforms the value. Here they describe the value before.
-  if (def.type === 'default') schema['default'] ??= def.defaultValue
+  if (zodSchema instanceof z.ZodDefault) schema['default'] ??= zodSchema.def.defaultValue
   const { examples } = z.globalRegistry.get(zodSchema) ?? {}
   if (Array.isArray(examples)) schema['examples'] ??= examples
 }

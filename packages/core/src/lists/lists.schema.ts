@@ -55,7 +55,7 @@ export const ListChange = z
 export type ListChange = z.output<typeof ListChange>
 
 export const ListQuery = PageQuery.extend({
-  search: SingleLine(200, 1).optional().describe('Part of the name, ignoring case and accents'),
+  search: SingleLine(200, 1).optional().describe('Only lists with this part of the name, ignoring case and accents.'),
   sort: Sort(['createdAt']),
 })
 export type ListQuery = z.output<typeof ListQuery>

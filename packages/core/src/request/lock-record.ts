@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import {
+  apiKeys,
   campaigns,
   contacts,
   customFields,
@@ -8,7 +9,9 @@ import {
   forms,
   formSubmissions,
   imports,
+  invites,
   lists,
+  members,
   pipelines,
   tasks,
   webhookDrains,
@@ -37,6 +40,9 @@ const locks: Record<string, Lock> = {
   async wsp(ctx) {
     await ctx.db.select({ id: workspaces.id }).from(workspaces).where(isOwnWorkspace(ctx)).for('no key update')
   },
+  key: lockRow(apiKeys.workspaceId, apiKeys.id),
+  inv: lockRow(invites.workspaceId, invites.id),
+  usr: lockRow(members.workspaceId, members.userId),
   con: lockRow(contacts.workspaceId, contacts.id),
   cfd: lockRow(customFields.workspaceId, customFields.id),
   imp: lockRow(imports.workspaceId, imports.id),

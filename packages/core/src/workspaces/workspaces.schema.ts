@@ -81,7 +81,11 @@ export type WorkspaceChange = z.output<typeof WorkspaceChange>
 
 export const WorkspaceDeletion = z
   .strictObject({
-    name: SingleLine(200).describe('The name of the workspace, which confirms that you mean this one'),
+    name: SingleLine(200).describe('The name of the workspace, which confirms that you mean this one.'),
   })
-  .meta({ id: 'WorkspaceDelete', examples: [{ name: 'Analytical Engines' }] })
+  .meta({
+    id: 'WorkspaceDeleteRequest',
+    description: 'Confirms that this workspace is to be deleted.',
+    examples: [{ name: 'Analytical Engines' }],
+  })
 export type WorkspaceDeletion = z.output<typeof WorkspaceDeletion>

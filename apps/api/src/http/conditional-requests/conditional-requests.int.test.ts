@@ -33,6 +33,10 @@ const createContact = (body: Json = {}) =>
 /** The record of each URL, and the body of a PATCH that changes it. */
 const records: Record<string, { path: (ids: Ids) => string; change?: Json }> = {
   '/workspace': { path: () => '/workspace', change: { name: 'Engines' } },
+  '/api-keys/{id}': { path: ({ apiKey }) => `/api-keys/${apiKey}` },
+  '/invites/{id}': { path: ({ invite }) => `/invites/${invite}` },
+  '/members/{id}': { path: ({ member }) => `/members/${member}`, change: { role: 'MEMBER' } },
+  '/custom-fields/{id}': { path: ({ customField }) => `/custom-fields/${customField}`, change: { label: 'Plan name' } },
   '/contacts/{id}': { path: ({ contact }) => `/contacts/${contact}`, change: { firstName: 'Ada' } },
   '/imports/{id}': { path: (ids) => `/imports/${ids.import}` },
   '/forms/{id}': { path: ({ form }) => `/forms/${form}`, change: { name: 'Ask us' } },
@@ -130,7 +134,7 @@ describe.each(Object.entries(records))('%s', (template, { path: toPath, change }
     const tag = await readTag(path)
     const [field = ''] = Object.keys(change ?? {})
     const bodies = typeof change?.[field] === 'string' ? ['first', 'second'] : [true, true]
-    const values = field === 'valueCents' ? [7, 8] : bodies
+    const values = { valueCents: [7, 8], role: ['VIEWER', 'ADMIN'] }[field] ?? bodies
     const responses = await Promise.all(
       values.map((value) => requestIfMatch('PATCH', path, { tag, body: { [field]: value } })),
     )
@@ -220,8 +224,8 @@ test('PUT /contacts with If-Match only updates an existing contact', async () =>
 test('a route without a record rejects If-Match instead of ignoring it', async () => {
   const message = 'If-Match: is not supported by POST /campaigns/:id/send'
   expectError(await requestIfMatch('POST', `/campaigns/${ids.campaign}/send`, { tag: '"a"' }), 400, message)
-  expectError(await requestIfMatch('DELETE', `/api-keys/${ids.apiKey}`, { tag: '*' }), 400)
-  expect((await request('GET', '/api-keys')).text).toContain(ids.apiKey)
+  expectError(await requestIfMatch('DELETE', `/sessions/${ids.session}`, { tag: '*' }), 400)
+  expect((await request('GET', '/sessions')).text).toContain(ids.session)
 })
 
 test('a record of another workspace is a 404 with and without its ETag', async () => {
