@@ -31,6 +31,11 @@ test('suggests the first of several candidates that are equally near', () => {
   expect(suggestNear('plan', [])).toBeUndefined()
 })
 
+test('suggests nothing if only half of the characters are equal', () => {
+  expect(suggestNear('page', ['tag', 'cursor', 'limit', 'sort'])).toBeUndefined()
+  expect(suggestNear('stat', ['status'])).toBe('status')
+})
+
 test('does not replace every character of a word', () => {
   expect(suggestNear('a', ['b'])).toBeUndefined()
   expect(suggestNear('ab', ['ac', 'cd'])).toBe('ac')

@@ -12,8 +12,9 @@ export function suggestNear(word: string, candidates: Iterable<string>): string 
   let limit = maxTypingErrors(typed.length) + 1
   for (const candidate of candidates) {
     if (candidate.length > maxWordLength) continue
-    const distance = countTypingErrors(typed, normalize(candidate))
-    if (distance >= limit) continue
+    const meant = normalize(candidate)
+    const distance = countTypingErrors(typed, meant)
+    if (distance >= limit || !isMostlyEqual(distance, typed, meant)) continue
     nearest = candidate
     limit = distance
   }
@@ -38,6 +39,10 @@ const normalize = (word: string) => word.toLowerCase().replace(/[_\- ]/g, '')
 
 /** Short words get fewer, because every short word is near many others. */
 const maxTypingErrors = (length: number) => Math.max(Math.min(length - 1, length < 4 ? 1 : 2), Math.floor(length / 3))
+
+/** Two errors in four characters, as in `page` for `tag`, are another word. One error is always a typing error. */
+const isMostlyEqual = (distance: number, typed: string, meant: string) =>
+  distance <= 1 || distance * 2 < Math.max(typed.length, meant.length)
 
 /**
  * The distance of Damerau and Levenshtein: the number of characters that were left out, added, replaced or swapped with

@@ -15,6 +15,8 @@ test.each<[z.ZodType, unknown, string]>([
   [z.record(z.string(), z.string()), 1, 'must be an object'],
   [z.string().max(1_000), 'x'.repeat(1_001), 'must have at most 1,000 characters'],
   [z.array(z.string()).min(2), ['x'], 'must have at least 2 items'],
+  [z.array(z.string()).min(1), [], 'must have at least 1 item'],
+  [z.string().max(1), 'xy', 'must have at most 1 character'],
   [z.number().max(5), 6, 'must be at most 5'],
   [z.number().positive(), 0, 'must be more than 0'],
   [z.enum(['a', 'b']), 'c', 'must be one of a, b'],
@@ -57,6 +59,20 @@ test('an unknown key of a query is a parameter', () => {
   expect(
     issuesOf(z.strictObject({ cursor: z.string().optional() }), { cursr: 'x' }, { error: describeQueryIssue }),
   ).toEqual(issues)
+})
+
+test('a paging parameter of other APIs names the parameter to use', () => {
+  const query = z.strictObject({ cursor: z.string().optional(), limit: z.string().optional() })
+  const issues = issuesOf(query, { page: '2', offset: '5', per_page: '5', cursr: 'x' }, { error: describeQueryIssue })
+  expect(issues.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+    'page: unknown parameter (use "cursor")',
+    'offset: unknown parameter (use "cursor")',
+    'per_page: unknown parameter (use "limit")',
+    'cursr: unknown parameter (did you mean "cursor"?)',
+  ])
+  expect(issuesOf(z.strictObject({}), { page: '2' }, { error: describeQueryIssue })).toEqual([
+    { path: 'page', message: 'unknown parameter' },
+  ])
 })
 
 test('an unknown key of one form of a union is named', () => {

@@ -12,7 +12,14 @@ const typeNames: Record<string, string> = {
   record: 'an object',
   null: 'null',
 }
-const units: Record<string, string> = { string: ' characters', array: ' items', set: ' items', map: ' items' }
+const units: Record<string, string> = { string: ' character', array: ' item', set: ' item', map: ' item' }
+/** Parameters of other APIs, and what to use here. */
+const pagingParameters = new Map([
+  ['page', 'cursor'],
+  ['offset', 'cursor'],
+  ['perpage', 'limit'],
+  ['pagesize', 'limit'],
+])
 
 /** Describes a validation error of a schema that does not define its own message. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string {
@@ -46,7 +53,14 @@ function describeUnknownKeys(
   issue: z.core.$ZodRawIssue<z.core.$ZodIssueUnrecognizedKeys>,
 ) {
   const shape = (issue.inst as z.ZodObject | undefined)?.shape ?? {}
-  return suggestForEach(`unknown ${kind}`, issue.keys, Object.keys(shape)).join('\n')
+  const messages = suggestForEach(`unknown ${kind}`, issue.keys, Object.keys(shape))
+  if (kind === 'field') return messages.join('\n')
+  return issue.keys
+    .map((key, index) => {
+      const other = pagingParameters.get(key.toLowerCase().replace('_', ''))
+      return other !== undefined && other in shape ? `unknown parameter (use "${other}")` : messages[index]
+    })
+    .join('\n')
 }
 
 /**
@@ -74,5 +88,6 @@ export function toIssues(
 
 function describeBound(origin: string, bound: string, size: number | bigint): string {
   const unit = units[origin]
-  return `must ${unit ? 'have' : 'be'} ${bound} ${size.toLocaleString('en')}${unit ?? ''}`
+  const number = size.toLocaleString('en')
+  return unit ? `must have ${bound} ${number}${unit}${Number(size) === 1 ? '' : 's'}` : `must be ${bound} ${number}`
 }
