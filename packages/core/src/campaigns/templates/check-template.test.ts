@@ -15,6 +15,8 @@ describe('an unknown name', () => {
     ['{% if contcat.firstName == "Ada" %}{% endif %}', 'variable "contcat.firstName" at line 1, column 7', 'contact'],
     ['{% liquid\n  echo list.nmae\n%}', 'variable "list.nmae" at line 2, column 8', 'list.name'],
     ['{{ contact.email | upcasse }}', 'filter "upcasse" at line 1, column 20', 'upcase'],
+    ['{{ contact.email | upper }}', 'filter "upper" at line 1, column 20', 'upcase'],
+    ['{{ contact.email | lowercase }}', 'filter "lowercase" at line 1, column 20', 'downcase'],
     ['{{ "|upcasse" | size | upcasse: 1 }}', 'filter "upcasse" at line 1, column 24', 'upcase'],
     ['{% if true %}{% elsif list.id | frist %}{% endif %}', 'filter "frist" at line 1, column 33', 'first'],
     ['{% cycle list.id, list.nam %}', 'variable "list.nam" at line 1, column 19', 'list.name'],

@@ -18,6 +18,14 @@ import {
 const maxFaults = 20
 const maxNameLength = 100
 
+/** Filters of other template languages, with their names in Liquid. */
+const filterAliases = new Map([
+  ['upper', 'upcase'],
+  ['uppercase', 'upcase'],
+  ['lower', 'downcase'],
+  ['lowercase', 'downcase'],
+])
+
 /** HTML is parsed like text: both engines differ only in how they render. */
 const engine = createEngine()
 
@@ -113,7 +121,8 @@ function* checkExpression(
   for (const { name, args } of filters) {
     if (!engine.filterNames.has(name)) {
       end = findFilter(check.source, name, end)
-      yield describe(check, { what: 'filter', name, offset: end, near: suggestNear(name, engine.filterNames) })
+      const near = filterAliases.get(name) ?? suggestNear(name, engine.filterNames)
+      yield describe(check, { what: 'filter', name, offset: end, near })
     }
     // A named argument is a pair of name and value.
     for (const arg of args) yield* checkToken(check, Array.isArray(arg) ? arg[1] : arg, loopNames)
