@@ -28,6 +28,27 @@ test('an unknown name is answered with the near name, at any depth and in querie
   }
 })
 
+test('a paging parameter of other APIs is answered with the parameter to use', async () => {
+  for (const [path, parameter, other] of [
+    ['/contacts?page=2', 'page', 'cursor'],
+    ['/contacts?per_page=5', 'per_page', 'limit'],
+    ['/lists?offset=50', 'offset', 'cursor'],
+  ] as const)
+    expect(expectError(await api.call('GET', path, workspace), 400).issues).toEqual([
+      { path: parameter, message: `unknown parameter (use "${other}")` },
+    ])
+})
+
+test('an unknown or malformed event id says where to start', async () => {
+  for (const after of ['evt_01kag7m3v9e8fs2t4w6x8y0z1b', 'latest'])
+    expect(expectError(await api.call('GET', `/events?after=${after}`, workspace), 400).issues).toEqual([
+      {
+        path: 'after',
+        message: expect.stringMatching(/^Event not found\..* 30 days\..* GET \/events\?sort=createdAt$/),
+      },
+    ])
+})
+
 test('the read-only fields of a record that is sent back are named', async () => {
   const { key } = workspace
   const contact = await api.create('/contacts', key, { email: freshEmail() })

@@ -91,12 +91,15 @@ const digit = '[0-9a-hjkmnp-tv-z]'
 const uuidDigits = `[0-7]${digit}{9}[2-9a-h]${digit}{2}[89abrstv]${digit}{12}|0{26}|7z{25}`
 
 /** The schema of an id: a prefix and a valid UUID. A malformed id fails with the same error as a missing record. */
-export function Id<Prefix extends IdPrefix>(prefix: Prefix): z.ZodType<IdOf<Prefix>, string> {
+export function Id<Prefix extends IdPrefix>(
+  prefix: Prefix,
+  error = `${resourceNames[prefix]} not found`,
+): z.ZodType<IdOf<Prefix>, string> {
   const pattern = new RegExp(`^${prefix}_(${uuidDigits})$`)
   const schema = z
     .string()
     // Not `regex`, which the API documentation would show: an id is opaque to clients.
-    .refine((text) => pattern.test(text), { error: `${resourceNames[prefix]} not found`, abort: true })
+    .refine((text) => pattern.test(text), { error, abort: true })
     .meta({ description: describeId(prefix), examples: [`${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`] })
   return schema as z.ZodType<string, string> as z.ZodType<IdOf<Prefix>, string>
 }

@@ -4,6 +4,7 @@ import { CreatedAt, OptionalObject, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Repeatable, Sort, SortBy } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
+import { EventTypeName } from './event-type-name.ts'
 
 /** A delivery stays PENDING while its request is in flight. */
 export const deliveryStatuses = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
@@ -53,9 +54,7 @@ export const Delivery = z
   })
 export type Delivery = z.output<typeof Delivery>
 
-const EventTypeFilter = z.enum([...eventTypes, 'webhook.test'], {
-  error: 'must be an event type such as contact.created',
-})
+const EventTypeFilter = EventTypeName([...eventTypes, 'webhook.test'])
 const Status = z.enum(deliveryStatuses)
 
 export const DeliveryQuery = PageQuery.extend({
@@ -91,11 +90,15 @@ export const RedeliverResult = z.object({ queued: z.number().int().describe('The
 })
 export type RedeliverResult = z.output<typeof RedeliverResult>
 
+/** Also for a malformed id, which fails with the same error as the id of a deleted event. */
+export const eventNotFound =
+  'Event not found. Events are deleted after 30 days. To start from the oldest event, use GET /events?sort=createdAt'
+
 export const EventQuery = PageQuery.extend({
   sort: SortBy(['createdAt'])
     .optional()
     .describe('The order of the feed. Default: newest first; with `after`, oldest first.'),
-  after: Id('evt')
+  after: Id('evt', eventNotFound)
     .optional()
     .describe(
       'Returns the events after this event, oldest first. Store the id of the last event that you processed, and pass it here.',

@@ -10,7 +10,7 @@ import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/te
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { EventQuery } from './deliveries.schema.ts'
+import { EventQuery, eventNotFound } from './deliveries.schema.ts'
 import { listEvents } from './event-feed.ts'
 import { adoptRestoredEvents } from '../db/adopt-restored-events.ts'
 
@@ -108,7 +108,10 @@ test('after with an unknown event, or with descending order, is invalid', async 
   await createNamed('theirs', other)
   const foreignId = (await listEvents(other, EventQuery.parse({}))).data[0]?.id ?? ''
   for (const after of [foreignId, newId('evt')]) {
-    await expect(list({ after })).rejects.toMatchObject({ code: 'validation_error', issues: [{ path: 'after' }] })
+    await expect(list({ after })).rejects.toMatchObject({
+      code: 'validation_error',
+      issues: [{ path: 'after', message: eventNotFound }],
+    })
   }
   await createNamed('mine')
   const ownId = (await waitForEvents(1)).data[0]?.id ?? ''

@@ -22,7 +22,7 @@ import { selectMergedIds } from '../contacts/contact-aliases.ts'
 import { isCreatedInRange, isIdInRange } from '../request/time-range.ts'
 import { events } from '../db/schema/index.ts'
 import type { Event } from './event-feed.schema.ts'
-import type { EventQuery } from './deliveries.schema.ts'
+import { eventNotFound, type EventQuery } from './deliveries.schema.ts'
 
 const oldestRunningTransaction = sql`
   select coalesce(min(running), pg_snapshot_xmax(pg_current_snapshot()))
@@ -89,7 +89,7 @@ function isEventInRange({ createdAfter, createdBefore }: EventQuery) {
 
 async function createAfterCondition(ctx: Ctx, id: EventId) {
   const row = await findEvent(ctx, id)
-  if (!row) throw invalidField('after', 'Event not found')
+  if (!row) throw invalidField('after', eventNotFound)
   return sql`(${events.transactionId}, ${events.id}) > (${row.transactionId}::xid8, ${events.id.mapToDriverValue(id)}::uuid)`
 }
 

@@ -3,6 +3,7 @@ import { eventTypes } from '../events/event-definition.ts'
 import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
+import { EventTypeName } from './event-type-name.ts'
 
 const subscribable = [...eventTypes, '*'] as const
 
@@ -81,7 +82,7 @@ export type CreatedWebhook = z.output<typeof CreatedWebhook>
 const writable = {
   url: SingleLine(2048).describe('The URL that receives the events. It must be public.'),
   eventTypes: z
-    .array(z.enum(subscribable, { error: 'must be an event type such as contact.created' }))
+    .array(EventTypeName(subscribable))
     .min(1, 'must name at least one event type')
     .max(100, 'must have at most 100 event types')
     .transform((types) => [...new Set(types)])
