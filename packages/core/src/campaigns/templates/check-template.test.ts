@@ -119,3 +119,10 @@ describe('a template written to slow the check down', () => {
     expect(check(`{{ ${'contact['.repeat(100_000)} }}`)).toHaveLength(1)
   })
 })
+
+test.each([
+  ['{% if contact.email = "a" %}{% endif %}', 'line 1, column 22'],
+  ['<p>\n{% unless list.name != "a" and contact.email="b" %}{% endunless %}', 'line 2, column 46'],
+])('a single equals sign in a condition gets a hint: %s', (html, position) => {
+  expect(check(html)).toEqual([`expected "|" before filter at ${position} (to compare, use "==")`])
+})

@@ -68,7 +68,11 @@ function parse(source: string): Template[] | string {
   } catch (error) {
     const [message = 'cannot be parsed'] = error instanceof Error ? error.message.split('\n') : []
     const at = /^(.*), line:(\d+), col:(\d+)$/.exec(message)
-    return at ? `${at[1]} at line ${at[2]}, column ${at[3]}` : message
+    if (!at) return message
+    // LiquidJS reads a single `=` as the start of a filter, and reports the column after it.
+    const character = source.split('\n')[Number(at[2]) - 1]?.[Number(at[3]) - 2]
+    const hint = character === '=' ? ' (to compare, use "==")' : ''
+    return `${at[1]} at line ${at[2]}, column ${at[3]}${hint}`
   }
 }
 
