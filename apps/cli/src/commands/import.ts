@@ -31,7 +31,7 @@ export const importContacts = defineCommand({
     'each-event': z
       .boolean()
       .default(false)
-      .meta(flag('Emits contact.created for each contact, in addition to import.completed')),
+      .meta(flag('Also emits an event for each new or updated contact and each subscription')),
     'dry-run': z.boolean().default(false).meta(flag('Validates and counts the rows without writing anything')),
     follow: Id('imp')
       .optional()

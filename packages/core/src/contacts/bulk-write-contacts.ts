@@ -3,7 +3,7 @@ import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { jsonRows } from '../db/json-rows.ts'
 import type { Ctx } from '../request/context.ts'
-import { type ContactId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import { contacts } from '../db/schema/index.ts'
 import { textPropertyNames } from './contact-properties.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
@@ -22,8 +22,8 @@ export async function writeContacts(
   ctx: Ctx,
   inputs: readonly CheckedContact[],
   onConflict: OnConflict | 'lock',
-): Promise<{ created: ContactRow[]; updated: number }> {
-  if (inputs.length === 0) return { created: [], updated: 0 }
+): Promise<{ created: ContactRow[]; updatedIds: ContactId[] }> {
+  if (inputs.length === 0) return { created: [], updatedIds: [] }
   const candidates = inputs.map((input) => newContactRow(ctx, input))
   const result = await ctx.db.execute<{ id: string }>(sql`
     insert into contacts as c (${rows.names})
@@ -34,7 +34,8 @@ export async function writeContacts(
     returning c.id`)
   const writtenIds = new Set(result.rows.map((row) => row.id))
   const created = candidates.filter(({ id }) => writtenIds.has(uuidOf(id)))
-  return { created, updated: writtenIds.size - created.length }
+  for (const { id } of created) writtenIds.delete(uuidOf(id))
+  return { created, updatedIds: [...writtenIds].map((id) => idOf('con', id)) }
 }
 
 /** Writes all columns of contacts that the transaction has locked. Emits no events. */

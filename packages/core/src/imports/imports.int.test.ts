@@ -5,6 +5,7 @@ import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { createCustomField, deleteCustomField } from '../contacts/custom-fields/custom-fields.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import {
+  addSubscribers,
   createTestContact,
   createTestList,
   createTestWebhook,
@@ -13,6 +14,8 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { countRows, runTestImport, queueTestImport, runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { readSubscriber, removeSubscriber } from '../lists/subscribers.ts'
+import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { readImport } from './imports.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
@@ -199,32 +202,73 @@ describe('events', () => {
   })
 
   test('events=each emits contact.created once per new contact', async () => {
-    const list = await createTestList(ctx)
     await createTestContact(ctx, { email: 'grace@example.com' })
     await createTestWebhook(ctx)
     await createTestWebhook(ctx, { eventTypes: ['contact.deleted'] })
-    await runTestImport(ctx, `${file}new@example.com`, { events: 'each', listId: list.id })
+    await runTestImport(ctx, `${file}new@example.com`, { events: 'each' })
     expect(await listEventTypes(ctx)).toEqual([
       'contact.created',
       'contact.created',
       'contact.created',
       'import.completed',
     ])
-    const events = await database.db.execute<{ data: { email: string }; contact_id: string }>(sql`
-      select data, contact_id from events where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'contact.created'
-      order by created_at, id offset 1`)
+    const [, ...created] = await readEvents('contact.created')
     const contacts = await readContacts()
     const shown = ['ada@example.com', 'new@example.com'].map((email) =>
       contacts.find((contact) => contact.email === email),
     )
-    expect(events.rows.map((row) => row.data)).toEqual(shown)
-    expect(events.rows.map((row) => row.contact_id)).toEqual(
+    expect(created.map((event) => event.data)).toEqual(shown)
+    expect(created.map((event) => event.contact_id)).toEqual(
       shown.map((contact) => uuidOf(contact?.id ?? newId('con'))),
     )
     expect(await countRows(ctx, 'deliveries')).toBe(2)
     expect(await listPendingWork(ctx, 'webhooks')).toHaveLength(2)
   })
+
+  test('events=each emits contact.updated once per contact that changes', async () => {
+    for (const name of ['ada', 'grace']) await createTestContact(ctx, { email: `${name}@example.com`, firstName: name })
+    const rows = 'ada,Ada\ngrace,grace\nada,Augusta\nnew,New\nnew,Newer'.replaceAll(',', '@example.com,')
+    const options = { events: 'each', onConflict: 'update' }
+    expect(await runTestImport(ctx, `email,firstName\n${rows}`, options)).toMatchObject({ created: 1, updated: 3 })
+    const [ada, , added] = await readContacts()
+    expect([ada?.firstName, added?.firstName]).toEqual(['Augusta', 'Newer'])
+    expect((await readEvents('contact.updated')).map((event) => event.data)).toEqual([ada])
+    expect((await readEvents('contact.created')).slice(2).map((event) => event.data)).toEqual([added])
+  })
+
+  test('events=each emits the events of each subscription that changes', async () => {
+    const list = await createTestList(ctx)
+    const add = async (name: string, status: Subscription['status']) =>
+      (await addSubscribers(ctx, list.id, { count: 1, status, name }))[0] ?? newId('con')
+    const pending = await add('pending', 'PENDING')
+    const removed = await add('removed', 'CONFIRMED')
+    await removeSubscriber(ctx, list.id, removed)
+    for (const status of ['CONFIRMED', 'UNSUBSCRIBED'] as const) await add(status.toLowerCase(), status)
+    const known = await createTestContact(ctx, { email: 'known-1@example.com' })
+    const names = ['pending', 'removed', 'confirmed', 'unsubscribed', 'known', 'new', 'new']
+    const emails = names.map((name) => `${name}-1@example.com\n`).join('')
+    for (const _ of ['first', 'again']) {
+      await runTestImport(ctx, `email\n${emails}`, { events: 'each', listId: list.id })
+      const added = (await readContacts()).find(({ email }) => email === 'new-1@example.com')?.id
+      const created = await readEvents('subscription.created')
+      const confirmed = await readEvents('subscription.confirmed')
+      const idsOf = (events: typeof created) => events.map((event) => event.data['contactId'])
+      expect(idsOf(created)).toEqual([removed, known.id, added])
+      expect(idsOf(confirmed)).toEqual([pending, removed, known.id, added])
+      const subscriptions = await Promise.all(
+        [pending, removed, known.id].map((id) => readSubscriber(ctx, list.id, id)),
+      )
+      expect(confirmed.map((event) => event.data)).toEqual(expect.arrayContaining(subscriptions))
+    }
+  })
 })
+
+async function readEvents(type: string) {
+  const { rows } = await database.db.execute<{ data: Record<string, unknown>; contact_id: string }>(sql`
+    select data, contact_id from events where workspace_id = ${uuidOf(ctx.workspaceId)} and type = ${type}
+    order by created_at, id`)
+  return rows
+}
 
 async function defineFields() {
   return [

@@ -83,7 +83,9 @@ export const ImportOptions = z
     events: z
       .literal('each', { error: 'must be "each"' })
       .optional()
-      .describe('`each` also emits `contact.created` for every new contact, in addition to `import.completed`.'),
+      .describe(
+        'An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every existing contact that changes, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`. Rows with the same email may share an event.',
+      ),
   })
   .refine((options) => options.listId === undefined || options.consent === 'confirmed', {
     path: ['consent'],

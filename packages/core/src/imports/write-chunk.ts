@@ -6,11 +6,11 @@ import { lockCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emitMany } from '../events/emit.ts'
 import { type ContactId, type ImportId, uuidOf } from '../kernel/ids.ts'
-import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
+import { confirmSubscribers, emitConfirmed } from '../lists/bulk-subscribe-contacts.ts'
 import { imports } from '../db/schema/index.ts'
 import { type ClaimedImport, isClaimedBy } from './import-claim.ts'
 import type { Chunk } from './read-chunks.ts'
-import { contactCreated } from '../contacts/contact-events.ts'
+import { contactCreated, contactUpdated } from '../contacts/contact-events.ts'
 
 const maxErrors = 100
 
@@ -64,27 +64,28 @@ export function writeChunk(ctx: Ctx, claimed: ClaimedImport, chunk: Chunk): Prom
 
 async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Promise<Outcome> {
   const { onConflict, listId } = claimed
-  const createdIds: ContactId[] = []
+  const createdIds = new Set<ContactId>()
+  const updatedIds = new Set<ContactId>()
   const rejected: Outcome['rejected'] = []
   let updated = 0
   const valid = await rejectUnknownFields(ctx, rows, rejected)
   for (const round of splitIntoRounds(valid, onConflict)) {
     const accepted = onConflict === 'skip' ? round : await rejectTagOverflow(ctx, round, rejected)
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
-    createdIds.push(...written.created.map(({ id }) => id))
-    updated += written.updated
+    for (const { id } of written.created) createdIds.add(id)
+    // The event of a contact that this chunk creates shows its later rows too.
+    for (const id of written.updatedIds) if (!createdIds.has(id)) updatedIds.add(id)
+    updated += written.updatedIds.length
   }
-  if (listId) {
-    const rejectedLines = new Set(rejected.map(({ line }) => line))
-    const accepted = rows.filter(({ line }) => !rejectedLines.has(line))
-    await confirmSubscribers(
-      ctx,
-      listId,
-      accepted.map(({ contact }) => contact.email),
-    )
+  const rejectedLines = new Set(rejected.map(({ line }) => line))
+  const emails = rows.filter(({ line }) => !rejectedLines.has(line)).map(({ contact }) => contact.email)
+  const subscribers = listId && (await confirmSubscribers(ctx, listId, emails))
+  if (claimed.eachEvent) {
+    await emitMany(ctx, contactCreated, await readContacts(ctx, [...createdIds]))
+    await emitMany(ctx, contactUpdated, await readContacts(ctx, [...updatedIds]))
+    if (subscribers) await emitConfirmed(ctx, listId, subscribers)
   }
-  if (claimed.eachEvent) await emitMany(ctx, contactCreated, await readContacts(ctx, createdIds))
-  return { created: createdIds.length, updated, rejected }
+  return { created: createdIds.size, updated, rejected }
 }
 
 /** Predicts the outcome of `write`, but counts every later row with the same email as an update. */

@@ -139,10 +139,11 @@ const cases: Case[] = [
     () => () => runTestImport(ctx, 'email\nb@example.com', { events: 'each' }),
   ],
   [
-    'an import that subscribes',
-    ['import.completed'],
-    () => () => runTestImport(ctx, 'email\nb@example.com', { listId: list.id }),
+    'an import that updates and subscribes, with an event for each change',
+    ['contact.created', 'contact.updated', 'subscription.created', 'subscription.confirmed', 'import.completed'],
+    () => () => updateByImport({ events: 'each' }),
   ],
+  ['an import that updates and subscribes', ['import.completed'], () => () => updateByImport({})],
   ['a bounce', ['mail.bounced'], () => () => report({ type: 'BOUNCE', permanent: true })],
   ['a complaint', ['mail.complained'], () => () => report({ type: 'COMPLAINT' })],
   ['disabling a failing webhook', ['webhook.disabled'], disableWebhook],
@@ -227,6 +228,11 @@ async function confirmByLink(): Promise<Change> {
   await subscribe(ctx, list.id, visitor('b@example.com'))
   const token = await readMailedToken(ctx, 'b@example.com')
   return () => confirmSubscription(ctx, token)
+}
+
+function updateByImport(options: { events?: string }) {
+  const file = 'email,firstName\nb@example.com,B\nada@example.com,Augusta'
+  return runTestImport(ctx, file, { ...options, onConflict: 'update', listId: list.id })
 }
 
 async function addRemoved(): Promise<Change> {
