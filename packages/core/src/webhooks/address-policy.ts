@@ -27,6 +27,9 @@ function parseNetwork(network: string) {
   return range
 }
 
+const privateAddress =
+  'must not point to a private address, unless the operator allows its network with WEBHOOK_ALLOWED_NETWORKS'
+
 /** Checks the URL of a webhook before it is saved, without DNS. Returns the normalized URL, or throws `validation_error`. */
 export function checkWebhookUrl(text: string, allowedNetworks: readonly string[]): string {
   const createError = (message: string) => invalidField('url', `url: ${message}`)
@@ -36,7 +39,7 @@ export function checkWebhookUrl(text: string, allowedNetworks: readonly string[]
   // `URL` has normalized the host: 2130706433, 0x7f.1 and full-width digits have become 127.0.0.1.
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   const address = isIP(host) ? host : /(^|\.)localhost$/.test(host) ? '127.0.0.1' : undefined
-  if (address && !isAllowedAddress(address, allowedNetworks)) throw createError('must not point to a private address')
+  if (address && !isAllowedAddress(address, allowedNetworks)) throw createError(privateAddress)
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   if (port < 1024 && port !== 80 && port !== 443) throw createError(`must not use port ${port}`)
   return url.href
