@@ -101,7 +101,7 @@ export const EventQuery = PageQuery.extend({
   after: Id('evt', eventNotFound)
     .optional()
     .describe(
-      'Returns the events after this event, oldest first. Store the id of the last event that you processed, and pass it here.',
+      'Returns the events after this event, oldest first. Store the id of the last event that you read from this feed, and pass it here. An event that a webhook delivered must not advance this cursor, because earlier deliveries may have failed.',
     ),
   type: Repeatable(EventTypeFilter)
     .optional()
