@@ -42,7 +42,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         description: [
           'The body is a file in UTF-8 of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`.',
           'Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. An unknown column returns 400. Tags are separated by `;` or `,`. An exported file can be imported without changes.',
-          'The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. Emits `import.completed` at the end.',
+          'The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.',
         ].join('\n\n'),
         consumes: Object.keys(formats),
         querystring: ImportOptions,

@@ -22,7 +22,12 @@ export const Import = z
     processed: z.number().int().describe('The number of rows that are processed so far.'),
     created: z.number().int().describe('The number of new contacts.'),
     updated: z.number().int().describe('The number of contacts that were updated.'),
-    skipped: z.number().int().describe('The number of rows that changed nothing.'),
+    skipped: z
+      .number()
+      .int()
+      .describe(
+        'The number of rows that changed no contact. With `listId`, their contacts are subscribed nevertheless.',
+      ),
     failed: z.number().int().describe('The number of invalid rows.'),
     errors: z
       .array(
