@@ -15,9 +15,8 @@ const tags = {
   Team: 'The workspace, its members and their invites.',
   Contacts: 'The people in the workspace, their tags and custom fields.',
   Imports: 'Files of contacts that are imported in the background.',
-  Forms: 'Forms for any website, their submissions and their hosted pages.',
+  Forms: 'Forms for any website, and their submissions.',
   Lists: 'Lists of subscribers and their consent.',
-  'Subscription pages': 'The pages and images behind the links in emails.',
   Campaigns: 'Newsletters to the subscribers of a list.',
   Pipelines: 'The stages that deals pass through.',
   Deals: 'Possible sales to contacts.',
@@ -25,6 +24,7 @@ const tags = {
   Webhooks: 'URLs that receive events, and the deliveries to them.',
   Events: 'The log of changes, and the requests that webhooks receive.',
   Operators: 'Health, readiness, metrics and this document.',
+  'Hosted pages': 'Hosted forms, and the pages and images behind the links in emails.',
 }
 
 const OpenApiDocument = z

@@ -128,7 +128,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
   await app.register(forgotPasswordPage)
   for (const [path, page] of Object.entries(pages)) {
     const schema = {
-      tags: ['Authentication'],
+      tags: ['Hosted pages'],
       querystring: TokenQuery,
       response: { 200: pageResponse, 400: errorPageResponse },
     }

@@ -19,7 +19,7 @@ const page = {
 
 /** The page that emails a link to choose a new password. The pages that ask for a password link to it. */
 export const forgotPasswordPage: FastifyPluginAsyncZod = async (app) => {
-  const schema = { tags: ['Authentication'], querystring: PublicQuery }
+  const schema = { tags: ['Hosted pages'], querystring: PublicQuery }
   app.get(
     path,
     {

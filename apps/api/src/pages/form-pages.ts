@@ -18,7 +18,7 @@ import { sendMessage } from './message-page.ts'
 const params = IdParams('frm')
 const PostedForm = z.record(z.string(), z.string()).describe('The values by field id, as a browser posts them.')
 const page = { 200: pageResponse, 404: errorPageResponse }
-const schema = { tags: ['Forms'], params, querystring: PublicQuery }
+const schema = { tags: ['Hosted pages'], params, querystring: PublicQuery }
 
 /** Hidden inputs that the page adds to the fields. The id of a field cannot start with an underscore. */
 const versionName = '_version'

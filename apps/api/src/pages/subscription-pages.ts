@@ -20,7 +20,7 @@ import { undoUnsubscribe, unsubscribe } from '@rapport/core/operations/unsubscri
 
 const TokenQuery = PublicQuery.extend({ token: z.string().max(600).describe('The token in the link.') })
 const schema = (operationId: string, summary: string, description: string) => ({
-  tags: ['Subscription pages'],
+  tags: ['Hosted pages'],
   operationId,
   summary,
   description,

@@ -11,7 +11,7 @@ const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBR
 /** Enough for the longest URL, encoded twice, and its signature. */
 const TokenQuery = PublicQuery.extend({ token: z.string().max(12_000).describe('The token in the link.') })
 const common = {
-  tags: ['Subscription pages'],
+  tags: ['Hosted pages'],
   querystring: TokenQuery,
 }
 
