@@ -117,8 +117,11 @@ describe.each(Object.entries(records))('%s', (template, { path: toPath, change }
       expect(await readTag(path)).toBe(tag)
     }
   })
+})
 
-  test.runIf(change)('is changed by PATCH with its ETag, and the response has the new ETag', async () => {
+const changeable = Object.entries(records).filter(([, { change }]) => change !== undefined)
+describe.each(changeable)('%s', (template, { path: toPath, change }) => {
+  test('is changed by PATCH with its ETag, and the response has the new ETag', async () => {
     const path = toPath(ids)
     const tag = await readTag(path)
     const response = await requestIfMatch('PATCH', path, { tag: `"other", ${tag}`, body: change })
@@ -129,7 +132,7 @@ describe.each(Object.entries(records))('%s', (template, { path: toPath, change }
     expect((await requestIfMatch('PATCH', path, { tag: '*', body: change })).status).toBe(response.status)
   })
 
-  test.runIf(change)('of two concurrent PATCHes with the same ETag, one succeeds', async () => {
+  test('of two concurrent PATCHes with the same ETag, one succeeds', async () => {
     const path = toPath(ids)
     const tag = await readTag(path)
     const [field = ''] = Object.keys(change ?? {})
