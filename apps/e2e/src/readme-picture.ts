@@ -1,6 +1,6 @@
 /**
- * Makes docs/rapport.png, the picture of the README, from a running installation: the hosted form, the mail inbox and the
- * queue dashboard beside each other. Run it with `pnpm readme:picture` after a change of these pages.
+ * Makes docs/rapport.png, the picture of the README, from a running installation: the hosted form, the mail inbox and
+ * the queue dashboard beside each other. Run it with `pnpm readme:picture` after a change of these pages.
  */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -45,7 +45,10 @@ try {
   await rm(directory, { recursive: true })
 }
 
-/** Creates a form, a list with confirmed subscribers and a campaign that is sent. Returns the address of the hosted form. */
+/**
+ * Creates a form, a list with confirmed subscribers and a campaign that is sent. Returns the address of the hosted
+ * form.
+ */
 async function createContent(instance: LocalInstance): Promise<string> {
   const call = async <Body>(method: string, path: string, body?: object): Promise<Body> => {
     const response = await fetch(`${instance.apiUrl}${path}`, {

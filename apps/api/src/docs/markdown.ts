@@ -1,7 +1,9 @@
 import GithubSlugger from 'github-slugger'
 import { Marked } from 'marked'
 
-/** Renders Markdown as HTML. `resolveLink` returns the URL of a link on the page, or undefined to show only its text. */
+/**
+ * Renders Markdown as HTML. `resolveLink` returns the URL of a link on the page, or undefined to show only its text.
+ */
 export function renderMarkdown(markdown: string, resolveLink: (href: string) => string | undefined): string {
   const slugger = new GithubSlugger()
   const marked = new Marked({

@@ -6,8 +6,8 @@ import { type ErrorBody, toErrorBody } from '../http/errors/error-handler.ts'
 import { engine, sendDocument } from './document.ts'
 
 /**
- * The hidden field has no `name`, so that it is not posted: with it, a password manager saves the password for the right
- * account.
+ * The hidden field has no `name`, so that it is not posted: with it, a password manager saves the password for the
+ * right account.
  */
 const template = engine.parse(`<p>{{ text }}</p>
 {%- if problem %}

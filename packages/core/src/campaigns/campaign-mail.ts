@@ -125,8 +125,8 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
 }
 
 /**
- * Renders the campaign's mail with the values of a contact, or of an example contact. Sends nothing. Throws `validation_error`
- * if a template exceeds its limits.
+ * Renders the campaign's mail with the values of a contact, or of an example contact. Sends nothing. Throws
+ * `validation_error` if a template exceeds its limits.
  */
 export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)

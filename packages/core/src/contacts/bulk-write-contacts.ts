@@ -16,7 +16,8 @@ export type OnConflict = 'skip' | 'update'
 /**
  * Creates the contacts whose email the workspace does not have yet. With `update`, existing contacts are updated too:
  * non-empty properties are set, tags and custom values are added, and unchanged contacts are skipped. With `lock`,
- * existing contacts are locked until the transaction ends. Each email must occur only once in `inputs`. Emits no events.
+ * existing contacts are locked until the transaction ends. Each email must occur only once in `inputs`. Emits no
+ * events.
  */
 export async function writeContacts(
   ctx: Ctx,

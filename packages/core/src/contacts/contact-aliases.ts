@@ -1,6 +1,6 @@
 /**
- * Aliases map the ids of merged contacts to the remaining contact: links in older emails keep working, and the remaining
- * contact shows the events of all of them.
+ * Aliases map the ids of merged contacts to the remaining contact: links in older emails keep working, and the
+ * remaining contact shows the events of all of them.
  */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { contactAliases } from '../db/schema/index.ts'

@@ -16,8 +16,8 @@ import {
 } from './custom-fields/custom-fields.ts'
 
 /**
- * Creates a contact and emits `contact.created`. Throws `already_exists` with the id of the existing contact if the email is
- * taken.
+ * Creates a contact and emits `contact.created`. Throws `already_exists` with the id of the existing contact if the
+ * email is taken.
  */
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const contact = await checkNewContact(ctx, input)

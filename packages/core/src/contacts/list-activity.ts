@@ -19,7 +19,8 @@ export async function listActivity(ctx: Ctx, id: ContactId, query: ActivityQuery
     query,
     ...byCreation<EventRow>(events),
     read: ({ after, orderBy, limit }) => {
-      // One index scan per contact reads at most a page. `contact_id in (…)` would read and sort all events of all of them.
+      // One index scan per contact reads at most a page. `contact_id in (…)` would read and sort all events of all of
+      // them.
       const ofContact = ctx.db
         .select()
         .from(events)

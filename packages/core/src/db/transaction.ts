@@ -13,7 +13,8 @@ type AfterCommit = (pool: Db) => void | Promise<void>
 
 /**
  * Calls `work` with the pool after the transaction of `db` has committed, or immediately if `db` is a pool. There is
- * one call per `key` and transaction, and none after a rollback; `transaction` waits for it. Only for hints: a process that is killed right after the commit never makes the call.
+ * one call per `key` and transaction, and none after a rollback; `transaction` waits for it. Only for hints: a process
+ * that is killed right after the commit never makes the call.
  */
 export function afterCommit<Done extends void | Promise<void>>(
   db: Db,

@@ -12,8 +12,8 @@ import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
 
 /**
- * Creates an OPEN deal and emits `deal.created`. Default stage: the pipeline's first. Throws `validation_error` if the contact,
- * the pipeline or the stage does not exist.
+ * Creates an OPEN deal and emits `deal.created`. Default stage: the pipeline's first. Throws `validation_error` if the
+ * contact, the pipeline or the stage does not exist.
  */
 export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   const now = new Date()

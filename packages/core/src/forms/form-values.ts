@@ -9,8 +9,8 @@ import type { FormField } from '../db/schema/index.ts'
 export type FormValues = Record<string, string | number | boolean>
 
 /**
- * Returns the values to store: trimmed, in the type of their field, without empty values. Throws `validation_error` with one
- * issue for each invalid value and each unknown field, by field id.
+ * Returns the values to store: trimmed, in the type of their field, without empty values. Throws `validation_error`
+ * with one issue for each invalid value and each unknown field, by field id.
  */
 export function checkFormValues(fields: readonly FormField[], input: Record<string, unknown>): FormValues {
   const known = fields.map((field) => field.id)

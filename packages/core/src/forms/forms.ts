@@ -20,7 +20,10 @@ import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm
 
 export type FormRow = typeof forms.$inferSelect
 
-/** Creates a form. Throws `validation_error` for an unknown mapping target or a list that no submission could subscribe to. */
+/**
+ * Creates a form. Throws `validation_error` for an unknown mapping target or a list that no submission could subscribe
+ * to.
+ */
 export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   const fields = await checkFields(ctx, input.fields)
   checkConsentToList({ ...input, fields })

@@ -77,7 +77,8 @@ const propertiesByColumnName = new Map([
 
 /**
  * Matches column names, in any common spelling, first to properties of a contact, then to custom fields by key or
- * label. Throws `validation_error` for an unknown column, for two columns with the same target, and if no column is the email.
+ * label. Throws `validation_error` for an unknown column, for two columns with the same target, and if no column is the
+ * email.
  */
 export function matchColumns(names: readonly string[], fields: CustomFields): (string | null)[] {
   const columns = names.map((name) => matchColumn(name.trim(), fields))

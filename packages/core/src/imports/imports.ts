@@ -23,7 +23,8 @@ const maxFileBytes = 4 * 1_024 ** 3
 
 /**
  * Receives a file part by part, in constant memory, and returns the id of the import, which waits for `queueImport`.
- * Throws `validation_error` if the header, read from the first part, is not valid. After any error, the stored data is deleted.
+ * Throws `validation_error` if the header, read from the first part, is not valid. After any error, the stored data is
+ * deleted.
  */
 export async function receiveImport(
   ctx: Ctx,

@@ -60,7 +60,9 @@ export const unauthenticated = (hint = 'Authorization: Bearer <API key>') =>
   new AppError('unauthorized', `Missing or invalid credential: send "${hint}"`)
 /** For the tokens of emails. The error does not say whether the token is wrong, used or expired. */
 export const invalidToken = () => new AppError('invalid_token', 'Invalid or expired token')
-/** An error about the current state of a record. `details` are added to the body, such as the id of the other record. */
+/**
+ * An error about the current state of a record. `details` are added to the body, such as the id of the other record.
+ */
 export const conflict = (code: ConflictCode, message: string, details: Record<string, string | number> = {}) =>
   new AppError(code, message, { details })
 

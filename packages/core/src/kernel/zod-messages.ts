@@ -64,8 +64,8 @@ function describeUnknownKeys(
 }
 
 /**
- * Converts a validation error. Each unknown key becomes an issue of its own. `recordFields` are the fields of the record
- * in responses: an unknown key with such a name is read-only.
+ * Converts a validation error. Each unknown key becomes an issue of its own. `recordFields` are the fields of the
+ * record in responses: an unknown key with such a name is read-only.
  */
 export function toIssues(
   { issues }: { issues: readonly z.core.$ZodIssue[] },

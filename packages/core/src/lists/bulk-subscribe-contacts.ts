@@ -18,9 +18,9 @@ interface ConfirmedSubscribers {
 
 /**
  * Confirms the contacts with these emails on a list, after they have consented elsewhere, even if the operator removed
- * them from it. A contact that opted out, bounced or complained keeps its status. An email whose former contact opted out
- * is skipped. Emits no events. Returns the contacts whose subscription changed, and those of them that were not PENDING.
- * Throws `not_found` if the list does not exist.
+ * them from it. A contact that opted out, bounced or complained keeps its status. An email whose former contact opted
+ * out is skipped. Emits no events. Returns the contacts whose subscription changed, and those of them that were not
+ * PENDING. Throws `not_found` if the list does not exist.
  */
 export async function confirmSubscribers(
   ctx: Ctx,

@@ -8,8 +8,8 @@ import { subscriptionColumns, toSubscription } from '../subscriptions/subscripti
 
 /**
  * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
- * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out. Where the merged
- * contact wins, `subscription.unsubscribed` is emitted. Returns whether anything moved.
+ * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out. Where the
+ * merged contact wins, `subscription.unsubscribed` is emitted. Returns whether anything moved.
  */
 export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const strictness = (row: string) =>

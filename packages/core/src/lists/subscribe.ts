@@ -41,9 +41,10 @@ export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeI
 }
 
 /**
- * Subscribes a contact at the request of a visitor, even if the operator removed it. Emails a confirmation link, at most one in ten minutes and three a
- * day per address and list. Without double opt-in, a new subscriber is confirmed immediately. After an opt-out, only
- * the link confirms, because a visitor can enter any address. An address that bounced or complained gets no email.
+ * Subscribes a contact at the request of a visitor, even if the operator removed it. Emails a confirmation link, at
+ * most one in ten minutes and three a day per address and list. Without double opt-in, a new subscriber is confirmed
+ * immediately. After an opt-out, only the link confirms, because a visitor can enter any address. An address that
+ * bounced or complained gets no email.
  */
 export async function requestSubscription(ctx: Ctx, { list, contact, source }: SubscriptionRequest): Promise<void> {
   if (await readSuppression(ctx, contact.email)) return
@@ -86,16 +87,16 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 }
 
 /**
- * Unsubscribes a locked contact that is PENDING or CONFIRMED, or that the operator removed: its own opt-out replaces the
- * removal. Returns whether it changed.
+ * Unsubscribes a locked contact that is PENDING or CONFIRMED, or that the operator removed: its own opt-out replaces
+ * the removal. Returns whether it changed.
  */
 export function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
   return setUnsubscribed(ctx, or(isActive, eq(subscriptions.isRemoved, true)), { link, isRemoved: false })
 }
 
 /**
- * Removes a locked contact that is PENDING or CONFIRMED from the list for the operator. It is UNSUBSCRIBED too, but can be
- * subscribed again without its own request, because it has not opted out.
+ * Removes a locked contact that is PENDING or CONFIRMED from the list for the operator. It is UNSUBSCRIBED too, but can
+ * be subscribed again without its own request, because it has not opted out.
  */
 export async function removeSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
   if (await setUnsubscribed(ctx, isActive, { link, isRemoved: true })) return true

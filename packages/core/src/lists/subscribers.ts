@@ -46,7 +46,8 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
 /**
  * Subscribes a contact by id or email, even if the operator removed it from the list. CONFIRMED states that the contact
  * has consented; PENDING sends a confirmation email. Throws `opted_out` if the contact, or a deleted contact with its
- * email, has opted out. A CONFIRMED subscription is unchanged. `isNew` is false if the contact was PENDING or CONFIRMED.
+ * email, has opted out. A CONFIRMED subscription is unchanged. `isNew` is false if the contact was PENDING or
+ * CONFIRMED.
  */
 export function addSubscriber(
   ctx: Ctx,

@@ -22,8 +22,8 @@ export async function enqueueMail(ctx: Ctx, mail: { kind: MailKind; to: string; 
 }
 
 /**
- * Throws `quota_exceeded` if the workspace sent an invite to the address within the last 10 minutes, or three within the
- * last day. Deleted invites count too. Concurrent callers must take the same lock first.
+ * Throws `quota_exceeded` if the workspace sent an invite to the address within the last 10 minutes, or three within
+ * the last day. Deleted invites count too. Concurrent callers must take the same lock first.
  */
 export async function throttleInvites(ctx: Ctx, address: string): Promise<void> {
   const at = mails.createdAt

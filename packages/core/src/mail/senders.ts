@@ -7,7 +7,10 @@ function isAllowedSender({ mailFromDomains }: Settings, email: string): boolean 
   return mailFromDomains.length === 0 || mailFromDomains.includes(mailDomain(email).toLowerCase())
 }
 
-/** Throws `validation_error` if `fromEmail` is not an allowed sender. Without a `fromEmail`, mail is sent from `MAIL_FROM`. */
+/**
+ * Throws `validation_error` if `fromEmail` is not an allowed sender. Without a `fromEmail`, mail is sent from
+ * `MAIL_FROM`.
+ */
 export function checkSender({ settings }: { settings: Settings }, email: string | null | undefined): void {
   if (!email || isAllowedSender(settings, email)) return
   throw invalidField('fromEmail', `fromEmail: must be an address at ${settings.mailFromDomains.join(' or ')}`)

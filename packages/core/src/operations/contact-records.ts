@@ -31,8 +31,8 @@ export const contactRecords = {
 } satisfies Record<Exclude<TableOfContacts, OutlivingTable>, ContactRecords>
 
 /**
- * Moves the records of a locked contact to another locked contact. Emits an event for each deal and task. Returns whether
- * a subscription moved.
+ * Moves the records of a locked contact to another locked contact. Emits an event for each deal and task. Returns
+ * whether a subscription moved.
  */
 export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const { subscriptions, ...others } = contactRecords

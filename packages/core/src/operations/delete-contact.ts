@@ -12,8 +12,8 @@ import { deleteContactRecords } from './contact-records.ts'
 
 /**
  * Deletes a contact with its records (deals, tasks, submissions, subscriptions), and emits `contact.deleted` after the
- * events of its deals and tasks. Its opt-outs remain as salted hashes of the address, so that an import cannot subscribe
- * it again. Throws `not_found`.
+ * events of its deals and tasks. Its opt-outs remain as salted hashes of the address, so that an import cannot
+ * subscribe it again. Throws `not_found`.
  */
 export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {

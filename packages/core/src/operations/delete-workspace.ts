@@ -36,8 +36,8 @@ const isSameName = (a: string, b: string) => a.trim().normalize() === b.trim().n
 const maxRowsPerStep = 1_000
 
 /**
- * Deletes the next rows of a deleted workspace. Returns whether more rows remain. Each step commits separately and
- * can be repeated. Pending work such as mails is deleted first; the workspace itself is deleted last, together with this
+ * Deletes the next rows of a deleted workspace. Returns whether more rows remain. Each step commits separately and can
+ * be repeated. Pending work such as mails is deleted first; the workspace itself is deleted last, together with this
  * job.
  */
 export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boolean> {

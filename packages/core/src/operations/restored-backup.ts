@@ -25,8 +25,8 @@ const reason = 'It was pending in the restored backup and may have been sent sin
  * Marks pending deliveries, mails and campaign recipients from before the time `before` (default: now) as INTERRUPTED:
  * they are shown, but not sent. Campaigns that were being sent become PAUSED. A user can retry the interrupted
  * recipients before resuming such a campaign; without a retry, resuming completes it. Imports and other work that only
- * changes the database continues. Throws `wrong_state` while a worker is alive. Runs in small transactions, so that it can
- * be stopped and run again.
+ * changes the database continues. Throws `wrong_state` while a worker is alive. Runs in small transactions, so that it
+ * can be stopped and run again.
  */
 export async function interruptRestoredWork(db: Db, before: Date | undefined): Promise<InterruptedWorkCounts> {
   if ((await listWorkers(db)).some(({ isAlive }) => isAlive)) {

@@ -49,8 +49,8 @@ async function createUndoToken(
 
 /**
  * Undoes an unsubscribe, with the token that it returned: restores the confirmed subscription and deletes the stored
- * opt-out. Idempotent. Throws `invalid_token` if the subscription has changed since, if the contact has another address,
- * or if the address is suppressed.
+ * opt-out. Idempotent. Throws `invalid_token` if the subscription has changed since, if the contact has another
+ * address, or if the address is suppressed.
  */
 export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<void> {
   const { unsubscribedAt, emailHash, ...ids } = openUndo(base, token)

@@ -15,7 +15,10 @@ export interface StageTarget {
   stageId?: StageId | undefined
 }
 
-/** Finds the stage and locks it against removal until the transaction ends. Throws `validation_error` if it does not exist. */
+/**
+ * Finds the stage and locks it against removal until the transaction ends. Throws `validation_error` if it does not
+ * exist.
+ */
 export async function lockStage(ctx: Ctx, target: StageTarget): Promise<{ pipelineId: PipelineId; stageId: StageId }> {
   const isInPipeline = isInPipelines(ctx, [target.pipelineId])
   const [stage] = await ctx.db

@@ -24,8 +24,8 @@ function hashWith(key: Buffer, ctx: Ctx, email: string): string {
 }
 
 /**
- * Stores the opt-outs of a contact that is about to lose its address, in the same transaction. A removal by the operator
- * is not an opt-out.
+ * Stores the opt-outs of a contact that is about to lose its address, in the same transaction. A removal by the
+ * operator is not an opt-out.
  */
 export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<void> {
   await ctx.db.execute(sql`

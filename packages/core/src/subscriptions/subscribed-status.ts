@@ -1,9 +1,10 @@
 /**
- * Derives the `emailSubscribedStatus` of contacts from their subscriptions. It is stored, so that contacts can be filtered
- * by it through an index, with one exception: the deletion of a list changes the status of up to a million contacts at
- * once. A worker updates them in batches; until it is done, reads and filters derive the status of each contact. So no
- * response is stale, also while no worker runs, and the request that deletes the list stays short. Deriving costs about
- * 5 µs per contact; a filter that matches few contacts may derive the status of all contacts of the workspace.
+ * Derives the `emailSubscribedStatus` of contacts from their subscriptions. It is stored, so that contacts can be
+ * filtered by it through an index, with one exception: the deletion of a list changes the status of up to a million
+ * contacts at once. A worker updates them in batches; until it is done, reads and filters derive the status of each
+ * contact. So no response is stale, also while no worker runs, and the request that deletes the list stays short.
+ * Deriving costs about 5 µs per contact; a filter that matches few contacts may derive the status of all contacts of
+ * the workspace.
  *
  * Drizzle omits the table of an interpolated column in some selects, so that the column would belong to the subquery.
  * Therefore the columns of `contacts` are qualified by hand.

@@ -91,8 +91,8 @@ export async function moveTasks(ctx: Ctx, { from, to }: { from: ContactId; to: C
 }
 
 /**
- * Clears the assignee of a member's tasks, and emits `task.updated` for each. Call it in the transaction that deletes the
- * member. This is not an activity of the contacts.
+ * Clears the assignee of a member's tasks, and emits `task.updated` for each. Call it in the transaction that deletes
+ * the member. This is not an activity of the contacts.
  */
 export async function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
   const ofWorkspace = eq(tasks.workspaceId, ctx.workspaceId)

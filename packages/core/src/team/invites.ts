@@ -26,8 +26,9 @@ type InviteRow = typeof invites.$inferSelect
 const inSevenDays = sql`now() + interval '7 days'`
 
 /**
- * Emails an invite with at most the actor's own role. Throws `already_exists` if the address is already a member or invited.
- * Throws `quota_exceeded` if the workspace sent this address an invite within ten minutes, or three within a day.
+ * Emails an invite with at most the actor's own role. Throws `already_exists` if the address is already a member or
+ * invited. Throws `quota_exceeded` if the workspace sent this address an invite within ten minutes, or three within a
+ * day.
  */
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {

@@ -62,9 +62,9 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 }
 
 /**
- * Removes a member from the workspace and clears the assignee of their tasks. Their sessions in it and the invites they created are deleted, and the account
- * too if this was its last workspace. API keys that they created belong to the workspace and remain, unless
- * `revokeApiKeys` is set. Throws `wrong_state` for the last OWNER.
+ * Removes a member from the workspace and clears the assignee of their tasks. Their sessions in it and the invites they
+ * created are deleted, and the account too if this was its last workspace. API keys that they created belong to the
+ * workspace and remain, unless `revokeApiKeys` is set. Throws `wrong_state` for the last OWNER.
  */
 export function removeMember(ctx: Ctx, userId: UserId, { revokeApiKeys }: MemberRemoval = {}): Promise<void> {
   return inTransaction(ctx, async (ctx) => {

@@ -30,7 +30,10 @@ function parseNetwork(network: string) {
 const privateAddress =
   'must not point to a private address, unless the operator allows its network with WEBHOOK_ALLOWED_NETWORKS'
 
-/** Checks the URL of a webhook before it is saved, without DNS. Returns the normalized URL, or throws `validation_error`. */
+/**
+ * Checks the URL of a webhook before it is saved, without DNS. Returns the normalized URL, or throws
+ * `validation_error`.
+ */
 export function checkWebhookUrl(text: string, allowedNetworks: readonly string[]): string {
   const createError = (message: string) => invalidField('url', `url: ${message}`)
   const url = URL.parse(text)

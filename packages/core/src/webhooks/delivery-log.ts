@@ -71,8 +71,8 @@ export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
 }
 
 /**
- * Creates a new delivery of the same event, so that the receiver gets the same `webhook-id`. Throws `wrong_state` if the
- * delivery is PENDING, the webhook is disabled or the event has expired.
+ * Creates a new delivery of the same event, so that the receiver gets the same `webhook-id`. Throws `wrong_state` if
+ * the delivery is PENDING, the webhook is disabled or the event has expired.
  */
 export function redeliver(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {

@@ -1,4 +1,7 @@
-/** The texts of the repository that people read, for rules on words and links. Landed migrations and lock files are left out. */
+/**
+ * The texts of the repository that people read, for rules on words and links. Landed migrations and lock files are left
+ * out.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 

@@ -11,14 +11,14 @@ import { computeEntityTag, isNotModified, parseEntityTags } from './entity-tags.
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * `true` on a GET route that retrieves one record: its response has an `ETag`, PATCH, PUT and DELETE of the same URL
-     * take `If-Match`, and every other response with its schema has an `ETag` too. On a route that returns a record with
-     * additional fields: the schema of the record.
+     * `true` on a GET route that retrieves one record: its response has an `ETag`, PATCH, PUT and DELETE of the same
+     * URL take `If-Match`, and every other response with its schema has an `ETag` too. On a route that returns a record
+     * with additional fields: the schema of the record.
      */
     etag?: true | z.ZodType
     /**
-     * Locks and returns the record that `If-Match` is about, or undefined if there is none. The plugin sets it where GET
-     * of the same URL retrieves the record.
+     * Locks and returns the record that `If-Match` is about, or undefined if there is none. The plugin sets it where
+     * GET of the same URL retrieves the record.
      */
     lockForIfMatch?: LockForIfMatch
   }
@@ -27,9 +27,9 @@ declare module 'fastify' {
 type LockForIfMatch = (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) => unknown
 
 /**
- * ETags and conditional requests (RFC 9110 §13) for single records. With `If-Match`, a handler runs in a transaction that
- * has locked the record and compared its tag, so that of two concurrent changes only one succeeds. The handler must
- * return its response: the transaction commits before the response is sent.
+ * ETags and conditional requests (RFC 9110 §13) for single records. With `If-Match`, a handler runs in a transaction
+ * that has locked the record and compared its tag, so that of two concurrent changes only one succeeds. The handler
+ * must return its response: the transaction commits before the response is sent.
  */
 export const conditionalRequests = fp(
   async (app: FastifyInstance) => {

@@ -6,7 +6,9 @@ import type { TemplateField } from './template-sources.ts'
 /** The name or index in a step of a path; undefined if it is known only when the template is rendered. */
 export type PathStep = string | number | undefined
 
-/** A value, or an object with the names of its values. A map, so that inherited names such as `constructor` are unknown. */
+/**
+ * A value, or an object with the names of its values. A map, so that inherited names such as `constructor` are unknown.
+ */
 type Node = { type: TemplateType } | { names: Map<string, Node> }
 
 /** The properties that Liquid adds to the values of a type. */

@@ -8,12 +8,13 @@ import { type FilterImplOptions, Liquid, type Template, toValue } from 'liquidjs
 const maxPartLength = 1_572_864
 
 /**
- * `templates: {}` disables access to files. Dates are UTC in any time zone of the server. `memoryLimit` counts characters and items over a whole rendering.
+ * `templates: {}` disables access to files. Dates are UTC in any time zone of the server. `memoryLimit` counts
+ * characters and items over a whole rendering.
  *
  * Node ends a thread that exceeds its heap limit, and lets the heap grow by another 16 MiB while it does so. An object
  * that needs more than that ends the whole process, so no object may be that large. The largest objects within these
- * limits are the array of a range of a million items (12 MB while it grows), the text of a million line breaks as
- * `<br />` (14 MB), and a part that consists of placeholders only (13 MB). Encoded parts are not on the heap.
+ * limits are the array of a range of a million items (12 MB while it grows), the text of a million line breaks as `<br
+ * />` (14 MB), and a part that consists of placeholders only (13 MB). Encoded parts are not on the heap.
  */
 const limits = {
   templates: {},

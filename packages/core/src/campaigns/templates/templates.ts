@@ -153,7 +153,9 @@ function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | 
 /** What HTML can show without text, besides images, which have a text. */
 const media = /<(?:audio|embed|iframe|object|svg|video)\b|\bbackground|url\(/i
 
-/** Parses a template. Returns undefined if it is empty or has only comments. `toContent` removes the comments of HTML. */
+/**
+ * Parses a template. Returns undefined if it is empty or has only comments. `toContent` removes the comments of HTML.
+ */
 function parseContent(
   engine: Engine,
   source: string,

@@ -49,8 +49,8 @@ type Results = Map<number, ContactBatchResult>
 
 /**
  * Creates or updates contacts in one transaction, and emits an event for each. An entry that fails does not affect the
- * others; entries with the same email take effect one after the other. If the database is unavailable or a lock takes too
- * long, nothing is written.
+ * others; entries with the same email take effect one after the other. If the database is unavailable or a lock takes
+ * too long, nothing is written.
  */
 export async function writeContactBatch(
   ctx: Ctx,
@@ -75,7 +75,8 @@ async function writeEntries(ctx: Ctx, batch: Batch): Promise<Results> {
   try {
     return await inTransaction(ctx, (ctx) => writeTogether(ctx, entries, onConflict))
   } catch (error) {
-    // A lock that takes too long fails the request: waiting again for each entry would take up to a hundred times as long.
+    // A lock that takes too long fails the request: waiting again for each entry would take up to a hundred times as
+    // long.
     if (!isRowSpecificError(error) || isDatabaseUnavailable(error)) throw error
     const [first] = entries
     if (!first || entries.length > 1) return inTransaction(ctx, (ctx) => writeSeparately(ctx, batch))

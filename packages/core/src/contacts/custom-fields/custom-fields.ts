@@ -123,8 +123,8 @@ export async function lockCustomFields(
 }
 
 /**
- * Checks values against their definitions, and locks the definitions until the transaction ends. Throws `validation_error` for
- * unknown keys and invalid values. Null, which removes a value, is returned unchanged.
+ * Checks values against their definitions, and locks the definitions until the transaction ends. Throws
+ * `validation_error` for unknown keys and invalid values. Null, which removes a value, is returned unchanged.
  */
 export async function checkCustomValues(
   ctx: Ctx,
