@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The handler calls `handleIdempotently` itself, because its work does not fit into one transaction. */
     handlesIdempotency?: boolean
+    /** The handler of a public route uses `Idempotency-Key` to recognize a repeated request. */
+    recognizesRepetition?: boolean
   }
 }
 

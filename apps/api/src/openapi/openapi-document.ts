@@ -25,6 +25,14 @@ const idempotencyKey = {
   },
 }
 
+const repetitionKey = {
+  'Idempotency-Key': {
+    ...idempotencyKey['Idempotency-Key'],
+    description:
+      'A unique value chosen by the client. A repeated request with the same key and the same values makes no second submission and returns the first one.',
+  },
+}
+
 /** Describes one route: its JSON Schemas, the role that it requires, and its request headers. */
 export const describeRoute: SwaggerTransform = (input) => {
   const { schema, url } = toJsonSchemas(input)
@@ -33,7 +41,9 @@ export const describeRoute: SwaggerTransform = (input) => {
   const { security = [] } = schema
   const isSecured = security.some((scheme) => 'bearer' in scheme)
   const takesKey = isSecured && input.route.method === 'POST'
-  const headers = { ...(takesKey && idempotencyKey), ...conditionalHeaders(input.route.config) }
+  const { config } = input.route
+  const keys = { ...(takesKey && idempotencyKey), ...(config?.recognizesRepetition && repetitionKey) }
+  const headers = { ...keys, ...conditionalHeaders(config) }
   return {
     schema: {
       ...schema,

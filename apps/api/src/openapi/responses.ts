@@ -40,7 +40,8 @@ export function describeResponses(document: Document): void {
 
   function describeOperation({ responses = {}, parameters = [], security = [] }: DocumentedOperation) {
     const limits = responses['429'] ? limitHeaders : []
-    const replays = parameters.some(({ name }) => name === 'Idempotency-Key') ? ['idempotent-replayed' as const] : []
+    const takesKey = security.length > 0 && parameters.some(({ name }) => name === 'Idempotency-Key')
+    const replays = takesKey ? ['idempotent-replayed' as const] : []
     for (const [status, response] of Object.entries(responses)) {
       if ('$ref' in response) continue
       const [reason, name = 'Response'] = [errorDescriptions[status], STATUS_CODES[status]]
