@@ -3,64 +3,45 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { exampleProgram } from '@rapport/openapi-check/example-program.ts'
-import { generateTypeScript } from '@rapport/openapi-check/generate.ts'
+import { generateTypes } from '@rapport/openapi-check/generate.ts'
+import { generateSdk } from '@rapport/sdk/generate.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { anId, startTestApi } from './testing.ts'
+import { startTestApi } from './testing.ts'
 
 const run = promisify(execFile)
-const tsc = resolve(import.meta.dirname, '../../../node_modules/.bin/tsc')
+const root = resolve(import.meta.dirname, '../../..')
 
 const api = useForFile(() => startTestApi())
 const folder = useForFile(async () => {
   const path = await mkdtemp(join(tmpdir(), 'rapport-clients-'))
   return { path, close: () => rm(path, { recursive: true }) }
 })
-
+let document: Parameters<typeof generateSdk>[0]
 beforeAll(async () => {
-  const { body } = await api.call<object>('GET', '/openapi.json')
-  await generateTypeScript(body, folder.path)
-  await writeFile(join(folder.path, 'package.json'), JSON.stringify({ type: 'module' }))
-  await writeFile(join(folder.path, 'example.ts'), exampleProgram)
+  document = (await api.call<typeof document>('GET', '/openapi.json')).body
 })
 
-/** Returns the errors of the compiler. */
-async function compile(name: string, files: string[], options: object): Promise<string> {
+test('the generated files of the SDK are those of the document (`pnpm sdk:generate`)', async () => {
+  const generated = await generateSdk(document)
+  expect(Object.keys(generated)).toEqual(['types.gen.ts', 'operations.gen.ts'])
+  for (const [name, text] of Object.entries(generated)) {
+    await expect(text).toMatchFileSnapshot(join(root, 'packages/sdk/src/generated', name))
+  }
+})
+
+test('the types that openapi-typescript generates compile under strict', async () => {
   const compilerOptions = {
     target: 'es2024',
-    lib: ['es2024', 'dom', 'dom.iterable'],
     module: 'nodenext',
     strict: true,
     noUncheckedIndexedAccess: true,
-    allowImportingTsExtensions: true,
+    exactOptionalPropertyTypes: true,
     noEmit: true,
-    types: ['node'],
-    typeRoots: [resolve(import.meta.dirname, '../../../node_modules/@types')],
-    ...options,
+    types: [],
   }
-  const project = join(folder.path, `${name}.json`)
-  await writeFile(project, JSON.stringify({ compilerOptions, files }))
-  const failed = (error: { stdout: string }) => error
-  return (await run(tsc, ['-p', project], { cwd: folder.path }).catch(failed)).stdout
-}
-
-test('the generated types and client compile under strict', async () => {
-  // The runtime of hey-api itself does not compile with exactOptionalPropertyTypes.
-  expect(await compile('client', ['client/index.ts', 'example.ts'], {})).toBe('')
-  expect(await compile('types', ['schema.ts', 'client/types.gen.ts'], { exactOptionalPropertyTypes: true })).toBe('')
-})
-
-test('the generated client creates, lists and deletes, and its errors are typed', async () => {
-  const { url } = await api.listen()
-  const { stdout } = await run(process.execPath, [join(folder.path, 'example.ts'), url])
-  const shown = JSON.parse(stdout) as { id: string }
-  expect(shown).toEqual({
-    location: `/contacts/${shown.id}`,
-    id: anId('con'),
-    listed: ['grace@example.com'],
-    nextCursor: null,
-    missing: 'Contact not found',
-    invalid: ['email'],
-  })
+  const project = join(folder.path, 'tsconfig.json')
+  await writeFile(join(folder.path, 'schema.ts'), await generateTypes(document))
+  await writeFile(project, JSON.stringify({ compilerOptions, files: ['schema.ts'] }))
+  await expect(run(join(root, 'node_modules/.bin/tsc'), ['-p', project])).resolves.toMatchObject({ stdout: '' })
 })

@@ -7,6 +7,10 @@ test('the image label has the version', () => {
   expect(readRepositoryText('Dockerfile')).toContain(`org.opencontainers.image.version=${version} `)
 })
 
+test('the SDK has the version', () => {
+  expect(JSON.parse(readRepositoryText('packages/sdk/package.json'))).toMatchObject({ version })
+})
+
 test('the newest release of the changelog is the version', () => {
   const [, newest] = /^## \[(\d+\.\d+\.\d+)\]/m.exec(readRepositoryText('CHANGELOG.md')) ?? []
   expect(newest).toBe(version)

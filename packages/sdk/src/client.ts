@@ -1,0 +1,97 @@
+/** Builds requests, and repeats them after temporary failures. */
+import type { ApiRequest, Query } from './api-request.ts'
+import type { RapportOptions, RequestOptions } from './options.ts'
+import { ApiPromise, type Page, PagePromise, type WithResponse } from './promises.ts'
+import { canRepeat, delayMs, sleep } from './retry.ts'
+import { type Reader, readJson, readStream, sendOnce } from './send-once.ts'
+import { openUpload } from './upload.ts'
+
+const defaultRetries = 2
+const defaultTimeoutMs = 30_000
+
+export class Client {
+  readonly #options: RapportOptions
+  readonly #baseUrl: string
+
+  /** Throws a TypeError if an option is invalid. */
+  constructor(options: RapportOptions) {
+    const { baseUrl, apiKey } = options
+    if (!/^https?:\/\/[^/]/.test(baseUrl)) throw new TypeError('baseUrl: must be an http or https URL')
+    if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
+      throw new TypeError('apiKey: must be an API key (rpk_…)')
+    this.#options = options
+    this.#baseUrl = baseUrl.replace(/\/+$/, '')
+  }
+
+  request<Data>(request: ApiRequest, options?: RequestOptions): ApiPromise<Data> {
+    return new ApiPromise(this.#send(request, options, readJson<Data>))
+  }
+
+  requestPage<P extends Page>(request: ApiRequest, options?: RequestOptions): PagePromise<P> {
+    const send = (query = request.query) => this.#send({ ...request, query }, options, readJson<P>)
+    return new PagePromise(send(), async (cursor) => (await send({ ...request.query, cursor })).data)
+  }
+
+  /** Resolves with the body as a stream, which fails if the connection is lost before its end. */
+  requestFile(request: ApiRequest, options?: RequestOptions): ApiPromise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    return new ApiPromise(this.#send(request, options, readStream))
+  }
+
+  async #send<Data>(
+    request: ApiRequest,
+    options: RequestOptions = {},
+    read: Reader<Data>,
+  ): Promise<WithResponse<Data>> {
+    const { method = 'GET', path, query, body, upload } = request
+    const { fetch = globalThis.fetch } = this.#options
+    const { signal, maxRetries = this.#options.maxRetries ?? defaultRetries } = options
+    const timeoutMs = options.timeoutMs ?? (upload ? Infinity : (this.#options.timeoutMs ?? defaultTimeoutMs))
+    const url = this.#baseUrl + path + serializeQuery(query)
+    const headers = this.#createHeaders(request, options)
+    for (let attempt = 0; ; attempt++) {
+      const content = upload ? openUpload(upload) : body === undefined ? null : JSON.stringify(body)
+      try {
+        return await sendOnce({ fetch, url, method, headers, body: content, signal, timeoutMs }, read)
+      } catch (error) {
+        if (signal?.aborted || attempt >= maxRetries || !canRepeat(request, error)) throw error
+        await sleep(delayMs(attempt, error), signal)
+      }
+    }
+  }
+
+  /** All attempts have the same headers, and so the same `Idempotency-Key`. */
+  #createHeaders({ method, body, upload }: ApiRequest, { idempotencyKey, ifMatch, headers }: RequestOptions): Headers {
+    const { apiKey } = this.#options
+    return new Headers({
+      ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(upload && { 'content-type': 'csv' in upload ? 'text/csv' : 'application/x-ndjson' }),
+      ...(method === 'POST' && { 'idempotency-key': idempotencyKey ?? createIdempotencyKey() }),
+      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+      ...headers,
+    })
+  }
+}
+
+/** Encodes the parameters of a path. Throws a TypeError for a parameter that would lead to another path. */
+export function encodePath(texts: TemplateStringsArray, ...parameters: string[]): string {
+  const encoded = parameters.map((parameter) => {
+    if (!/^(?!\.{1,2}$)./s.test(parameter)) throw new TypeError(`The path parameter "${parameter}" is invalid`)
+    return encodeURIComponent(parameter)
+  })
+  return String.raw({ raw: texts }, ...encoded)
+}
+
+/** An array is repeated: `{ tag: ['a', 'b'] }` becomes `?tag=a&tag=b`. */
+function serializeQuery(query: Query = {}): string {
+  const pairs = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const item of [value].flat()) if (item !== undefined) pairs.append(name, String(item))
+  }
+  return pairs.size === 0 ? '' : `?${pairs}`
+}
+
+/** Not `crypto.randomUUID()`, which browsers have only on pages with HTTPS. */
+function createIdempotencyKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

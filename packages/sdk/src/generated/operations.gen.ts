@@ -1,0 +1,1473 @@
+// Generated from the OpenAPI document of the API. Do not edit: see README.md.
+
+import { type Client, encodePath } from '../client.ts'
+
+import type { RequestOptions } from '../options.ts'
+
+import type { ApiPromise, PagePromise } from '../promises.ts'
+
+import type * as types from './types.gen.ts'
+
+import type { Upload } from '../upload.ts'
+
+/** An event, as webhooks deliver it. Switch on `type` to narrow `data`. */
+export type WebhookEvent =
+  | types.EventContactCreatedWebhookPayload
+  | types.EventContactUpdatedWebhookPayload
+  | types.EventContactDeletedWebhookPayload
+  | types.EventContactMergedWebhookPayload
+  | types.EventFormSubmittedWebhookPayload
+  | types.EventSubscriptionCreatedWebhookPayload
+  | types.EventSubscriptionConfirmedWebhookPayload
+  | types.EventSubscriptionUnsubscribedWebhookPayload
+  | types.EventDealCreatedWebhookPayload
+  | types.EventDealUpdatedWebhookPayload
+  | types.EventDealStageChangedWebhookPayload
+  | types.EventDealWonWebhookPayload
+  | types.EventDealLostWebhookPayload
+  | types.EventDealDeletedWebhookPayload
+  | types.EventTaskCreatedWebhookPayload
+  | types.EventTaskUpdatedWebhookPayload
+  | types.EventTaskCompletedWebhookPayload
+  | types.EventTaskDeletedWebhookPayload
+  | types.EventListDeletedWebhookPayload
+  | types.EventCampaignSendingWebhookPayload
+  | types.EventCampaignSentWebhookPayload
+  | types.EventCampaignCanceledWebhookPayload
+  | types.EventImportCompletedWebhookPayload
+  | types.EventMailBouncedWebhookPayload
+  | types.EventMailComplainedWebhookPayload
+  | types.EventWebhookDisabledWebhookPayload
+  | types.EventWebhookTestWebhookPayload
+
+class Resource {
+  protected readonly client: Client
+  constructor(client: Client) {
+    this.client = client
+  }
+}
+
+export class OpenApi extends Resource {
+  /**
+   * Retrieve this document.
+   *
+   * Returns the OpenAPI 3.1 document of this API. `/docs` has guides, and shows it as a reference.
+   */
+  get(options?: RequestOptions): ApiPromise<types.OpenApiGetResponse> {
+    return this.client.request({ path: '/openapi.json' }, options)
+  }
+}
+
+export class Health extends Resource {
+  /**
+   * Check health.
+   *
+   * Returns 200 while the process runs.
+   */
+  get(options?: RequestOptions): ApiPromise<types.HealthGetResponse> {
+    return this.client.request({ path: '/health' }, options)
+  }
+}
+
+export class Ready extends Resource {
+  /**
+   * Check readiness.
+   *
+   * Returns 503 if the process cannot serve requests; `parts` shows why. While Redis is unavailable, `status` is `degraded` and the response is still 200: requests are accepted, and their background work runs once Redis is available again. If `clock.status` is `off`, the ids and timestamps that this process creates are wrong; this does not affect `status`.
+   */
+  get(options?: RequestOptions): ApiPromise<types.ReadyGetResponse> {
+    return this.client.request({ path: '/ready' }, options)
+  }
+}
+
+export class Auth extends Resource {
+  /**
+   * Sign up.
+   *
+   * Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to verify the address; verification is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.
+   */
+  signUp(body: types.AuthSignUpData['body'], options?: RequestOptions): ApiPromise<types.AuthSignUpResponse> {
+    return this.client.request({ method: 'POST', path: '/auth/signup', body }, options)
+  }
+
+  /**
+   * Log in.
+   *
+   * Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures in total, attempts from clients that have never logged in return 429 too.
+   */
+  logIn(body: types.AuthLogInData['body'], options?: RequestOptions): ApiPromise<types.AuthLogInResponse> {
+    return this.client.request({ method: 'POST', path: '/auth/login', body }, options)
+  }
+
+  /**
+   * Request a password reset.
+   *
+   * Emails a reset link that expires after one hour. An unknown address gets the same response, but no email.
+   */
+  forgotPassword(body: types.AuthForgotPasswordData['body'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'POST', path: '/auth/forgot-password', body }, options)
+  }
+
+  /**
+   * Reset a password.
+   *
+   * Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was never verified, someone else may have signed up with it: the API keys and invites that the user created are revoked, and the webhooks of their workspaces are disabled.
+   */
+  resetPassword(body: types.AuthResetPasswordData['body'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'POST', path: '/auth/reset-password', body }, options)
+  }
+
+  /**
+   * Verify an email address.
+   *
+   * Requires the token from the email and the password. Returns 401 if the password is wrong. Verifying an address again is a no-op.
+   */
+  verifyEmail(body: types.AuthVerifyEmailData['body'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'POST', path: '/auth/verify-email', body }, options)
+  }
+
+  /**
+   * Accept an invite.
+   *
+   * Adds a user to the workspace with the token from the email. Creates the user if the address has no account. Otherwise `password` must be the password of the account; a wrong one returns 401.
+   */
+  acceptInvite(body: types.AuthAcceptInviteData['body'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'POST', path: '/auth/accept-invite', body }, options)
+  }
+
+  /**
+   * Retrieve the current credential.
+   *
+   * Returns the user or API key that made the request, its role and its workspace.
+   *
+   * Requires the role VIEWER.
+   */
+  me(options?: RequestOptions): ApiPromise<types.AuthMeResponse> {
+    return this.client.request({ path: '/auth/me' }, options)
+  }
+
+  /**
+   * Resend the verification email.
+   *
+   * Emails a new link to verify your address, at most once an hour; more requests return 409 with `retry-after`. Returns 409 if the address is already verified, and 403 for an API key, which has no address.
+   *
+   * Requires the role VIEWER.
+   */
+  resendVerification(options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'POST', path: '/auth/resend-verification', isIdempotent: true }, options)
+  }
+
+  /**
+   * Log out.
+   *
+   * Ends the session of the request; its token is invalid immediately. Returns 403 for an API key, which has no session: to revoke a key, delete it.
+   *
+   * Requires the role VIEWER.
+   */
+  logOut(options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'POST', path: '/auth/logout', isIdempotent: true }, options)
+  }
+}
+
+export class Public extends Resource {
+  /**
+   * Retrieve a public form.
+   *
+   * Returns the public part of the form, with an `ETag`. A disabled form returns 404.
+   */
+  getForm(id: string, options?: RequestOptions): ApiPromise<types.PublicGetFormResponse> {
+    return this.client.request({ path: encodePath`/public/forms/${id}` }, options)
+  }
+
+  /**
+   * Submit a form.
+   *
+   * `values` maps field ids to values. The `path` of each of the `issues` is a field id. With `Idempotency-Key`, repeated requests with the same values make one submission. With `If-Match` and the form's ETag, returns 412 if the form has changed since. `_website` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it in is counted and dropped.
+   */
+  submitForm(id: string, body: types.PublicSubmitFormData['body'], options?: RequestOptions): ApiPromise<types.PublicSubmitFormResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/public/forms/${id}/submit`, body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Subscribe to a list.
+   *
+   * Sends a confirmation email: at most one in 10 minutes and three a day per address and list. The response is the same for unknown, known, pending and confirmed addresses.
+   */
+  subscribe(id: string, body: types.PublicSubscribeData['body'], options?: RequestOptions): ApiPromise<types.PublicSubscribeResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/public/lists/${id}/subscribe`, body }, options)
+  }
+}
+
+export class Sessions extends Resource {
+  /**
+   * List your sessions.
+   *
+   * Returns your sessions in all workspaces. An API key has no sessions.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.SessionsListData['query'], options?: RequestOptions): PagePromise<types.SessionsListResponse> {
+    return this.client.requestPage({ path: '/sessions', query }, options)
+  }
+
+  /**
+   * End a session.
+   *
+   * The token of the session is invalid immediately. You can end only your own sessions.
+   *
+   * Requires the role VIEWER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/sessions/${id}` }, options)
+  }
+}
+
+export class Workspaces extends Resource {
+  /**
+   * List your workspaces.
+   *
+   * Returns your workspaces and your role in each. `POST /auth/login` with `workspaceId` creates a session in one of them.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.WorkspacesListData['query'], options?: RequestOptions): PagePromise<types.WorkspacesListResponse> {
+    return this.client.requestPage({ path: '/workspaces', query }, options)
+  }
+}
+
+export class ApiKeys extends Resource {
+  /**
+   * Create an API key.
+   *
+   * The role of the key is at most your own. `key` is returned in this response only.
+   *
+   * Requires the role ADMIN.
+   */
+  create(body: types.ApiKeysCreateData['body'], options?: RequestOptions): ApiPromise<types.ApiKeysCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/api-keys', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List API keys.
+   *
+   * Returns the API keys of the workspace, without the keys themselves.
+   *
+   * Requires the role ADMIN.
+   */
+  list(query?: types.ApiKeysListData['query'], options?: RequestOptions): PagePromise<types.ApiKeysListResponse> {
+    return this.client.requestPage({ path: '/api-keys', query }, options)
+  }
+
+  /**
+   * Retrieve an API key.
+   *
+   * Returns the name, the role and the prefix of the key, but not the key itself.
+   *
+   * Requires the role ADMIN.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.ApiKeysGetResponse> {
+    return this.client.request({ path: encodePath`/api-keys/${id}` }, options)
+  }
+
+  /**
+   * Revoke an API key.
+   *
+   * Takes effect immediately: the next request with the key returns 401.
+   *
+   * Requires the role ADMIN.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/api-keys/${id}` }, options)
+  }
+}
+
+export class Workspace extends Resource {
+  /**
+   * Retrieve the workspace.
+   *
+   * Returns the workspace of the credential.
+   *
+   * Requires the role VIEWER.
+   */
+  get(options?: RequestOptions): ApiPromise<types.WorkspaceGetResponse> {
+    return this.client.request({ path: '/workspace' }, options)
+  }
+
+  /**
+   * Update the workspace.
+   *
+   * Updates the name, the currency, the sender of newsletters, and the logo and the accent color of hosted pages: forms, thank-you, confirmation, unsubscribe and account pages.
+   *
+   * Requires the role ADMIN.
+   */
+  update(body: types.WorkspaceUpdateData['body'], options?: RequestOptions): ApiPromise<types.WorkspaceUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: '/workspace', body }, options)
+  }
+
+  /**
+   * Delete the workspace.
+   *
+   * Deletes the workspace and everything in it, permanently. `name` must be its name. All API keys and sessions end immediately. Users without another workspace are deleted too.
+   *
+   * Requires the role OWNER.
+   */
+  delete(body: types.WorkspaceDeleteData['body'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: '/workspace', body }, options)
+  }
+}
+
+export class Invites extends Resource {
+  /**
+   * Create an invite.
+   *
+   * Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one email in 10 minutes and three a day; more requests return 409 with `retry-after`.
+   *
+   * Requires the role ADMIN.
+   */
+  create(body: types.InvitesCreateData['body'], options?: RequestOptions): ApiPromise<types.InvitesCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/invites', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List invites.
+   *
+   * Returns the pending invites of the workspace, without their tokens.
+   *
+   * Requires the role ADMIN.
+   */
+  list(query?: types.InvitesListData['query'], options?: RequestOptions): PagePromise<types.InvitesListResponse> {
+    return this.client.requestPage({ path: '/invites', query }, options)
+  }
+
+  /**
+   * Retrieve an invite.
+   *
+   * Returns a pending invite. Accepted and deleted invites are not found.
+   *
+   * Requires the role ADMIN.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.InvitesGetResponse> {
+    return this.client.request({ path: encodePath`/invites/${id}` }, options)
+  }
+
+  /**
+   * Revoke an invite.
+   *
+   * The link in the email is invalid immediately.
+   *
+   * Requires the role ADMIN.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/invites/${id}` }, options)
+  }
+
+  /**
+   * Resend an invite.
+   *
+   * Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one email in 10 minutes and three a day; more requests return 409 with `retry-after`.
+   *
+   * Requires the role ADMIN.
+   */
+  resend(id: string, options?: RequestOptions): ApiPromise<types.InvitesResendResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/invites/${id}/resend`, isIdempotent: true }, options)
+  }
+}
+
+export class Members extends Resource {
+  /**
+   * List members.
+   *
+   * Returns the members of the workspace and their roles.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.MembersListData['query'], options?: RequestOptions): PagePromise<types.MembersListResponse> {
+    return this.client.requestPage({ path: '/members', query }, options)
+  }
+
+  /**
+   * Retrieve a member.
+   *
+   * Returns the user and the role in the workspace.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.MembersGetResponse> {
+    return this.client.request({ path: encodePath`/members/${id}` }, options)
+  }
+
+  /**
+   * Update the role of a member.
+   *
+   * The new role is at most your own. Invites that the member created for a higher role are revoked. Returns 409 for the last OWNER.
+   *
+   * Requires the role ADMIN.
+   */
+  update(id: string, body: types.MembersUpdateData['body'], options?: RequestOptions): ApiPromise<types.MembersUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/members/${id}`, body }, options)
+  }
+
+  /**
+   * Remove a member.
+   *
+   * Ends the sessions of the member immediately, revokes the invites that they created, and clears the assignee of their tasks, with a `task.updated` event for each. Their API keys stay valid, because programs may depend on them; `revokeApiKeys=true` revokes them too. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.
+   *
+   * Requires the role VIEWER.
+   */
+  delete(id: string, query?: types.MembersDeleteData['query'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/members/${id}`, query }, options)
+  }
+}
+
+export class AuditLog extends Resource {
+  /**
+   * List audit log entries.
+   *
+   * Returns changes to the team, API keys and webhooks, campaign sends, exports and deletions, newest first. Entries cannot be changed or deleted.
+   *
+   * Requires the role ADMIN.
+   */
+  list(query?: types.AuditLogListData['query'], options?: RequestOptions): PagePromise<types.AuditLogListResponse> {
+    return this.client.requestPage({ path: '/audit-log', query }, options)
+  }
+}
+
+export class Contacts extends Resource {
+  /**
+   * Create a contact.
+   *
+   * Emits `contact.created`. Returns 409 with `contactId` if the workspace already has a contact with this email address.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.ContactsCreateData['body'], options?: RequestOptions): ApiPromise<types.ContactsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/contacts', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Create or update a contact by email address.
+   *
+   * Sets the fields in the body and leaves the others unchanged. Safe to call concurrently.
+   *
+   * Requires the role MEMBER.
+   */
+  upsert(body: types.ContactsUpsertData['body'], options?: RequestOptions): ApiPromise<types.ContactsUpsertResponse> {
+    return this.client.request({ method: 'PUT', path: '/contacts', body }, options)
+  }
+
+  /**
+   * List contacts.
+   *
+   * Returns the contacts that match all filters. `customField.<key>=<value>` filters by a custom field. `count=true` adds `total`.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.ContactsListData['query'] & { [filter: `customField.${string}`]: string }, options?: RequestOptions): PagePromise<types.ContactsListResponse> {
+    return this.client.requestPage({ path: '/contacts', query }, options)
+  }
+
+  /**
+   * Export contacts.
+   *
+   * Streams all contacts that match the filters, as CSV or NDJSON.
+   *
+   * Requires the role MEMBER.
+   */
+  export(query?: types.ContactsExportData['query'] & { [filter: `customField.${string}`]: string }, options?: RequestOptions): ApiPromise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    return this.client.requestFile({ path: '/contacts/export', query }, options)
+  }
+
+  /**
+   * Retrieve a contact.
+   *
+   * Returns the contact with its tags and custom field values.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.ContactsGetResponse> {
+    return this.client.request({ path: encodePath`/contacts/${id}` }, options)
+  }
+
+  /**
+   * Update a contact.
+   *
+   * Merges `customFieldValues` (`null` removes a key) and replaces `tags`. Emits `contact.updated`; a no-op update emits no event.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.ContactsUpdateData['body'], options?: RequestOptions): ApiPromise<types.ContactsUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/contacts/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a contact.
+   *
+   * Deletes the contact with its deals, tasks and subscriptions. Emits `contact.deleted`, and `deal.deleted` or `task.deleted` for each deal and task, but no events of the subscriptions. An opt-out is kept as a keyed hash, so that an import cannot undo it.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/contacts/${id}` }, options)
+  }
+
+  /**
+   * Add tags to a contact.
+   *
+   * Adds the tags that the contact does not have yet. Emits `contact.updated`; a no-op emits no event.
+   *
+   * Requires the role MEMBER.
+   */
+  addTags(id: string, body: types.ContactsAddTagsData['body'], options?: RequestOptions): ApiPromise<types.ContactsAddTagsResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/contacts/${id}/tags`, body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Remove a tag from a contact.
+   *
+   * Removing a tag that the contact does not have is a no-op.
+   *
+   * Requires the role MEMBER.
+   */
+  removeTag(id: string, tag: string, options?: RequestOptions): ApiPromise<types.ContactsRemoveTagResponse> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/contacts/${id}/tags/${tag}` }, options)
+  }
+
+  /**
+   * Merge a duplicate into a contact.
+   *
+   * Fills empty fields from the duplicate, combines tags and custom field values, and moves the deals, tasks and subscriptions of the duplicate. The strictest opt-out wins. Deletes the duplicate. Emits `contact.merged`, and `deal.updated` or `task.updated` for each deal and task that moves.
+   *
+   * Requires the role MEMBER.
+   */
+  merge(id: string, body: types.ContactsMergeData['body'], options?: RequestOptions): ApiPromise<types.ContactsMergeResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/contacts/${id}/merge`, body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List the activity of a contact.
+   *
+   * Returns the events of the contact and of the contacts that were merged into it, newest first.
+   *
+   * Requires the role VIEWER.
+   */
+  listActivity(id: string, query?: types.ContactsListActivityData['query'], options?: RequestOptions): PagePromise<types.ContactsListActivityResponse> {
+    return this.client.requestPage({ path: encodePath`/contacts/${id}/activity`, query }, options)
+  }
+
+  /**
+   * Create or update up to 100 contacts.
+   *
+   * Each contact succeeds or fails by itself, and the results are in the order of the contacts. Contacts with the same email take effect one after the other. Emits `contact.created` or `contact.updated` for each contact that changed; a no-op update is `UPDATED` and emits no event.
+   *
+   * The limit counts one request: 20 requests sync 2,000 contacts. A body has at most 1 MiB and 10,000 values. For larger amounts, use `POST /contacts/import`.
+   *
+   * The contacts that succeed are written in one transaction. After a 503 or a lost response, send the request again: with the same `Idempotency-Key` it takes effect once, and with `onConflict` `skip` or `update` it creates no contact twice.
+   *
+   * Requires the role MEMBER.
+   */
+  batch(body: types.ContactsBatchData['body'], options?: RequestOptions): ApiPromise<types.ContactsBatchResponse> {
+    return this.client.request({ method: 'POST', path: '/contacts/batch', body, isIdempotent: true }, options)
+  }
+}
+
+export class CustomFields extends Resource {
+  /**
+   * Create a custom field.
+   *
+   * Values of contacts are validated against the type and the options of the field. Returns 409 if `key` is already in use.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.CustomFieldsCreateData['body'], options?: RequestOptions): ApiPromise<types.CustomFieldsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/custom-fields', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List custom fields.
+   *
+   * Returns the custom fields of the workspace.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.CustomFieldsListData['query'], options?: RequestOptions): PagePromise<types.CustomFieldsListResponse> {
+    return this.client.requestPage({ path: '/custom-fields', query }, options)
+  }
+
+  /**
+   * Retrieve a custom field.
+   *
+   * Returns the definition of the custom field.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.CustomFieldsGetResponse> {
+    return this.client.request({ path: encodePath`/custom-fields/${id}` }, options)
+  }
+
+  /**
+   * Update a custom field.
+   *
+   * Updates `label` and `options`. `key` and `type` cannot be changed.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.CustomFieldsUpdateData['body'], options?: RequestOptions): ApiPromise<types.CustomFieldsUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/custom-fields/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a custom field.
+   *
+   * The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/custom-fields/${id}` }, options)
+  }
+}
+
+export class Imports extends Resource {
+  /**
+   * Import contacts.
+   *
+   * The body is a file in UTF-8 of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`.
+   *
+   * Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. An unknown column returns 400. Tags are separated by `;` or `,`. An exported file can be imported without changes.
+   *
+   * The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.
+   *
+   * Requires the role MEMBER.
+   */
+  create(upload: Upload, query?: types.ImportsCreateData['query'], options?: RequestOptions): ApiPromise<types.ImportsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/contacts/import', query, upload, isIdempotent: true }, options)
+  }
+
+  /**
+   * List imports.
+   *
+   * Returns the imports of the workspace with their counts.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.ImportsListData['query'], options?: RequestOptions): PagePromise<types.ImportsListResponse> {
+    return this.client.requestPage({ path: '/imports', query }, options)
+  }
+
+  /**
+   * Retrieve an import.
+   *
+   * Returns the import with its counts so far. Request it again until `status` is `COMPLETED` or `FAILED`.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.ImportsGetResponse> {
+    return this.client.request({ path: encodePath`/imports/${id}` }, options)
+  }
+}
+
+export class Forms extends Resource {
+  /**
+   * Create a form.
+   *
+   * A field without `id` gets one that is derived from its label.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.FormsCreateData['body'], options?: RequestOptions): ApiPromise<types.FormsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/forms', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List forms.
+   *
+   * Returns the forms of the workspace.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.FormsListData['query'], options?: RequestOptions): PagePromise<types.FormsListResponse> {
+    return this.client.requestPage({ path: '/forms', query }, options)
+  }
+
+  /**
+   * Retrieve a form.
+   *
+   * Returns the form with its fields.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.FormsGetResponse> {
+    return this.client.request({ path: encodePath`/forms/${id}` }, options)
+  }
+
+  /**
+   * Update a form.
+   *
+   * `fields` replaces all fields. Existing submissions are not changed.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.FormsUpdateData['body'], options?: RequestOptions): ApiPromise<types.FormsUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/forms/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a form.
+   *
+   * Deletes the form and its submissions. The contacts that it created are kept.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/forms/${id}` }, options)
+  }
+
+  /**
+   * List the submissions of a form.
+   *
+   * Returns the submissions of the form, newest first.
+   *
+   * Requires the role VIEWER.
+   */
+  listSubmissions(id: string, query?: types.FormsListSubmissionsData['query'], options?: RequestOptions): PagePromise<types.FormsListSubmissionsResponse> {
+    return this.client.requestPage({ path: encodePath`/forms/${id}/submissions`, query }, options)
+  }
+
+  /**
+   * Retrieve a submission.
+   *
+   * Returns one submission with the exact wording of each consent.
+   *
+   * Requires the role VIEWER.
+   */
+  getSubmission(id: string, submissionId: string, options?: RequestOptions): ApiPromise<types.FormsGetSubmissionResponse> {
+    return this.client.request({ path: encodePath`/forms/${id}/submissions/${submissionId}` }, options)
+  }
+
+  /**
+   * Delete a submission.
+   *
+   * Deletes the submission. Its contact is kept.
+   *
+   * Requires the role MEMBER.
+   */
+  deleteSubmission(id: string, submissionId: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/forms/${id}/submissions/${submissionId}` }, options)
+  }
+}
+
+export class Lists extends Resource {
+  /**
+   * Create a list.
+   *
+   * A new list has no subscribers.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.ListsCreateData['body'], options?: RequestOptions): ApiPromise<types.ListsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/lists', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List lists.
+   *
+   * Returns the lists of the workspace with their number of confirmed subscribers.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.ListsListData['query'], options?: RequestOptions): PagePromise<types.ListsListResponse> {
+    return this.client.requestPage({ path: '/lists', query }, options)
+  }
+
+  /**
+   * Retrieve a list.
+   *
+   * Returns the list with its number of confirmed subscribers.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.ListsGetResponse> {
+    return this.client.request({ path: encodePath`/lists/${id}` }, options)
+  }
+
+  /**
+   * Update a list.
+   *
+   * A change of `doubleOptIn` affects new subscribers only.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.ListsUpdateData['body'], options?: RequestOptions): ApiPromise<types.ListsUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/lists/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a list.
+   *
+   * Deletes the list and its subscriptions. Emits `list.deleted`, but no events of the subscriptions. Returns 409 while a campaign to the list is SENDING or PAUSED.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/lists/${id}` }, options)
+  }
+
+  /**
+   * List the subscribers of a list.
+   *
+   * Returns the subscriptions to the list, in any status unless `status` is given.
+   *
+   * Requires the role VIEWER.
+   */
+  listSubscribers(id: string, query?: types.ListsListSubscribersData['query'], options?: RequestOptions): PagePromise<types.ListsListSubscribersResponse> {
+    return this.client.requestPage({ path: encodePath`/lists/${id}/subscribers`, query }, options)
+  }
+
+  /**
+   * Subscribe a contact.
+   *
+   * Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.
+   *
+   * Requires the role MEMBER.
+   */
+  addSubscriber(id: string, body: types.ListsAddSubscriberData['body'], options?: RequestOptions): ApiPromise<types.ListsAddSubscriberResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/lists/${id}/subscribers`, body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Retrieve a subscription.
+   *
+   * Returns 404 if the contact never had a subscription to the list.
+   *
+   * Requires the role VIEWER.
+   */
+  getSubscriber(id: string, contactId: string, options?: RequestOptions): ApiPromise<types.ListsGetSubscriberResponse> {
+    return this.client.request({ path: encodePath`/lists/${id}/subscribers/${contactId}` }, options)
+  }
+
+  /**
+   * Remove a contact from a list.
+   *
+   * The subscription is kept with the status UNSUBSCRIBED and emits `subscription.unsubscribed`. This is not an opt-out: the contact can be subscribed again.
+   *
+   * Requires the role MEMBER.
+   */
+  removeSubscriber(id: string, contactId: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/lists/${id}/subscribers/${contactId}` }, options)
+  }
+}
+
+export class Campaigns extends Resource {
+  /**
+   * Create a campaign.
+   *
+   * Creates a DRAFT for one list. Without `html` and `text`, it gets a plain template. Templates are written in Liquid. A syntax error, an unknown variable, an unknown filter or a custom field that does not exist returns 400 with line and column; see `GET /template-variables`. Also returns 400 if a template has more than 5,000 tags and outputs or more than 5,000 filters, or takes too long to parse.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.CampaignsCreateData['body'], options?: RequestOptions): ApiPromise<types.CampaignsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/campaigns', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List campaigns.
+   *
+   * Returns the campaigns of the workspace, without `html` and `text`.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.CampaignsListData['query'], options?: RequestOptions): PagePromise<types.CampaignsListResponse> {
+    return this.client.requestPage({ path: '/campaigns', query }, options)
+  }
+
+  /**
+   * Retrieve a campaign.
+   *
+   * Returns the campaign with its templates.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.CampaignsGetResponse> {
+    return this.client.request({ path: encodePath`/campaigns/${id}` }, options)
+  }
+
+  /**
+   * Update a campaign.
+   *
+   * Only a DRAFT can be updated. Any other status returns 409. Templates are checked as when a campaign is created.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.CampaignsUpdateData['body'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/campaigns/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a campaign.
+   *
+   * Only a DRAFT can be deleted. Any other status returns 409, because the campaign is the record of who received the email.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/campaigns/${id}` }, options)
+  }
+
+  /**
+   * Retrieve the audience of a campaign.
+   *
+   * Counts the subscribers that would receive the campaign now, and those that would not, by status.
+   *
+   * Requires the role VIEWER.
+   */
+  getAudience(id: string, options?: RequestOptions): ApiPromise<types.CampaignsGetAudienceResponse> {
+    return this.client.request({ path: encodePath`/campaigns/${id}/audience` }, options)
+  }
+
+  /**
+   * Preview a campaign.
+   *
+   * Renders the campaign for a contact, or for an example contact. Sends no email and adds no tracking; the unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty.
+   *
+   * Requires the role MEMBER.
+   */
+  preview(id: string, body?: types.CampaignsPreviewData['body'], options?: RequestOptions): ApiPromise<types.CampaignsPreviewResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/campaigns/${id}/preview`, body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Send a campaign.
+   *
+   * Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. Returns 409 with issues if a template uses a variable, a filter or a custom field that does not exist (anymore), or if the subject is empty for the example contact of a preview. A recipient whose subject or body is empty becomes FAILED. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.
+   *
+   * Requires the role MEMBER.
+   */
+  send(id: string, options?: RequestOptions): ApiPromise<types.CampaignsSendResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/campaigns/${id}/send`, isIdempotent: true }, options)
+  }
+
+  /**
+   * Send a test email.
+   *
+   * Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty.
+   *
+   * Requires the role MEMBER.
+   */
+  sendTest(id: string, body: types.CampaignsSendTestData['body'], options?: RequestOptions): ApiPromise<types.CampaignsSendTestResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/campaigns/${id}/send-test`, body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Retry failed recipients.
+   *
+   * Sends the campaign again to FAILED recipients. INTERRUPTED recipients are included only with `includeInterrupted: true`, because they may receive the email twice. `queued` is the number of recipients.
+   *
+   * Requires the role MEMBER.
+   */
+  retry(id: string, body?: types.CampaignsRetryData['body'], options?: RequestOptions): ApiPromise<types.CampaignsRetryResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/campaigns/${id}/retry`, body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Pause a campaign.
+   *
+   * Stops a SENDING campaign within seconds. Recipients not yet sent remain PENDING. Repeating the request is a no-op. Returns 409 for any other status.
+   *
+   * Requires the role MEMBER.
+   */
+  pause(id: string, options?: RequestOptions): ApiPromise<types.CampaignsPauseResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/campaigns/${id}/pause`, isIdempotent: true }, options)
+  }
+
+  /**
+   * Resume a campaign.
+   *
+   * Continues a PAUSED campaign with the PENDING recipients. Repeating the request is a no-op. Returns 409 for any other status.
+   *
+   * Requires the role MEMBER.
+   */
+  resume(id: string, options?: RequestOptions): ApiPromise<types.CampaignsResumeResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/campaigns/${id}/resume`, isIdempotent: true }, options)
+  }
+
+  /**
+   * Cancel a campaign.
+   *
+   * Stops a SENDING or PAUSED campaign permanently. PENDING recipients become SKIPPED; `completedAt` is set once no recipient is PENDING. Repeating the request is a no-op. Returns 409 for any other status.
+   *
+   * Requires the role MEMBER.
+   */
+  cancel(id: string, options?: RequestOptions): ApiPromise<types.CampaignsCancelResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/campaigns/${id}/cancel`, isIdempotent: true }, options)
+  }
+
+  /**
+   * Retrieve the statistics of a campaign.
+   *
+   * Counts the recipients by status. At any time, queued = sent + failed + skipped + interrupted + pending.
+   *
+   * Requires the role VIEWER.
+   */
+  getStats(id: string, options?: RequestOptions): ApiPromise<types.CampaignsGetStatsResponse> {
+    return this.client.request({ path: encodePath`/campaigns/${id}/stats` }, options)
+  }
+
+  /**
+   * List the recipients of a campaign.
+   *
+   * Returns the recipients with the status of their email, and the reason if it was not sent.
+   *
+   * Requires the role VIEWER.
+   */
+  listRecipients(id: string, query?: types.CampaignsListRecipientsData['query'], options?: RequestOptions): PagePromise<types.CampaignsListRecipientsResponse> {
+    return this.client.requestPage({ path: encodePath`/campaigns/${id}/recipients`, query }, options)
+  }
+}
+
+export class TemplateVariables extends Resource {
+  /**
+   * List the variables and filters of templates.
+   *
+   * Returns every variable, the custom fields of the workspace among them, and every filter that a campaign template can use. The response is not paged.
+   *
+   * Requires the role VIEWER.
+   */
+  list(options?: RequestOptions): PagePromise<types.TemplateVariablesListResponse> {
+    return this.client.requestPage({ path: '/template-variables' }, options)
+  }
+}
+
+export class MailEvents extends Resource {
+  /**
+   * Report a bounce or a complaint.
+   *
+   * Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.MailEventsCreateData['body'], options?: RequestOptions): ApiPromise<types.MailEventsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/mail-events', body, isIdempotent: true }, options)
+  }
+}
+
+export class Pipelines extends Resource {
+  /**
+   * Create a pipeline.
+   *
+   * Creates a pipeline with its stages, in the order in which deals pass through them.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.PipelinesCreateData['body'], options?: RequestOptions): ApiPromise<types.PipelinesCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/pipelines', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List pipelines.
+   *
+   * Returns each pipeline with its stages in order.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.PipelinesListData['query'], options?: RequestOptions): PagePromise<types.PipelinesListResponse> {
+    return this.client.requestPage({ path: '/pipelines', query }, options)
+  }
+
+  /**
+   * Retrieve a pipeline.
+   *
+   * Returns the pipeline with its stages in their order.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.PipelinesGetResponse> {
+    return this.client.request({ path: encodePath`/pipelines/${id}` }, options)
+  }
+
+  /**
+   * Update a pipeline.
+   *
+   * `stages` replaces all stages and sets their order. A stage with an `id` is kept and updated with the fields that are present, a stage without an `id` is created, and all other stages are removed. Removing a stage that has deals returns 409 with `dealCount`.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.PipelinesUpdateData['body'], options?: RequestOptions): ApiPromise<types.PipelinesUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/pipelines/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a pipeline.
+   *
+   * Returns 409 with `dealCount` if the pipeline has deals.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/pipelines/${id}` }, options)
+  }
+
+  /**
+   * Retrieve the summary of a pipeline.
+   *
+   * Returns the number and value of the OPEN deals, per stage and in total.
+   *
+   * Requires the role VIEWER.
+   */
+  getSummary(id: string, options?: RequestOptions): ApiPromise<types.PipelinesGetSummaryResponse> {
+    return this.client.request({ path: encodePath`/pipelines/${id}/summary` }, options)
+  }
+}
+
+export class Deals extends Resource {
+  /**
+   * Create a deal.
+   *
+   * A new deal is OPEN. It starts in the first stage of the pipeline, or in the stage that `stageId` names. Emits `deal.created`.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.DealsCreateData['body'], options?: RequestOptions): ApiPromise<types.DealsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/deals', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List deals.
+   *
+   * Returns the deals that match all filters. With `sort=closedAt`, deals that are not closed come first; with `sort=-closedAt`, they come last.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.DealsListData['query'], options?: RequestOptions): PagePromise<types.DealsListResponse> {
+    return this.client.requestPage({ path: '/deals', query }, options)
+  }
+
+  /**
+   * Retrieve a deal.
+   *
+   * Returns the deal.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.DealsGetResponse> {
+    return this.client.request({ path: encodePath`/deals/${id}` }, options)
+  }
+
+  /**
+   * Update a deal.
+   *
+   * A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. A change to WON or LOST emits `deal.won` or `deal.lost`. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.DealsUpdateData['body'], options?: RequestOptions): ApiPromise<types.DealsUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/deals/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a deal.
+   *
+   * Deletes the deal and its activity. Emits `deal.deleted`.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/deals/${id}` }, options)
+  }
+
+  /**
+   * List the activity of a deal.
+   *
+   * Returns each change of stage or status with the user or API key that made it, newest first. Entries are kept until the deal is deleted.
+   *
+   * Requires the role VIEWER.
+   */
+  listActivity(id: string, query?: types.DealsListActivityData['query'], options?: RequestOptions): PagePromise<types.DealsListActivityResponse> {
+    return this.client.requestPage({ path: encodePath`/deals/${id}/activity`, query }, options)
+  }
+}
+
+export class Tasks extends Resource {
+  /**
+   * Create a task.
+   *
+   * Creates a task for the contact. Emits `task.created`.
+   *
+   * Requires the role MEMBER.
+   */
+  create(contactId: string, body: types.TasksCreateData['body'], options?: RequestOptions): ApiPromise<types.TasksCreateResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/contacts/${contactId}/tasks`, body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List the tasks of a contact.
+   *
+   * Returns the tasks that match all filters, earliest `dueAt` first.
+   *
+   * Requires the role VIEWER.
+   */
+  listOfContact(contactId: string, query?: types.TasksListOfContactData['query'], options?: RequestOptions): PagePromise<types.TasksListOfContactResponse> {
+    return this.client.requestPage({ path: encodePath`/contacts/${contactId}/tasks`, query }, options)
+  }
+
+  /**
+   * List tasks.
+   *
+   * Returns the tasks of all contacts that match all filters, earliest `dueAt` first.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.TasksListData['query'], options?: RequestOptions): PagePromise<types.TasksListResponse> {
+    return this.client.requestPage({ path: '/tasks', query }, options)
+  }
+
+  /**
+   * Retrieve a task.
+   *
+   * Returns the task.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.TasksGetResponse> {
+    return this.client.request({ path: encodePath`/tasks/${id}` }, options)
+  }
+
+  /**
+   * Update a task.
+   *
+   * DONE sets `completedAt`; OPEN clears it. A change to DONE emits `task.completed`. Any other change, including reopening, emits `task.updated`. A no-op update emits no event.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.TasksUpdateData['body'], options?: RequestOptions): ApiPromise<types.TasksUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/tasks/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a task.
+   *
+   * Emits `task.deleted`.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/tasks/${id}` }, options)
+  }
+}
+
+export class Webhooks extends Resource {
+  /**
+   * Create a webhook.
+   *
+   * Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.WebhooksCreateData['body'], options?: RequestOptions): ApiPromise<types.WebhooksCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/webhooks', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List webhooks.
+   *
+   * Returns the webhooks of the workspace, without their secrets.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.WebhooksListData['query'], options?: RequestOptions): PagePromise<types.WebhooksListResponse> {
+    return this.client.requestPage({ path: '/webhooks', query }, options)
+  }
+
+  /**
+   * Retrieve a webhook.
+   *
+   * Returns the webhook and how its deliveries have been going, without its secret.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.WebhooksGetResponse> {
+    return this.client.request({ path: encodePath`/webhooks/${id}` }, options)
+  }
+
+  /**
+   * Update a webhook.
+   *
+   * Updates the URL, the event types or `enabled`. A disabled webhook receives nothing after this response, and its pending deliveries fail.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.WebhooksUpdateData['body'], options?: RequestOptions): ApiPromise<types.WebhooksUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/webhooks/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a webhook.
+   *
+   * Deletes the webhook and its deliveries. No delivery is sent after this response.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/webhooks/${id}` }, options)
+  }
+
+  /**
+   * Rotate the secret of a webhook.
+   *
+   * Returns the new `secret`, in this response only. For 24 hours, deliveries are signed with both secrets, so that the receiver can switch without downtime. More than 5 rotations in 24 hours return 409.
+   *
+   * Requires the role MEMBER.
+   */
+  rotateSecret(id: string, options?: RequestOptions): ApiPromise<types.WebhooksRotateSecretResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/webhooks/${id}/rotate-secret`, isIdempotent: true }, options)
+  }
+
+  /**
+   * List the deliveries of a webhook.
+   *
+   * Deliveries are kept for at least 30 days.
+   *
+   * Requires the role VIEWER.
+   */
+  listDeliveries(id: string, query?: types.WebhooksListDeliveriesData['query'], options?: RequestOptions): PagePromise<types.WebhooksListDeliveriesResponse> {
+    return this.client.requestPage({ path: encodePath`/webhooks/${id}/deliveries`, query }, options)
+  }
+
+  /**
+   * Retrieve a delivery.
+   *
+   * Returns one delivery with the response of the receiver.
+   *
+   * Requires the role VIEWER.
+   */
+  getDelivery(id: string, deliveryId: string, options?: RequestOptions): ApiPromise<types.WebhooksGetDeliveryResponse> {
+    return this.client.request({ path: encodePath`/webhooks/${id}/deliveries/${deliveryId}` }, options)
+  }
+
+  /**
+   * Send a test event.
+   *
+   * Sends a `webhook.test` event to this webhook only; its `data` is the webhook. Returns 409 if the webhook is disabled.
+   *
+   * Requires the role MEMBER.
+   */
+  test(id: string, options?: RequestOptions): ApiPromise<types.WebhooksTestResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/webhooks/${id}/test`, isIdempotent: true }, options)
+  }
+
+  /**
+   * Redeliver an event.
+   *
+   * Creates a new delivery of the same event with the same `webhook-id`. Returns 409 if the delivery is still PENDING or the webhook is disabled.
+   *
+   * Requires the role MEMBER.
+   */
+  redeliverOne(id: string, deliveryId: string, options?: RequestOptions): ApiPromise<types.WebhooksRedeliverOneResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/webhooks/${id}/deliveries/${deliveryId}/redeliver`, isIdempotent: true }, options)
+  }
+
+  /**
+   * Redeliver many events.
+   *
+   * Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has SUCCEEDED or is PENDING. Without a body, the FAILED and INTERRUPTED deliveries of the last 24 hours match. Returns 400 if more than 100,000 events match. With `dryRun`, events are only counted.
+   *
+   * Requires the role MEMBER.
+   */
+  redeliver(id: string, body?: types.WebhooksRedeliverData['body'], options?: RequestOptions): ApiPromise<types.WebhooksRedeliverResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/webhooks/${id}/redeliver`, body, isIdempotent: true }, options)
+  }
+}
+
+export class Events extends Resource {
+  /**
+   * List events.
+   *
+   * Events are kept for at least 30 days. With `after`, events are returned in order: a consumer that was down resumes after the last event that it received. It misses none: no event is ever inserted before one that was already returned.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.EventsListData['query'], options?: RequestOptions): PagePromise<types.EventsListResponse> {
+    return this.client.requestPage({ path: '/events', query }, options)
+  }
+
+  /**
+   * Retrieve an event.
+   *
+   * Returns one event. Events are kept for at least 30 days.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.EventsGetResponse> {
+    return this.client.request({ path: encodePath`/events/${id}` }, options)
+  }
+}
+
+export class EventTypes extends Resource {
+  /**
+   * List event types.
+   *
+   * Returns each event type with a JSON Schema of its `data` and an example.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.EventTypesListData['query'], options?: RequestOptions): PagePromise<types.EventTypesListResponse> {
+    return this.client.requestPage({ path: '/event-types', query }, options)
+  }
+}
+
+/** One field per resource. */
+export class Resources {
+  readonly openApi: OpenApi
+  readonly health: Health
+  readonly ready: Ready
+  readonly auth: Auth
+  readonly public: Public
+  readonly sessions: Sessions
+  readonly workspaces: Workspaces
+  readonly apiKeys: ApiKeys
+  readonly workspace: Workspace
+  readonly invites: Invites
+  readonly members: Members
+  readonly auditLog: AuditLog
+  readonly contacts: Contacts
+  readonly customFields: CustomFields
+  readonly imports: Imports
+  readonly forms: Forms
+  readonly lists: Lists
+  readonly campaigns: Campaigns
+  readonly templateVariables: TemplateVariables
+  readonly mailEvents: MailEvents
+  readonly pipelines: Pipelines
+  readonly deals: Deals
+  readonly tasks: Tasks
+  readonly webhooks: Webhooks
+  readonly events: Events
+  readonly eventTypes: EventTypes
+  constructor(client: Client) {
+    this.openApi = new OpenApi(client)
+    this.health = new Health(client)
+    this.ready = new Ready(client)
+    this.auth = new Auth(client)
+    this.public = new Public(client)
+    this.sessions = new Sessions(client)
+    this.workspaces = new Workspaces(client)
+    this.apiKeys = new ApiKeys(client)
+    this.workspace = new Workspace(client)
+    this.invites = new Invites(client)
+    this.members = new Members(client)
+    this.auditLog = new AuditLog(client)
+    this.contacts = new Contacts(client)
+    this.customFields = new CustomFields(client)
+    this.imports = new Imports(client)
+    this.forms = new Forms(client)
+    this.lists = new Lists(client)
+    this.campaigns = new Campaigns(client)
+    this.templateVariables = new TemplateVariables(client)
+    this.mailEvents = new MailEvents(client)
+    this.pipelines = new Pipelines(client)
+    this.deals = new Deals(client)
+    this.tasks = new Tasks(client)
+    this.webhooks = new Webhooks(client)
+    this.events = new Events(client)
+    this.eventTypes = new EventTypes(client)
+  }
+}
