@@ -32,6 +32,20 @@ test('only the owner can read the file with the secrets', async () => {
   expect((await stat(join(path, 'local.json'))).mode & 0o777).toBe(0o600)
 })
 
+test('local.env has the variables of a running installation, for its owner only', async () => {
+  const path = await makePath()
+  const directory = await openDataDirectory(path)
+  const file = join(path, 'local.env')
+  await directory.save({ running: { apiUrl: 'http://127.0.0.1:3000', apiKey: 'rpk_abc', environment: {} } })
+  expect(await readFile(file, 'utf8')).toBe(
+    'RAPPORT_API_URL=http://127.0.0.1:3000\nRAPPORT_API_KEY=rpk_abc\nRAPPORT_INBOX_URL=\n',
+  )
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  await directory.save({ running: undefined })
+  await expect(stat(file)).rejects.toThrow('ENOENT')
+  directory.release()
+})
+
 test('rejects a damaged file with secrets and does not overwrite it', async () => {
   const path = await makePath()
   const file = join(path, 'local.json')

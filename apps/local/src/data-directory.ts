@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type LocalInstance, localFileOf } from '@rapport/core/runtime/local-instance.ts'
@@ -34,6 +34,7 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
     const save = async (change: Partial<LocalState>) => {
       state = { ...state, ...change }
       await writeLocalState(file, state)
+      await writeVariables(join(path, 'local.env'), state.running)
     }
     await save({})
     return {
@@ -97,7 +98,20 @@ async function readLocalState(file: string): Promise<LocalState> {
 
 /** Writes a new file and renames it, so that a killed process leaves either the old or the new state. */
 async function writeLocalState(file: string, state: LocalState): Promise<void> {
+  await replaceFile(file, `${JSON.stringify(state, null, 2)}\n`)
+}
+
+/** Writes the addresses and the API key for `node --env-file` and `source`. Without an installation, removes the file. */
+async function writeVariables(file: string, running: LocalInstance | undefined): Promise<void> {
+  if (!running) return rm(file, { force: true })
+  const { apiUrl, apiKey, inboxUrl } = running
+  const variables = { RAPPORT_API_URL: apiUrl, RAPPORT_API_KEY: apiKey, RAPPORT_INBOX_URL: inboxUrl ?? '' }
+  const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`)
+  await replaceFile(file, lines.join(''))
+}
+
+async function replaceFile(file: string, text: string): Promise<void> {
   const unfinished = `${file}.new`
-  await writeFile(unfinished, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600, flush: true })
+  await writeFile(unfinished, text, { mode: 0o600, flush: true })
   await rename(unfinished, file)
 }
