@@ -30,24 +30,24 @@ export function writeOperations(document: OpenApiDocument): string {
   return `${text}\n`
 }
 
-/** The operations by resource, without the pages, which are for people. */
+/** The pages are for people, `POST /mcp` is for clients of that protocol, and the rest are files of the documentation. */
+const excluded = ['pages', 'mcp', 'openApi', 'docs']
+
+/** The operations by resource. */
 function groupByResource({ paths }: OpenApiDocument): Record<string, Endpoint[]> {
   const endpoints = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ operation, method: method.toUpperCase(), path })),
   )
-  const programmatic = endpoints.filter(
-    ({ operation }) => contentOf(operation).every(isReadable) && !operation.operationId.startsWith('pages.'),
-  )
-  return Object.groupBy(programmatic, ({ operation }) => operation.operationId.split('.')[0] ?? '') as Record<
-    string,
-    Endpoint[]
-  >
+  const isIncluded = ({ operation }: Endpoint) =>
+    !excluded.includes(resourceOf(operation)) && contentOf(operation).every((content) => !('text/html' in content))
+  const resources = Object.groupBy(endpoints.filter(isIncluded), ({ operation }) => resourceOf(operation))
+  return resources as Record<string, Endpoint[]>
 }
+
+const resourceOf = ({ operationId }: Operation) => operationId.split('.')[0] ?? ''
 
 const contentOf = ({ responses }: Operation) =>
   Object.entries(responses).flatMap(([status, { content = {} }]) => (status.startsWith('2') ? [content] : []))
-
-const isReadable = (content: object) => !('text/html' in content)
 
 function writeClass(document: OpenApiDocument, resource: string, endpoints: Endpoint[]): string {
   const methods = endpoints.map((endpoint) => writeMethod(document, endpoint))

@@ -47,17 +47,6 @@ class Resource {
   }
 }
 
-export class OpenApi extends Resource {
-  /**
-   * Retrieve this document.
-   *
-   * Returns the OpenAPI 3.1 document of this API. `/docs` has guides, and shows it as a reference.
-   */
-  get(options?: RequestOptions): ApiPromise<types.OpenApiGetResponse> {
-    return this.client.request({ path: '/openapi.json' }, options)
-  }
-}
-
 export class Health extends Resource {
   /**
    * Check health.
@@ -1416,7 +1405,6 @@ export class EventTypes extends Resource {
 
 /** One field per resource. */
 export class Resources {
-  readonly openApi: OpenApi
   readonly health: Health
   readonly ready: Ready
   readonly auth: Auth
@@ -1443,7 +1431,6 @@ export class Resources {
   readonly events: Events
   readonly eventTypes: EventTypes
   constructor(client: Client) {
-    this.openApi = new OpenApi(client)
     this.health = new Health(client)
     this.ready = new Ready(client)
     this.auth = new Auth(client)
