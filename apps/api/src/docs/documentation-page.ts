@@ -27,6 +27,7 @@ const header = `<a class="skip" href="#content">Skip to the content</a>
 
 const guideTemplate = engine.parse(`${head}
 <link rel="alternate" type="text/markdown" href="{{ guide.slug }}.md">
+<link rel="alternate" type="text/plain" title="All guides" href="../llms.txt">
 </head>
 <body>
 ${header}

@@ -130,6 +130,40 @@ test('the reference loads no external resources and no inline script', async () 
   expect(Number(script.headers['content-length'])).toBeLessThan(1_300_000)
 })
 
+test('/llms.txt has a summary and links to every guide, with URLs that exist', async () => {
+  const text = await read('/llms.txt')
+  expect(text).toMatch(/^# Rapport\n\n> Rapport is a headless CRM: .+\n\n/)
+  const items = text.split('\n').filter((line) => line.startsWith('- '))
+  // The form of a link that the format asks for.
+  const links = items.map((item) => /^- \[[^\]]+\]\(https:\/\/crm\.example\.com(\/[^)]+)\): [^[]+$/.exec(item)?.[1])
+  expect(links).toEqual([
+    ...guides.map(({ slug }) => `/docs/${slug}.md`),
+    '/openapi.json',
+    '/docs/reference',
+    '/llms-full.txt',
+  ])
+  for (const path of links) await read(path ?? '')
+})
+
+test('/llms-full.txt has all guides, with links that exist', async () => {
+  const text = await read('/llms-full.txt')
+  for (const { title } of guides) expect(text).toContain(`# ${title}\n\n`)
+  expect(text).toContain('| `POST /contacts` |')
+  expect(text).not.toContain('<!-- ')
+  const hrefs: string[] = []
+  void walkTokens(lexer(text), (token) => void (token.type === 'link' && hrefs.push(String(token['href']))))
+  const paths = hrefs.map((href) => new URL(href)).filter(({ host }) => host === 'crm.example.com')
+  expect(paths.length).toBeGreaterThan(guides.length)
+  for (const path of new Set(paths.map(({ pathname }) => pathname))) await read(path)
+})
+
+test.each(['/llms.txt', '/llms-full.txt'])('%s is plain text that clients keep and revalidate', async (path) => {
+  const { status, headers } = await api.call('GET', path)
+  expect(headers).toMatchObject({ 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'public, no-cache' })
+  const again = await api.call('GET', path, { headers: { 'if-none-match': String(headers['etag']) } })
+  expect([status, again.status]).toEqual([200, 304])
+})
+
 test('the OpenAPI document is compressed and revalidated', async () => {
   const get = (headers: Record<string, string>) => api.app.inject({ url: '/openapi.json', headers })
   const { statusCode, headers } = await get({ 'accept-encoding': 'br' })

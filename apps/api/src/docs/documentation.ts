@@ -5,6 +5,7 @@ import fp from 'fastify-plugin'
 import { staticResponse } from '../http/conditional-requests/static-response.ts'
 import { hrefOf, renderGuidePage, renderReferencePage } from './documentation-page.ts'
 import { type Guide, guides } from './guides.ts'
+import { joinGuides, renderLlmsTxt } from './llms-txt.ts'
 import { renderMarkdown } from './markdown.ts'
 import { readReferenceScript, referenceConfiguration, referencePolicy } from './reference.ts'
 import { collectRoutes, toLimitTable, toRoleTable } from './route-tables.ts'
@@ -19,7 +20,9 @@ const html = (policy: string) => ({
   headers: { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' },
 })
 
-/** The documentation at `/docs/`: guides, each also as Markdown, and the API reference. */
+const plainText = 'text/plain; charset=utf-8'
+
+/** The documentation at `/docs/`: guides, each also as Markdown, and the API reference. `/llms.txt` links to all of it. */
 export const documentation = fp(
   async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
     const routes = collectRoutes(app)
@@ -53,6 +56,12 @@ export const documentation = fp(
       '/docs/scalar.js',
       hidden,
       staticResponse({ type: 'text/javascript; charset=utf-8', build: readReferenceScript }),
+    )
+    app.get('/llms.txt', hidden, staticResponse({ type: plainText, build: () => renderLlmsTxt(guides, publicUrl) }))
+    app.get(
+      '/llms-full.txt',
+      hidden,
+      staticResponse({ type: plainText, build: () => joinGuides(guides, { publicUrl, complete }) }),
     )
   },
   { name: 'documentation', dependencies: ['@fastify/sensible', 'rate-limits'] },

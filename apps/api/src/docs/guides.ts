@@ -9,7 +9,7 @@ export interface Guide {
   slug: string
   /** The first heading. */
   title: string
-  /** The first paragraph. */
+  /** The first paragraph, without its links. */
   summary: string
   markdown: string
 }
@@ -32,5 +32,9 @@ function readGuide(path: string): Guide {
   // The API serves all guides in one folder.
   const markdown = readFileSync(resolve(folder, path), 'utf8').replaceAll('](../', '](')
   const [, title = '', summary = ''] = /^# (.+)\n\n([^]+?)\n\n/.exec(markdown) ?? []
-  return { slug: basename(path, '.md'), title, summary: summary.replaceAll('\n', ' '), markdown }
+  return { slug: basename(path, '.md'), title, summary: toSummary(summary), markdown }
+}
+
+function toSummary(paragraph: string): string {
+  return paragraph.replaceAll('\n', ' ').replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
 }
