@@ -132,6 +132,12 @@ function nameInputs(document: Document): Document {
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? -1 : 1)
 
+/** Media types of files, which have no schema with an example. */
+const fileExamples: Record<string, string> = {
+  'text/csv': 'email,firstName\nada@example.com,Ada\n',
+  'application/x-ndjson': '{"email":"ada@example.com","firstName":"Ada"}\n',
+}
+
 /** Adds the example of the schema to each body. A body that may be `null` may also be absent. */
 function describeBodies(document: Document) {
   for (const operation of operationsOf(document)) {
@@ -139,14 +145,16 @@ function describeBodies(document: Document) {
     delete operation[optionalBody]
     if (!requestBody) continue
     if (isOptionalBody) requestBody.required = false
-    for (const media of Object.values(requestBody.content)) {
+    for (const [mediaType, media] of Object.entries(requestBody.content)) {
       const { anyOf, type, ...schema } = media.schema
       const required = anyOf?.find((member) => member.type !== 'null')
       if (required || Array.isArray(type)) {
         requestBody.required = false
         media.schema = required ?? { ...schema, type: type?.[0] ?? 'object' }
       }
-      const [example] = document.components?.schemas?.[media.schema.$ref?.split('/').at(-1) ?? '']?.examples ?? []
+      const [example] = document.components?.schemas?.[media.schema.$ref?.split('/').at(-1) ?? '']?.examples ?? [
+        fileExamples[mediaType],
+      ]
       if (example !== undefined) media.example = example
     }
   }
