@@ -81,6 +81,22 @@ describe.skipIf(findBrowserSkipReason())('the documentation in a browser:', () =
     await page.close()
   })
 
+  test('the reference fits a phone, and labels break between words only', async () => {
+    const { page } = await open('/docs/reference')
+    await page.setViewportSize({ width: 390, height: 800 })
+    await operationsOf(page)
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390)
+    // The heading of the box with the credentials, in a row with two other labels.
+    const countLines = `(() => {
+      const heading = "//button//h2//text()[normalize-space() = 'Authentication']"
+      const range = document.createRange()
+      range.selectNode(document.evaluate(heading, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue)
+      return range.getClientRects().length
+    })()`
+    expect(await page.evaluate<number>(countLines)).toBe(1)
+    await page.close()
+  })
+
   test('the reference is accessible, except for controls of Scalar', async () => {
     const { page } = await open('/docs/reference', { bypassCSP: true })
     await operationsOf(page)
