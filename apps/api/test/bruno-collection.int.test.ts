@@ -14,7 +14,7 @@ beforeAll(async () => {
   files = toBrunoCollection((await api.call<OpenApiDocument>('GET', '/openapi.json')).body)
 })
 
-test('the Bruno collection in docs/bruno is what the API says (`pnpm clients:generate`)', async () => {
+test('the Bruno collection in docs/bruno is current (`pnpm clients:generate`)', async () => {
   for (const [path, text] of files) await expect(text).toMatchFileSnapshot(join(folder, path))
 })
 
