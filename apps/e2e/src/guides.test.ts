@@ -23,6 +23,19 @@ const expected: Record<string, (string | RegExp)[]> = {
     '201\n200\n',
     '"Langley"\n"precondition_failed"',
   ],
+  contacts: [
+    '[["trial"],{"plan":"pro"}]\n["trial","customer"]\n["customer"]\n"already_exists"\n"con_',
+    '["Radia","Perlman"]\n["FAILED","must be one of free, pro"]\n["CREATED",null]\n',
+    '["radia@example.com","+44 20 7946 0958"]',
+    '[2,1,[{"line":3,"message":"customFieldValues.plan: must be one of free, pro"}]]',
+    'email,firstName,lastName\nradia@example.com,Radia,Perlman\n',
+  ],
+  forms: [
+    '<h1>Contact us</h1>',
+    '["nmae","unknown field (did you mean \\"name\\"?)"]',
+    '["Frances",["website"],"form:Contact us"]',
+    '[{"fieldId":"consent","wording":"Send me the monthly newsletter"}]\n"PENDING"\ntrue\n1\n',
+  ],
   webhooks: [
     'received contact.created margaret@example.com',
     '"responseStatus": 204',

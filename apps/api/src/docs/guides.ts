@@ -23,6 +23,8 @@ export const guides: readonly Guide[] = [
   readGuide('guides/limits.md'),
   readGuide('guides/idempotency.md'),
   readGuide('guides/webhooks.md'),
+  readGuide('guides/contacts.md'),
+  readGuide('guides/forms.md'),
   readGuide('guides/newsletters.md'),
   readGuide('templates.md'),
   readGuide('guides/consent.md'),

@@ -7,7 +7,7 @@ import { acceptsHtml, engine, pageResponse, sendDocument } from './document.ts'
 const template =
   engine.parse(`<p>A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API.</p>
 <ul>
-<li><a href="docs/">Guides</a>: your first requests, authentication, errors, paging, limits, idempotency, webhooks, newsletters, templates, consent</li>
+<li><a href="docs/">Guides</a>: your first requests, authentication, errors, paging, limits, idempotency, webhooks, contacts, forms, newsletters, templates, consent</li>
 <li><a href="docs/reference">API reference</a>: every operation</li>
 <li><a href="openapi.json">openapi.json</a>: the same as OpenAPI 3.1</li>
 </ul>
