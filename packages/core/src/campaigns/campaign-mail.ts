@@ -12,10 +12,10 @@ import {
   type MailHeader,
   type OutgoingMail,
 } from '../mail/outgoing-mail.ts'
-import { senderAddress } from '../mail/senders.ts'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
 import { findReferencedContact, readCampaign } from './campaigns.ts'
+import { senderOf } from './sending-report/reported-sending.ts'
 import { createExampleRecipient } from './templates/example-recipient.ts'
 import { type Recipient, toRecipient } from './recipient.ts'
 import { renderPreview, renderMails } from './templates/rendering.ts'
@@ -75,10 +75,8 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
     workspace: { name: workspace.name, postalAddress: workspace.postalAddress },
   }
   const domain = mailDomain(ctx.settings.mailFrom)
-  const from = {
-    name: toHeaderText(campaign.fromName ?? workspace.fromName ?? workspace.name),
-    address: senderAddress(ctx.settings, [campaign.fromEmail, workspace.fromEmail]),
-  }
+  const sender = senderOf(ctx, campaign, workspace)
+  const from = { ...sender, name: toHeaderText(sender.name) }
   return { sources: { subject, html, text }, prepareMail }
 
   /** Prepares the template input and the header of one recipient. The header needs the rendered subject. */

@@ -15,6 +15,12 @@ import { campaignSending } from './campaign-events.ts'
 import { checkRenderedSubject } from './campaign-mail.ts'
 import { type CampaignRow, createNotDraftError, readCampaign, toCampaignSummary } from './campaigns.ts'
 import type { Campaign, SendResult } from './campaigns.schema.ts'
+import {
+  hashContent,
+  type ReportedSending,
+  requireReportedContent,
+  requireReportedCount,
+} from './sending-report/reported-sending.ts'
 import { checkTemplates } from './templates/check-templates.ts'
 import { templateFields } from './templates/template-sources.ts'
 
@@ -24,9 +30,10 @@ const batchSize = 200
 /**
  * Starts sending a DRAFT to the subscribers that are CONFIRMED on its list now, and returns their exact number. The
  * transaction is short even for a large list: it writes one row per batch, not per recipient. The second of two
- * concurrent calls throws `wrong_state`, and so does a campaign whose templates are not valid anymore.
+ * concurrent calls throws `wrong_state`, and so does a campaign whose templates are not valid anymore. With `reported`,
+ * throws `precondition_failed` unless the campaign and the number of its recipients are as reported.
  */
-export async function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
+export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: ReportedSending): Promise<SendResult> {
   // Before the transaction: it must not stay open while the templates are checked.
   const checked = await checkOnce(ctx, id)
   return inTransaction(ctx, async (ctx) => {
@@ -37,10 +44,13 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
     if (!draft) throw await createNotDraftError(ctx, id, 'sent')
+    const workspace = await readWorkspace(ctx)
+    if (reported) requireReportedContent(reported, hashContent(ctx, draft, workspace))
     if (templateFields.some((field) => draft[field] !== checked[field]))
       throw conflict('wrong_state', 'The campaign was changed while it was checked')
-    checkSender(ctx, draft.fromEmail ?? (await readWorkspace(ctx)).fromEmail)
+    checkSender(ctx, draft.fromEmail ?? workspace.fromEmail)
     const queued = await snapshotAudience(ctx, draft)
+    if (reported) requireReportedCount(reported, queued)
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
     const [sending] = await ctx.db
       .update(campaigns)
@@ -67,7 +77,7 @@ function checkOnce(ctx: Ctx, id: CampaignId): Promise<Campaign> {
 }
 
 /** Checks the templates of a DRAFT as when they are saved, because a custom field may have been deleted since. */
-async function checkCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
+export async function checkCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   const campaign = await readCampaign(ctx, id)
   if (campaign.status !== 'DRAFT') throw await createNotDraftError(ctx, id, 'sent')
   await checkTemplates(ctx, campaign, 'wrong_state')

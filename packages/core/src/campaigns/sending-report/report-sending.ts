@@ -1,0 +1,64 @@
+/** Sending in two steps: a report, and a token that sends exactly what the report describes. */
+import { signPayload, verifyPayload } from '../../kernel/crypto.ts'
+import { AppError, conflict, invalidField } from '../../kernel/errors.ts'
+import type { CampaignId } from '../../kernel/ids.ts'
+import { toTimestamp } from '../../kernel/validation.ts'
+import { readList } from '../../lists/lists.ts'
+import { checkSender } from '../../mail/senders.ts'
+import type { Ctx } from '../../request/context.ts'
+import { readWorkspace } from '../../workspaces/workspaces.ts'
+import { readAudience } from '../campaign-stats.ts'
+import type { SendResult } from '../campaigns.schema.ts'
+import { checkCampaign, sendCampaign } from '../send-campaign.ts'
+import { hashContent, type ReportedSending, senderOf } from './reported-sending.ts'
+import type { SendingReport } from './sending-report.schema.ts'
+
+const tokenLifetimeMs = 10 * 60 * 1000
+
+/** Reports what `sendCampaign` would do now, after the same checks. Sends and changes nothing. */
+export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()): Promise<SendingReport> {
+  const campaign = await checkCampaign(ctx, id)
+  if (campaign.listId === null) throw conflict('wrong_state', 'The list of this campaign was deleted')
+  const list = await readList(ctx, campaign.listId)
+  const workspace = await readWorkspace(ctx)
+  checkSender(ctx, campaign.fromEmail ?? workspace.fromEmail)
+  const { willReceive, excluded } = await readAudience(ctx, id)
+  const reported = { contentHash: hashContent(ctx, campaign, workspace), willReceive }
+  const expiresAt = now + tokenLifetimeMs
+  return {
+    campaignId: id,
+    name: campaign.name,
+    subject: campaign.subject,
+    list: { id: list.id, name: list.name },
+    from: senderOf(ctx, campaign, workspace),
+    replyTo: campaign.replyTo,
+    willReceive,
+    excluded,
+    confirmationToken: willReceive > 0 ? signToken(ctx, id, { ...reported, expiresAt }) : null,
+    expiresAt: toTimestamp(new Date(expiresAt)),
+  }
+}
+
+/**
+ * Sends a campaign if it is still what the report of the token describes. Throws `precondition_failed` if the campaign
+ * or the number of its recipients has changed, or if the token has expired.
+ */
+export async function sendReportedCampaign(
+  ctx: Ctx,
+  id: CampaignId,
+  { confirmationToken, now = Date.now() }: { confirmationToken: string; now?: number },
+): Promise<SendResult> {
+  const payload = verifyPayload(ctx.settings.keys.links, purposeOf(ctx), confirmationToken)
+  if (payload?.[0] !== id)
+    throw invalidField('confirmationToken', 'confirmationToken: is not the token of a report about this campaign')
+  const [, contentHash, willReceive, expiresAt] = payload
+  if (now >= Number(expiresAt)) throw new AppError('precondition_failed', 'The token has expired')
+  return sendCampaign(ctx, id, { contentHash: String(contentHash), willReceive: Number(willReceive) })
+}
+
+function signToken(ctx: Ctx, id: CampaignId, reported: ReportedSending & { expiresAt: number }): string {
+  const { contentHash, willReceive, expiresAt } = reported
+  return signPayload(ctx.settings.keys.links, purposeOf(ctx), [id, contentHash, willReceive, expiresAt])
+}
+
+const purposeOf = ({ workspaceId }: Ctx) => `send ${workspaceId}`

@@ -1,0 +1,53 @@
+import { hash } from 'node:crypto'
+import { AppError } from '../../kernel/errors.ts'
+import { senderAddress } from '../../mail/senders.ts'
+import type { Ctx } from '../../request/context.ts'
+import type { Workspace } from '../../workspaces/workspaces.schema.ts'
+import type { Campaign } from '../campaigns.schema.ts'
+
+/** What a report said about a campaign. `sendCampaign` sends nothing else. */
+export interface ReportedSending {
+  contentHash: string
+  willReceive: number
+}
+
+type Content = Pick<
+  Campaign,
+  'subject' | 'html' | 'text' | 'listId' | 'fromName' | 'fromEmail' | 'replyTo' | 'trackOpens' | 'trackClicks'
+>
+type SenderNames = Pick<Workspace, 'name' | 'fromName' | 'fromEmail'>
+
+/** The sender of a campaign: its own, or that of the workspace. */
+export function senderOf(
+  { settings }: Pick<Ctx, 'settings'>,
+  campaign: Pick<Content, 'fromName' | 'fromEmail'>,
+  workspace: SenderNames,
+): { name: string; address: string } {
+  return {
+    name: campaign.fromName ?? workspace.fromName ?? workspace.name,
+    address: senderAddress(settings, [campaign.fromEmail, workspace.fromEmail]),
+  }
+}
+
+/** Hashes everything about a campaign that its recipients may notice, and its list. */
+export function hashContent(ctx: Pick<Ctx, 'settings'>, campaign: Content, workspace: SenderNames): string {
+  const { subject, html, text, listId, replyTo, trackOpens, trackClicks } = campaign
+  const { name, address } = senderOf(ctx, campaign, workspace)
+  const content = JSON.stringify([subject, html, text, listId, name, address, replyTo, trackOpens, trackClicks])
+  return hash('sha256', content, 'base64url')
+}
+
+/** Throws `precondition_failed` if the content is not the reported one. Call it with the campaign locked. */
+export function requireReportedContent(reported: ReportedSending, contentHash: string): void {
+  if (contentHash === reported.contentHash) return
+  throw new AppError('precondition_failed', 'The content, list or sender of the campaign has changed since the report')
+}
+
+/** Throws `precondition_failed` if the number of recipients is not the reported one. */
+export function requireReportedCount({ willReceive }: ReportedSending, queued: number): void {
+  if (queued === willReceive) return
+  throw new AppError(
+    'precondition_failed',
+    `The number of recipients has changed since the report, from ${willReceive} to ${queued}`,
+  )
+}

@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { RecordId } from '../../kernel/ids.ts'
+import { Timestamp } from '../../kernel/validation.ts'
+import { Audience } from '../campaigns.schema.ts'
+
+export const SendingReport = z
+  .object({
+    campaignId: RecordId('cmp'),
+    name: z.string().describe('The name of the campaign.'),
+    subject: z.string().describe('The subject line, a Liquid template.'),
+    list: z
+      .object({ id: RecordId('lst'), name: z.string().describe('The name of the list.') })
+      .describe('The list that receives the campaign.'),
+    from: z
+      .object({ name: z.string().describe('The sender name.'), address: z.string().describe('The sender address.') })
+      .describe('The sender of the emails.'),
+    replyTo: z.string().nullable().describe('The address for replies. `null` for the sender address.'),
+    willReceive: Audience.shape.willReceive,
+    excluded: Audience.shape.excluded,
+    confirmationToken: z
+      .string()
+      .nullable()
+      .describe('Sends exactly what this report describes. `null` if there are no recipients.'),
+    expiresAt: Timestamp.describe('When the token expires.'),
+  })
+  .meta({ id: 'SendingReport', description: 'What sending a campaign would do now.' })
+export type SendingReport = z.output<typeof SendingReport>
