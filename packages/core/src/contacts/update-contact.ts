@@ -23,7 +23,7 @@ import {
   type CustomValues,
   mergeCustomValues,
 } from './custom-fields/custom-fields.ts'
-import { lockContact } from './lock-contact.ts'
+import { lockContact, lockContacts } from './lock-contact.ts'
 
 export const maxTags = 100
 
@@ -33,16 +33,39 @@ export function updateContact(ctx: Ctx, id: ContactId, change: ContactChange): P
 }
 
 export function addTags(ctx: Ctx, id: ContactId, input: TagsInput): Promise<Contact> {
-  return updateLocked(ctx, id, (_ctx, current) => {
-    const tags = [...new Set([...current.tags, ...input.tags])]
-    if (tags.length > maxTags) throw invalidField('tags', `tags: a contact can have at most ${maxTags} tags`)
-    return { ...current, tags }
-  })
+  return updateLocked(ctx, id, (_ctx, current) => withTagsAdded(current, input.tags))
 }
 
 /** Removes a tag. A missing tag is not an error. */
 export function removeTag(ctx: Ctx, id: ContactId, tag: string): Promise<Contact> {
   return updateLocked(ctx, id, (_ctx, current) => ({ ...current, tags: current.tags.filter((one) => one !== tag) }))
+}
+
+interface TagsChange {
+  contactIds: readonly ContactId[]
+  add: readonly string[]
+  remove: readonly string[]
+}
+
+/** Adds and removes tags of several contacts: of all of them, or of none. Returns the contacts in the given order. */
+export function changeTags(ctx: Ctx, { contactIds, add, remove }: TagsChange): Promise<Contact[]> {
+  return inTransaction(ctx, async (ctx) => {
+    await lockContacts(ctx, contactIds)
+    const changed: Contact[] = []
+    for (const [index, id] of contactIds.entries()) {
+      const current = await lockContact(ctx, id)
+      if (!current) throw invalidField(`contactIds.${index}`, `contactIds.${index}: Contact not found`)
+      const kept = { ...current, tags: current.tags.filter((tag) => !remove.includes(tag)) }
+      changed.push(await saveAndEmit(ctx, current, withTagsAdded(kept, add)))
+    }
+    return changed
+  })
+}
+
+function withTagsAdded(contact: ContactRow, added: readonly string[]): ContactRow {
+  const tags = [...new Set([...contact.tags, ...added])]
+  if (tags.length > maxTags) throw invalidField('tags', `tags: a contact can have at most ${maxTags} tags`)
+  return { ...contact, tags }
 }
 
 /**
