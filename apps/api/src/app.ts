@@ -27,6 +27,7 @@ import { schemaCompilers } from './http/schema-compilers.ts'
 import { requestTimeoutMs, serverOptions } from './http/server/server-options.ts'
 import { tracing } from './http/tracing.ts'
 import { unknownRoutes } from './http/unknown-routes.ts'
+import { mcpRoutes } from './mcp/mcp.ts'
 import { openApi } from './openapi/openapi.ts'
 import { accountPages } from './pages/account-pages.ts'
 import { embedScript } from './pages/embed-script.ts'
@@ -101,7 +102,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(accountPages)
   await app.register(embedScript)
   await app.register(trackingPages)
-  await app.register(workspaceRoutes, { database, publicForms })
+  await app.register(workspaceRoutes, { config, database, publicForms })
   await app.register(dashboard, { config })
   app.addHook('onClose', stopRenderingThread)
   return app
@@ -110,7 +111,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
 /** The routes that require a credential. */
 async function workspaceRoutes(
   scope: FastifyInstance,
-  { database, publicForms }: { database: Database; publicForms: PublicFormCache },
+  { config, database, publicForms }: Pick<Dependencies, 'config' | 'database'> & { publicForms: PublicFormCache },
 ) {
   await scope.register(authentication, { authenticate: createAuthenticator(database.db) })
   // Registered before `idempotencyKeys`: a response about one credential must not be replayed to another.
@@ -134,4 +135,5 @@ async function workspaceRoutes(
   await scope.register(webhookRoutes)
   await scope.register(deliveryRoutes)
   await scope.register(eventRoutes)
+  await scope.register(mcpRoutes(config))
 }

@@ -4,6 +4,7 @@ import type { IdPrefix } from '@rapport/core/kernel/ids.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { backdateMails, markDeliveriesFailed } from '@rapport/testing/fixtures/factories.ts'
 import { campaignCases } from './isolation-campaigns.ts'
+import { mcpCases } from './isolation-mcp.ts'
 import { webhookCases } from './isolation-webhooks.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
 
@@ -217,6 +218,7 @@ export const cases: Record<string, MakeRequest[]> = {
     ({ form, submission }) => ({ path: `/forms/${form}/submissions/${submission}` }),
   ],
   'DELETE /forms/{id}': [({ form }) => ({ path: `/forms/${form}` })],
+  ...mcpCases,
   ...campaignCases,
   ...webhookCases,
   'GET /pipelines': [],

@@ -89,7 +89,7 @@ function registeredRoutes() {
 }
 
 test('the document and the router have the same routes', () => {
-  const hidden = /^(GET \/docs(\/.*)?|GET \/llms(-full)?\.txt|HEAD .*|OPTIONS \/?\*)$/
+  const hidden = /^(GET \/docs(\/.*)?|GET \/llms(-full)?\.txt|HEAD .*|OPTIONS \/?\*|(GET|DELETE) \/mcp)$/
   const registered = registeredRoutes().filter((route) => !hidden.test(route))
   expect(registered.length).toBeGreaterThan(25)
   // The printed tree merges parameter names, so compare paths without them.
@@ -114,7 +114,7 @@ test('every operation has a unique summary, a description and one tag', () => {
     expect(`${name}: ${description}`).toMatch(/: [A-Z`].+\.$/s)
     expect([name, tags?.length, headings]).toEqual([name, 1, expect.arrayContaining(tags ?? [])])
     const statuses = Object.keys(responses).toSorted()
-    expect(`${name}: ${statuses.join()}`).toMatch(/: (20[0124]|30[23]),(201,|304,)?(4\d\d,)+500,503$/)
+    expect(`${name}: ${statuses.join()}`).toMatch(/: (200,202|20[0124]|30[23]),(201,|304,)?(4\d\d,)+500,503$/)
     for (const [status, response] of Object.entries(responses)) {
       expect(`${name} ${status}: ${resolved(response).description}`).not.toMatch(/: (Default Response)?$/)
     }
@@ -193,7 +193,7 @@ const resolved = (response: Described & { $ref?: string }): Described =>
 test('every error response has the schema Error', () => {
   for (const { name, responses } of operations) {
     for (const [status, response] of Object.entries(responses).filter(([status]) => status >= '400')) {
-      if (name === 'GET /ready' && status === '503') continue
+      if (/^(GET \/ready 503|POST \/mcp 40[04])$/.test(`${name} ${status}`)) continue
       const schema = resolved(response).content?.['application/json']?.schema
       expect([name, status, schema]).toEqual([name, status, { $ref: '#/components/schemas/Error' }])
     }
@@ -249,7 +249,8 @@ test('every listing documents paging, and every authenticated POST Idempotency-K
     const paging = ['limit', 'cursor', 'sort'].filter((parameter) => names.includes(parameter))
     // Event types have no time of creation to sort by.
     expect([name, paging.length]).toEqual([name, isListing ? (name === 'GET /event-types' ? 2 : 3) : 0])
-    const isRepeatable = name.startsWith('POST') && (security.length > 0 || name.endsWith('/submit'))
+    const takesKey = security.length > 0 ? name !== 'POST /mcp' : name.endsWith('/submit')
+    const isRepeatable = name.startsWith('POST') && takesKey
     expect([name, names.includes('Idempotency-Key')]).toEqual([name, isRepeatable])
   }
 })

@@ -11,6 +11,8 @@ declare module 'fastify' {
     handlesIdempotency?: boolean
     /** The handler of a public route uses `Idempotency-Key` to recognize a repeated request. */
     recognizesRepetition?: boolean
+    /** The route ignores `Idempotency-Key`: its clients may send the same headers with every request. */
+    ignoresIdempotencyKey?: boolean
   }
 }
 
@@ -21,7 +23,9 @@ declare module 'fastify' {
 export const idempotencyKeys = fp(
   async (scope: FastifyInstance) => {
     scope.addHook('onRoute', (route) => {
-      if (route.method === 'POST' && !route.config?.handlesIdempotency) route.handler = idempotent(route.handler)
+      const { handlesIdempotency, ignoresIdempotencyKey } = route.config ?? {}
+      if (route.method === 'POST' && !handlesIdempotency && !ignoresIdempotencyKey)
+        route.handler = idempotent(route.handler)
     })
   },
   { name: 'idempotency-keys', dependencies: ['authentication'] },

@@ -20,7 +20,7 @@ export function withErrorResponses(route: RouteOptions): Record<string, unknown>
 
 function findErrorStatuses(route: RouteOptions): number[] {
   const { method, config, schema = {} } = route
-  const { rateLimit, lockForIfMatch, errorStatuses = [] } = config ?? {}
+  const { rateLimit, lockForIfMatch, ignoresIdempotencyKey, errorStatuses = [] } = config ?? {}
   const isReading = method === 'GET' || method === 'HEAD'
   const isSecured = schema.security !== undefined
   return [
@@ -33,7 +33,7 @@ function findErrorStatuses(route: RouteOptions): number[] {
     // A body that is sent too slowly, is too large or has another content type.
     ...(isReading ? [] : [408, 413, 415]),
     // `Idempotency-Key`.
-    ...(isSecured && method === 'POST' ? [409, 422] : []),
+    ...(isSecured && method === 'POST' && !ignoresIdempotencyKey ? [409, 422] : []),
     ...(rateLimit === false ? [] : [429]),
     500,
     503,

@@ -40,8 +40,8 @@ export const describeRoute: SwaggerTransform = (input) => {
   if (input.schema.body === EmptyBody) delete schema.body
   const { security = [] } = schema
   const isSecured = security.some((scheme) => 'bearer' in scheme)
-  const takesKey = isSecured && input.route.method === 'POST'
-  const { config } = input.route
+  const { method, config } = input.route
+  const takesKey = isSecured && method === 'POST' && !config?.ignoresIdempotencyKey
   const keys = { ...(takesKey && idempotencyKey), ...(config?.recognizesRepetition && repetitionKey) }
   const headers = { ...keys, ...conditionalHeaders(config) }
   return {

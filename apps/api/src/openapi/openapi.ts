@@ -23,6 +23,7 @@ const tags = {
   Tasks: 'To-dos for contacts.',
   Webhooks: 'URLs that receive events, and the deliveries to them.',
   Events: 'The log of changes, and the requests that webhooks receive.',
+  Agents: 'The tools of agents, by the Model Context Protocol.',
   Operators: 'Health, readiness, metrics and this document.',
   'Hosted pages': 'Hosted forms, and the pages and images behind the links in emails.',
 }

@@ -20,7 +20,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
 /** A template may have 1 MiB; JSON escapes can make it longer. */
-const templateBodyLimit = 4 * 1_048_576
+export const templateBodyLimit = 4 * 1_048_576
 
 export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

@@ -159,7 +159,7 @@ export const MergeInput = z
   })
 export type MergeInput = z.output<typeof MergeInput>
 
-const filters = {
+export const contactFilterFields = {
   email: SingleLine(254).optional().describe('Only the contact with this email address, ignoring case.'),
   search: SingleLine(200, 1)
     .optional()
@@ -205,13 +205,13 @@ function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Kno
   }, schema)
 }
 
-export const ContactFilters = collectCustomFields(z.object(filters))
+export const ContactFilters = collectCustomFields(z.object(contactFilterFields))
 export type ContactFilters = z.output<typeof ContactFilters>
 
 export const ContactQuery = collectCustomFields(
   z.object({
     ...PageQuery.shape,
-    ...filters,
+    ...contactFilterFields,
     sort: SortBy(sorts)
       .optional()
       .describe(
@@ -241,7 +241,7 @@ export const CountedContactPage = z
 
 export const ExportQuery = collectCustomFields(
   z.object({
-    ...filters,
+    ...contactFilterFields,
     format: z
       .enum(['csv', 'ndjson'], { error: 'must be csv or ndjson' })
       .default('csv')

@@ -33,8 +33,11 @@ test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
   expect(production.filter((path) => role.only && !role.only.test(path))).toEqual([])
 })
 
-/** Dependencies that need no import: the peers of BullMQ's two backends and of the OpenAPI generators, and vitest. */
-const neededWithoutImport = ['ioredis', 'pg', 'typescript', 'vitest']
+/**
+ * Dependencies that need no import: the peers of BullMQ's two backends and of the OpenAPI generators, vitest, and a
+ * program that a test runs.
+ */
+const neededWithoutImport = ['ioredis', 'pg', 'typescript', 'vitest', '@modelcontextprotocol/inspector-cli']
 
 test('a package imports every dependency that it declares', () => {
   const unused = globSync('{apps,packages}/*/package.json', { cwd: root }).flatMap((path) => {

@@ -115,13 +115,17 @@ function httpErrorBody({ statusCode, message }: HttpError): ErrorBody | undefine
 /** The specification defines this body for every 429; it has no `error`. */
 const tooManyRequests: ErrorBody = { statusCode: 429, message: 'ThrottlerException: Too Many Requests' }
 
+/** The public body for any error. Logs the error if the client did not cause it. */
+export function toLoggedErrorBody(error: unknown, { id, log }: FastifyRequest): ErrorBody {
+  const body = toErrorBody(error)
+  if (!body) log.error({ err: withoutParameters(error) }, 'request failed')
+  else if (body.statusCode >= 500) log.warn({ err: withoutParameters(error) }, 'service unavailable')
+  return body ?? createErrorBody(500, 'Internal Server Error', { code: 'internal_error', requestId: id })
+}
+
 /** Sends every error as JSON, and logs the errors that the client did not cause. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const body = toErrorBody(error)
-  if (!body) request.log.error({ err: withoutParameters(error) }, 'request failed')
-  else if (body.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'service unavailable')
-  const response =
-    body ?? createErrorBody(500, 'Internal Server Error', { code: 'internal_error', requestId: request.id })
+  const response = toLoggedErrorBody(error, request)
   if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) {
     // RFC 6750 §3.1: no error code for a request without a token.
     const hasToken = /^Bearer +\S/i.test(request.headers.authorization ?? '')

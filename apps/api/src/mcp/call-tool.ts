@@ -1,0 +1,38 @@
+import type { CallToolResult, McpRequestContext } from '@modelcontextprotocol/server'
+import { requireRole } from '@rapport/core/auth/authenticate.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { FastifyRequest } from 'fastify'
+import { toLoggedErrorBody } from '../http/errors/error-handler.ts'
+import { type Tool, ToolError } from './tool.ts'
+
+export interface Caller {
+  request: FastifyRequest
+  era: McpRequestContext['era']
+}
+
+/** Calls a tool. Every error becomes a result that the agent can read. */
+export async function callTool(tool: Tool, { request, era }: Caller, args: unknown): Promise<CallToolResult> {
+  // The log lines of this request name the tool.
+  request.log = request.log.child({ tool: tool.name })
+  try {
+    requireRole(request.ctx.actor, tool.role)
+    const result = await tool.run(request.ctx, args)
+    return { content: [toText(result)], structuredContent: result }
+  } catch (error) {
+    const body = describeError(error, request)
+    // Clients of the 2025 protocols reject structured content that does not match the output schema, even of an error.
+    return { content: [toText(body)], isError: true, ...(era === 'modern' && { structuredContent: body }) }
+  }
+}
+
+/** Text is JSON, so that the values of records are always quoted. */
+const toText = (value: object) => ({ type: 'text' as const, text: JSON.stringify(value) })
+
+/** The body that the API would return, without its HTTP status. */
+function describeError(error: unknown, request: FastifyRequest): Record<string, unknown> {
+  if (error instanceof ToolError) return { ...describeError(error.cause, request), ...error.details }
+  const { statusCode: _, error: __, code, ...body } = toLoggedErrorBody(error, request)
+  if (!(error instanceof AppError)) return { code, ...body }
+  const { retryAfterSeconds } = error
+  return { code: error.code, ...body, ...(retryAfterSeconds && { retryAfterSeconds }) }
+}

@@ -1,0 +1,137 @@
+import { previewCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
+import { createCampaign, listCampaigns, readCampaign, updateCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import {
+  Campaign,
+  CampaignChange,
+  CampaignInput,
+  CampaignQuery,
+  CampaignRecipient,
+  CampaignStats,
+  CampaignSummary,
+  Preview,
+  PreviewInput,
+  RecipientQuery,
+} from '@rapport/core/campaigns/campaigns.schema.ts'
+import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
+import { listTemplateVariables } from '@rapport/core/campaigns/templates/list-template-variables.ts'
+import { TemplateVariables } from '@rapport/core/campaigns/templates/template-variables.schema.ts'
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
+import { List, ListQuery } from '@rapport/core/lists/lists.schema.ts'
+import { listLists } from '@rapport/core/lists/lists.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { z } from 'zod'
+import { defineTool, pageInput, parseInput, reads } from './tool.ts'
+
+const newestFirst = { sort: '-createdAt' } as const
+
+const lists = defineTool({
+  name: 'list_lists',
+  title: 'List lists',
+  description: 'Returns the lists of the workspace with their number of confirmed subscribers, newest first.',
+  role: 'VIEWER',
+  annotations: reads,
+  input: z.strictObject({ search: ListQuery.shape.search, ...pageInput }),
+  output: PageOf(List),
+  run: (ctx, input) => listLists(ctx, { ...input, ...newestFirst }),
+})
+
+const { status, listId, search } = CampaignQuery.shape
+const campaigns = defineTool({
+  name: 'list_campaigns',
+  title: 'List campaigns',
+  description:
+    'Returns the campaigns that match all filters, newest first, without their bodies. `preview_campaign` has the bodies.',
+  role: 'VIEWER',
+  annotations: reads,
+  input: z.strictObject({ status, listId, search, ...pageInput }),
+  output: PageOf(CampaignSummary),
+  run: (ctx, input) => listCampaigns(ctx, { ...input, ...newestFirst }),
+})
+
+const templateVariables = defineTool({
+  name: 'list_template_variables',
+  title: 'List template variables',
+  description:
+    'Returns every variable and filter that the templates of a campaign may use, the custom fields of the workspace among them.',
+  role: 'VIEWER',
+  annotations: reads,
+  input: z.strictObject({}),
+  output: TemplateVariables,
+  run: (ctx) => listTemplateVariables(ctx),
+})
+
+const draftCampaign = defineTool({
+  name: 'draft_campaign',
+  title: 'Write a draft of a campaign',
+  description:
+    'Creates a campaign as a draft, or changes a draft. Sends nothing. `subject`, `html` and `text` are Liquid templates, such as `Hello {{ contact.firstName | default: "friend" }}`; `list_template_variables` has the variables. An error in a template returns issues with line and column. Not idempotent: a repeated call without `campaignId` creates another draft.',
+  role: 'MEMBER',
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  input: z.strictObject({
+    campaignId: Id('cmp').optional().describe('The draft to change. Omit it to create a draft.'),
+    ...CampaignChange.shape,
+    name: CampaignChange.shape.name.describe(`${CampaignInput.shape.name.description} Required for a new draft.`),
+    subject: CampaignChange.shape.subject.describe('The subject line, a Liquid template. Required for a new draft.'),
+    listId: CampaignChange.shape.listId.describe('The list that receives the campaign. Required for a new draft.'),
+  }),
+  output: z.object({ campaign: CampaignSummary }),
+  async run(ctx, { campaignId, ...content }) {
+    const {
+      html: _,
+      text: __,
+      ...campaign
+    } = campaignId
+      ? await updateCampaign(ctx, campaignId, content)
+      : await createCampaign(ctx, parseInput(CampaignInput, content))
+    return { campaign }
+  },
+})
+
+const { subject, html, text } = Campaign.shape
+const preview = defineTool({
+  name: 'preview_campaign',
+  title: 'Preview a campaign',
+  description:
+    'Returns the templates of a campaign, and how they are rendered for a contact or for an example contact. Sends nothing.',
+  role: 'MEMBER',
+  annotations: reads,
+  input: z.strictObject({ campaignId: Id('cmp'), contactId: PreviewInput.out.shape.contactId }),
+  output: z.object({
+    templates: z.object({ subject, html, text }).describe('The templates.'),
+    preview: Preview,
+  }),
+  async run(ctx, { campaignId, contactId }) {
+    const campaign = await readCampaign(ctx, campaignId)
+    const templates = { subject: campaign.subject, html: campaign.html, text: campaign.text }
+    return { templates, preview: await previewCampaign(ctx, campaignId, { contactId }) }
+  },
+})
+
+const report = defineTool({
+  name: 'campaign_report',
+  title: 'Report on a campaign',
+  description:
+    'Returns the statistics of a campaign, and a page of the recipients whose email failed, with the reason. `status` selects other recipients.',
+  role: 'VIEWER',
+  annotations: reads,
+  input: z.strictObject({
+    campaignId: Id('cmp'),
+    status: RecipientQuery.shape.status.unwrap().default('FAILED').describe('Which recipients to return.'),
+    ...pageInput,
+  }),
+  output: z.object({
+    campaign: CampaignSummary,
+    stats: CampaignStats,
+    recipients: PageOf(CampaignRecipient).describe('A page of the recipients with the status.'),
+  }),
+  run: (ctx, { campaignId, ...query }) =>
+    readFromReplica(ctx, async (ctx) => {
+      const { html: _, text: __, ...campaign } = await readCampaign(ctx, campaignId)
+      const stats = await readStats(ctx, campaignId)
+      return { campaign, stats, recipients: await listRecipients(ctx, campaignId, { ...query, ...newestFirst }) }
+    }),
+})
+
+export const campaignTools = [lists, campaigns, templateVariables, draftCampaign, preview, report]

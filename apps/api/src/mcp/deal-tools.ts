@@ -1,0 +1,70 @@
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
+import { Deal, DealChange, DealQuery } from '@rapport/core/deals/deals.schema.ts'
+import { listDeals } from '@rapport/core/deals/list-deals.ts'
+import { updateDeal } from '@rapport/core/deals/update-deal.ts'
+import { dealStatuses } from '@rapport/core/db/schema/index.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
+import { listPipelines } from '@rapport/core/pipelines/pipelines.ts'
+import { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { z } from 'zod'
+import { defineTool, pageInput, reads } from './tool.ts'
+
+const filters = DealQuery.shape
+const newestFirst = { sort: '-createdAt' } as const
+
+const allPipelines = defineTool({
+  name: 'list_pipelines',
+  title: 'List pipelines',
+  description: 'Returns the pipelines of the workspace with the ids and names of their stages.',
+  role: 'VIEWER',
+  annotations: reads,
+  input: z.strictObject(pageInput),
+  output: PageOf(Pipeline),
+  run: (ctx, page) => listPipelines(ctx, { ...page, ...newestFirst }),
+})
+
+const deals = defineTool({
+  name: 'list_deals',
+  title: 'List deals',
+  description: 'Returns the deals that match all filters, newest first.',
+  role: 'VIEWER',
+  annotations: reads,
+  input: z.strictObject({
+    status: z.array(z.enum(dealStatuses)).max(3).optional().describe('Only deals with one of these statuses.'),
+    pipelineId: filters.pipelineId,
+    stageId: filters.stageId,
+    contactId: filters.contactId,
+    search: filters.search,
+    ...pageInput,
+  }),
+  output: PageOf(Deal),
+  run: (ctx, input) => readFromReplica(ctx, (ctx) => listDeals(ctx, { ...input, ...newestFirst })),
+})
+
+const position = DealChange.shape
+const moveDeal = defineTool({
+  name: 'move_deal',
+  title: 'Move a deal',
+  description:
+    'Moves a deal to another stage or pipeline, or marks it as won, lost or open again. `list_pipelines` has the ids of the stages. Idempotent.',
+  role: 'MEMBER',
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  input: z
+    .strictObject({
+      dealId: Id('dea'),
+      stageId: position.stageId.describe('The id of the new stage.'),
+      pipelineId: position.pipelineId.describe(
+        'The id of the new pipeline. Without `stageId`, the deal moves to its first stage.',
+      ),
+      status: position.status,
+    })
+    .refine(({ stageId, pipelineId, status }) => [stageId, pipelineId, status].some((value) => value !== undefined), {
+      path: ['stageId'],
+      error: 'stageId, pipelineId or status is required',
+    }),
+  output: z.object({ deal: Deal }),
+  run: async (ctx, { dealId, ...change }) => ({ deal: await updateDeal(ctx, dealId, change) }),
+})
+
+export const dealTools = [allPipelines, deals, moveDeal]

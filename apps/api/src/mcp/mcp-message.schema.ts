@@ -1,0 +1,59 @@
+/** The messages of the protocol, as far as the API documents and validates them. The SDK validates the rest. */
+import { z } from 'zod'
+import { ErrorBody } from '../http/errors/error-handler.ts'
+
+export const McpRequest = z
+  .strictObject({
+    jsonrpc: z.literal('2.0').describe('Always `2.0`.'),
+    id: z
+      .union([z.string().max(200), z.int()])
+      .optional()
+      .describe('The id of the request, which the response repeats. A notification has none.'),
+    method: z.string().max(100).describe('The method, such as `tools/list` or `tools/call`.'),
+    params: z.record(z.string(), z.unknown()).optional().describe('The parameters of the method.'),
+  })
+  .meta({
+    id: 'McpRequest',
+    description: 'One JSON-RPC request or notification of the Model Context Protocol. Batches are not supported.',
+    examples: [
+      {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'search_contacts', arguments: { search: 'Ada' } },
+      },
+    ],
+  })
+
+export const McpResponse = z
+  .object({
+    jsonrpc: z.literal('2.0').describe('Always `2.0`.'),
+    id: z
+      .union([z.string(), z.number()])
+      .nullish()
+      .describe('The id of the request. `null` if the request has no valid id.'),
+    result: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('The result of the method. A failed tool call is a result with `isError: true`.'),
+    error: z
+      .object({
+        code: z.number().int().describe('The code of JSON-RPC or of the protocol.'),
+        message: z.string().describe('What is wrong with the request.'),
+        data: z.unknown().optional().describe('More about the error.'),
+      })
+      .optional()
+      .describe('Why the request could not be handled.'),
+  })
+  .meta({
+    id: 'McpResponse',
+    description: 'A JSON-RPC response of the Model Context Protocol.',
+    examples: [
+      { jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: '{"data":[],"nextCursor":null}' }] } },
+    ],
+  })
+
+export const McpError = z.union([ErrorBody, McpResponse]).meta({
+  id: 'McpError',
+  description: 'An error of the API, or a JSON-RPC response with an error of the protocol.',
+})

@@ -1,0 +1,64 @@
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { ApiConfig } from '@rapport/core/runtime/config.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { Empty, NoQuery } from '../routes/shapes.ts'
+import { templateBodyLimit } from '../routes/campaigns.ts'
+import { McpError, McpRequest, McpResponse } from './mcp-message.schema.ts'
+import { serveMcp } from './serve-mcp.ts'
+
+/** The Model Context Protocol for agents, over Streamable HTTP without sessions. */
+export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>): FastifyPluginAsyncZod {
+  const allowedOrigins = new Set([new URL(config.PUBLIC_URL).origin, ...config.CORS_ORIGINS])
+
+  /** Browsers send `Origin`. The protocol requires this check, against DNS rebinding. */
+  async function checkOrigin({ headers: { origin } }: FastifyRequest) {
+    if (origin !== undefined && !allowedOrigins.has(origin))
+      throw new AppError('forbidden', 'Origin: is not in CORS_ORIGINS')
+  }
+
+  return async (app) => {
+    app.addHook('onRequest', checkOrigin)
+
+    app.post(
+      '/mcp',
+      {
+        // Each tool checks its own role.
+        config: { role: 'VIEWER', errorStatuses: [403], ignoresIdempotencyKey: true },
+        bodyLimit: templateBodyLimit,
+        schema: {
+          tags: ['Agents'],
+          security: [{ bearer: [] }],
+          operationId: 'mcp.call',
+          summary: 'Call a tool as an agent',
+          description:
+            'The endpoint for clients of the [Model Context Protocol](https://modelcontextprotocol.io), version 2026-07-28 and those of 2025: Streamable HTTP without sessions. `tools/list` returns the tools that the role of the credential may call. Returns 202 for a notification, 404 for an unknown method, and 403 for the `Origin` of another website. A failed tool call returns 200 with `isError: true` in its result.',
+          querystring: NoQuery,
+          body: McpRequest,
+          response: {
+            200: McpResponse,
+            202: Empty,
+            400: McpError,
+            404: McpError,
+          },
+        },
+      },
+      async (request, reply) => {
+        const response = await serveMcp(request, request.body)
+        reply.code(response.status as 200)
+        const type = response.headers.get('content-type')
+        if (type) reply.type(type)
+        return reply.send((await response.text()) as never)
+      },
+    )
+
+    // Clients of the 2025 protocols open a stream by GET and end a session by DELETE, and expect 405 if there is neither.
+    app.route({
+      method: ['GET', 'DELETE'],
+      url: '/mcp',
+      config: { role: 'VIEWER' },
+      schema: { hide: true },
+      handler: (_request, reply: FastifyReply) => reply.header('allow', 'POST').methodNotAllowed('Use POST'),
+    })
+  }
+}

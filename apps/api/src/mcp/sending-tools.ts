@@ -1,0 +1,57 @@
+import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
+import { SendResult, SendTestInput } from '@rapport/core/campaigns/campaigns.schema.ts'
+import { reportSending, sendReportedCampaign } from '@rapport/core/campaigns/sending-report/report-sending.ts'
+import { SendingReport } from '@rapport/core/campaigns/sending-report/sending-report.schema.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
+import { z } from 'zod'
+import { defineTool, ToolError } from './tool.ts'
+
+const annotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true }
+
+const sendTest = defineTool({
+  name: 'send_test',
+  title: 'Send a test email',
+  description:
+    'Sends one email with `[Test]` in its subject to the given address. Not idempotent: a repeated call sends another email.',
+  role: 'MEMBER',
+  annotations,
+  input: z.strictObject({ campaignId: Id('cmp'), ...SendTestInput.shape }),
+  output: SendResult,
+  run: (ctx, { campaignId, ...input }) => sendTestMail(ctx, campaignId, input),
+})
+
+const sendCampaign = defineTool({
+  name: 'send_campaign',
+  title: 'Send a campaign',
+  description:
+    'Sends a campaign to the confirmed subscribers of its list, in two calls. The first call, without `confirmationToken`, sends nothing: it returns a report with the recipients, the subject, the list and the sender. Show the report to the user and ask for consent. The second call, with the `confirmationToken` of the report, sends the campaign. It fails and returns a new report if the campaign or the number of its recipients has changed, or after ten minutes. Sending cannot be undone. A campaign is sent only once.',
+  role: 'MEMBER',
+  annotations: { ...annotations, destructiveHint: true },
+  input: z.strictObject({
+    campaignId: Id('cmp'),
+    confirmationToken: z
+      .string()
+      .max(600)
+      .optional()
+      .describe('The token of the report that the user has agreed to. Omit it to get a report.'),
+  }),
+  output: z.object({
+    status: z
+      .enum(['CONFIRMATION_REQUIRED', 'SENDING'])
+      .describe('`CONFIRMATION_REQUIRED`: nothing was sent. `SENDING`: the emails are sent in the background.'),
+    report: SendingReport.optional().describe('What sending would do, if nothing was sent.'),
+    queued: SendResult.shape.queued.optional(),
+  }),
+  async run(ctx, { campaignId, confirmationToken }) {
+    if (confirmationToken === undefined)
+      return { status: 'CONFIRMATION_REQUIRED' as const, report: await reportSending(ctx, campaignId) }
+    const result = await sendReportedCampaign(ctx, campaignId, { confirmationToken }).catch(async (error: unknown) => {
+      if (!(error instanceof AppError) || error.code !== 'precondition_failed') throw error
+      throw new ToolError(error, { report: await reportSending(ctx, campaignId) })
+    })
+    return { status: 'SENDING' as const, ...result }
+  },
+})
+
+export const sendingTools = [sendTest, sendCampaign]

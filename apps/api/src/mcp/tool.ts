@@ -1,0 +1,106 @@
+/** How a tool is declared. Tools call the verbs of core: they know neither SQL nor HTTP. */
+import type { Tool as ToolDefinition } from '@modelcontextprotocol/server'
+import type { Role } from '@rapport/core/db/schema/index.ts'
+import { type AppError, invalidFields } from '@rapport/core/kernel/errors.ts'
+import { completeJsonSchema, simplifySchemas } from '@rapport/core/kernel/json-schema.ts'
+import { toIssues } from '@rapport/core/kernel/zod-messages.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { z } from 'zod'
+
+/** What a client may assume about a tool. All of them are required, because their defaults assume the worst. */
+export interface Annotations {
+  /** The tool changes nothing. */
+  readOnlyHint: boolean
+  /** The tool may overwrite or remove data, or do what cannot be undone. */
+  destructiveHint: boolean
+  /** A repeated call with the same arguments changes nothing and emits no event. */
+  idempotentHint: boolean
+  /** The tool reaches people or systems outside of the workspace: it sends email. */
+  openWorldHint: boolean
+}
+
+export interface Tool {
+  name: string
+  /** The lowest role that may list and call the tool. */
+  role: Role
+  annotations: Annotations
+  /** The tool as `tools/list` shows it. */
+  definition: ToolDefinition
+  /** Validates the arguments and calls the tool. */
+  run: (ctx: Ctx, args: unknown) => Promise<object>
+}
+
+interface Declaration<Input extends z.ZodType, Output extends z.ZodObject> {
+  name: string
+  title: string
+  description: string
+  role: Role
+  annotations: Annotations
+  input: Input
+  output: Output
+  run: (ctx: Ctx, input: z.output<Input>) => Promise<z.output<Output>>
+}
+
+/** For tools that only read. */
+export const reads: Annotations = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+}
+
+export function defineTool<Input extends z.ZodType, Output extends z.ZodObject>(
+  declaration: Declaration<Input, Output>,
+): Tool {
+  const { name, title, description, role, annotations, input, output } = declaration
+  return {
+    name,
+    role,
+    annotations,
+    definition: {
+      name,
+      title,
+      description,
+      inputSchema: toJsonSchema(input, 'input'),
+      // A schema with an id would become a reference, but the protocol requires an object here.
+      outputSchema: toJsonSchema(z.object(output.shape), 'output'),
+      annotations,
+    },
+    run: (ctx, args) => declaration.run(ctx, parseInput(input, args)),
+  }
+}
+
+/** Parses the input of a tool. Throws `validation_error` with an issue for each invalid argument. */
+export function parseInput<Input extends z.ZodType>(schema: Input, input: unknown): z.output<Input> {
+  const { success, data, error } = schema.safeParse(input)
+  if (!success) throw invalidFields(toIssues(error))
+  return data
+}
+
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): ToolDefinition['inputSchema'] {
+  const json = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: completeJsonSchema })
+  simplifySchemas(json)
+  return json as ToolDefinition['inputSchema']
+}
+
+/** The arguments of a tool that returns a page. */
+export const pageInput = {
+  limit: z.int().min(1).max(100).default(20).describe('The maximum number of records on the page.'),
+  cursor: z
+    .string()
+    .max(600, 'Invalid cursor')
+    .optional()
+    .describe('The `nextCursor` of the previous page, with the same filters. Omit it to get the first page.'),
+}
+
+/** An error with more for the agent than the API would return. */
+export class ToolError extends Error {
+  override readonly cause: AppError
+  readonly details: Record<string, unknown>
+
+  constructor(cause: AppError, details: Record<string, unknown>) {
+    super(cause.message)
+    this.cause = cause
+    this.details = details
+  }
+}

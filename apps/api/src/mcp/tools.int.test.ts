@@ -1,0 +1,238 @@
+/** The promises that hold for every tool: roles, annotations, isolation and descriptions. */
+import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { fillWorkspace, type Ids, unknownIds } from '../../test/isolation-cases.ts'
+import { mcpToolCases } from '../../test/isolation-mcp.ts'
+import { readEverything } from '../../test/isolation-workspace.ts'
+import { callMethod, callTool } from '../../test/mcp.ts'
+import { freshEmail, type Json, startTestApi, type TestWorkspace } from '../../test/testing.ts'
+import { tools } from './tools.ts'
+
+const api = useForFile(() => startTestApi())
+const names = tools.map(({ name }) => name)
+
+async function listTools(key: string) {
+  const { body } = await callMethod(api, key, { method: 'tools/list' })
+  return (body.result as { tools: { name: string; description: string; inputSchema: Schema }[] }).tools
+}
+
+interface Schema {
+  type?: string
+  description?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: unknown
+}
+
+/** Creates a workspace with a record of each kind, and arguments for a successful call of each tool. */
+async function prepare() {
+  const workspace = await api.signUp()
+  const ids = await fillWorkspace(api, workspace)
+  const pipeline = (await api.call<Pipeline>('GET', `/pipelines/${ids.pipeline}`, { key: workspace.key })).body
+  const subscriber = { contactId: ids.contact, status: 'CONFIRMED' }
+  await api.create(`/lists/${ids.list}/subscribers`, workspace.key, subscriber)
+  const args: Record<string, object> = {
+    search_contacts: { search: 'person', tag: ['secret'], emailSubscribedStatus: 'SUBSCRIBED', limit: 5 },
+    get_contact: { contactId: ids.contact },
+    upsert_contact: { email: freshEmail(), firstName: 'Ada', tags: ['vip'] },
+    tag_contacts: { contactIds: [ids.contact], add: ['customer'], remove: ['secret'] },
+    create_task: { contactId: ids.contact, title: 'Call back', dueAt: '2030-01-01' },
+    list_lists: {},
+    list_campaigns: { status: 'DRAFT', listId: ids.list },
+    list_template_variables: {},
+    draft_campaign: { name: 'November', subject: 'News', listId: ids.list, html: '<p>Hello</p>' },
+    preview_campaign: { campaignId: ids.draft, contactId: ids.contact },
+    campaign_report: { campaignId: ids.campaign },
+    send_test: { campaignId: ids.draft, email: 'me@example.com' },
+    send_campaign: { campaignId: ids.draft },
+    list_pipelines: {},
+    list_deals: { status: ['OPEN'], contactId: ids.contact },
+    move_deal: { dealId: ids.deal, pipelineId: ids.emptyPipeline, status: 'WON' },
+  }
+  return { workspace, ids, args, pipeline }
+}
+
+test('no tool deletes, exports, or manages keys, members or webhooks', () => {
+  expect(names).toHaveLength(16)
+  expect(names.filter((name) => /delete|remove|export|import|key|member|invite|webhook|merge/.test(name))).toEqual([])
+})
+
+test('every tool and argument has a description, and unknown arguments are errors', async () => {
+  const { key } = await api.signUp()
+  for (const { name, description, inputSchema } of await listTools(key)) {
+    expect([name, description]).toEqual([name, expect.stringMatching(/^[A-Z].+\.$/)])
+    expect([name, inputSchema.type, inputSchema.additionalProperties]).toEqual([name, 'object', false])
+    for (const [argument, schema] of Object.entries(inputSchema.properties ?? {}))
+      expect([name, argument, schema.description]).toEqual([name, argument, expect.stringMatching(/^[A-Z0-9`].+\.$/)])
+    const { isError, value } = await callTool(api, key, { name, args: { nonsense: 1 } })
+    expect([name, isError, value['issues']]).toEqual([
+      name,
+      true,
+      expect.arrayContaining([{ path: 'nonsense', message: 'unknown field' }]),
+    ])
+  }
+})
+
+describe('roles', () => {
+  test('a key lists the tools that its role may call, and no others can be called', async () => {
+    const { workspace, args } = await prepare()
+    for (const role of ['VIEWER', 'MEMBER', 'ADMIN'] as const) {
+      const key = await api.issueKey(workspace.token, role)
+      const listed = (await listTools(key)).map(({ name }) => name)
+      expect(listed).toEqual(role === 'VIEWER' ? readingTools : names)
+      for (const name of names.filter((one) => !listed.includes(one))) {
+        const { isError, value } = await callTool(api, key, { name, args: args[name] ?? {} })
+        expect([name, isError, value]).toEqual([
+          name,
+          true,
+          { code: 'forbidden', message: 'This request requires the role MEMBER' },
+        ])
+      }
+    }
+  })
+
+  const readingTools = [
+    'search_contacts',
+    'get_contact',
+    'list_lists',
+    'list_campaigns',
+    'list_template_variables',
+    'campaign_report',
+    'list_pipelines',
+    'list_deals',
+  ]
+
+  test('a tool requires the role of the operation that does the same', async () => {
+    const { body } = await api.call<{ paths: Record<string, Record<string, Json>> }>('GET', '/openapi.json')
+    const operations = Object.values(body.paths).flatMap((methods) => Object.values(methods))
+    const roles = new Map(operations.map((operation) => [operation['operationId'], operation['x-required-role']]))
+    const same: Record<string, string> = {
+      search_contacts: 'contacts.list',
+      get_contact: 'contacts.get',
+      upsert_contact: 'contacts.upsert',
+      tag_contacts: 'contacts.addTags',
+      create_task: 'tasks.create',
+      list_lists: 'lists.list',
+      list_campaigns: 'campaigns.list',
+      list_template_variables: 'templateVariables.list',
+      draft_campaign: 'campaigns.create',
+      preview_campaign: 'campaigns.preview',
+      campaign_report: 'campaigns.getStats',
+      send_test: 'campaigns.sendTest',
+      send_campaign: 'campaigns.send',
+      list_pipelines: 'pipelines.list',
+      list_deals: 'deals.list',
+      move_deal: 'deals.update',
+    }
+    expect(tools.map(({ name, role }) => [name, role])).toEqual(
+      names.map((name) => [name, roles.get(same[name] ?? '')]),
+    )
+  })
+})
+
+describe('annotations', () => {
+  test('a read-only tool changes no row', async () => {
+    const { workspace, args } = await prepare()
+    const before = await readEverything(api, workspace.id)
+    for (const { name, annotations } of tools) {
+      if (!annotations.readOnlyHint) continue
+      const result = await callTool(api, workspace.key, { name, args: args[name] ?? {} })
+      expect([name, result.isError]).toEqual([name, false])
+      expect([name, await readEverything(api, workspace.id)]).toEqual([name, before])
+    }
+  })
+
+  test('another tool changes a row; repeated, an idempotent one changes nothing more', async () => {
+    for (const { name, annotations } of tools) {
+      if (annotations.readOnlyHint) continue
+      const { workspace, args } = await prepare()
+      const states = [await readEverything(api, workspace.id)]
+      const call = await sendingArgs(workspace, name, args[name] ?? {})
+      for (let count = 0; count < 2; count++) {
+        await callTool(api, workspace.key, { name, args: call })
+        states.push(await readEverything(api, workspace.id))
+      }
+      const [before, first, second] = states
+      expect([name, first]).not.toEqual([name, before])
+      if (annotations.idempotentHint) expect([name, second]).toEqual([name, first])
+      // A repeated send fails; all other tools that are not idempotent do the same again.
+      else if (name !== 'send_campaign') expect([name, second]).not.toEqual([name, first])
+    }
+  })
+
+  test('a tool that is not destructive changes no existing record', async () => {
+    for (const { name, annotations } of tools) {
+      if (annotations.readOnlyHint || annotations.destructiveHint) continue
+      const { workspace, args } = await prepare()
+      const before = await readEverything(api, workspace.id)
+      await callTool(api, workspace.key, { name, args: args[name] ?? {} })
+      const after = await readEverything(api, workspace.id)
+      for (const [table, rows] of Object.entries(before))
+        expect([name, table, withoutTimes(after[table])]).toEqual([
+          name,
+          table,
+          expect.arrayContaining(withoutTimes(rows)),
+        ])
+    }
+  })
+
+  test('only the tools that send email reach the world outside', () => {
+    const open = tools.filter(({ annotations }) => annotations.openWorldHint).map(({ name }) => name)
+    expect(open).toEqual(['send_test', 'send_campaign'])
+  })
+
+  /** `send_campaign` changes something only with the token of its report. */
+  async function sendingArgs({ key }: TestWorkspace, name: string, args: object) {
+    if (name !== 'send_campaign') return args
+    const { value } = await callTool<{ report: Json }>(api, key, { name, args })
+    return { ...args, confirmationToken: value.report['confirmationToken'] }
+  }
+
+  /** A new record of a contact moves these times. */
+  const withoutTimes = (rows: unknown) => (rows as Json[]).map(({ last_activity_at: _, updated_at: __, ...row }) => row)
+})
+
+describe('isolation', () => {
+  let [ada, eve]: TestWorkspace[] = []
+  let [adaIds, eveIds]: [Ids, Ids] = [unknownIds, unknownIds]
+  beforeAll(async () => {
+    ;[ada, eve] = [await api.signUp(), await api.signUp()]
+    ;[adaIds, eveIds] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
+  })
+
+  test('every tool that takes an id has isolation cases', () => {
+    expect(Object.keys(mcpToolCases).toSorted()).toEqual(names.toSorted())
+    for (const { name, definition } of tools) {
+      const properties = Object.keys(definition.inputSchema.properties ?? {})
+      const cases = mcpToolCases[name as keyof typeof mcpToolCases]
+      const covered = cases.flatMap((make) => Object.keys(make(unknownIds, unknownIds).body.params.arguments))
+      expect([name, properties.filter((one) => /Ids?$/.test(one) && !covered.includes(one))]).toEqual([name, []])
+    }
+  })
+
+  test('a record of another workspace is not found, or the page is empty', async () => {
+    const before = await readEverything(api, ada?.id)
+    for (const make of Object.values(mcpToolCases).flat()) {
+      const { params } = make(adaIds, eveIds).body
+      const call = { name: params.name, args: params.arguments }
+      const { isError, value } = await callTool(api, eve?.key ?? '', call)
+      const said = isError ? String(value['message']) : `page ${JSON.stringify(value)}`
+      expect(`${JSON.stringify(call)}: ${said}`).toMatch(
+        /: (.*not found( in this pipeline)?$|page \{"data":\[\],"nextCursor":null\}$|confirmationToken)/,
+      )
+    }
+    expect(await readEverything(api, ada?.id)).toEqual(before)
+  })
+
+  test('a cursor of another workspace is invalid', async () => {
+    const [{ value }, { value: foreign }] = [
+      await callTool(api, eve?.key ?? '', { name: 'search_contacts', args: { limit: 1 } }),
+      await callTool(api, ada?.key ?? '', { name: 'search_contacts', args: { limit: 1 } }),
+    ]
+    const read = (cursor: unknown) =>
+      callTool(api, eve?.key ?? '', { name: 'search_contacts', args: { limit: 1, cursor } })
+    expect((await read(value['nextCursor'])).isError).toBe(false)
+    expect(await read(foreign['nextCursor'])).toMatchObject({ isError: true, value: { message: 'Invalid cursor' } })
+  })
+})

@@ -1,0 +1,67 @@
+/** The isolation cases of the tools of agents: for every tool, each way to name a record. */
+interface Ids {
+  contact: string
+  list: string
+  campaign: string
+  draft: string
+  pipeline: string
+  stage: string
+  deal: string
+  user: string
+}
+
+const callTool = (name: string, args: object) => ({
+  path: '/mcp',
+  body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+})
+
+/** No tool deletes a record, but a campaign can be sent only once, so `send_campaign` is last. */
+export const mcpToolCases = {
+  search_contacts: [({ list }: Ids) => callTool('search_contacts', { listId: list })],
+  get_contact: [({ contact }: Ids) => callTool('get_contact', { contactId: contact })],
+  upsert_contact: [],
+  tag_contacts: [
+    ({ contact }: Ids) => callTool('tag_contacts', { contactIds: [contact], add: ['taken over'] }),
+    ({ contact }: Ids, own: Ids) =>
+      callTool('tag_contacts', { contactIds: [own.contact, contact], remove: ['secret'] }),
+  ],
+  create_task: [
+    ({ contact }: Ids) => callTool('create_task', { contactId: contact, title: 'Call' }),
+    ({ user }: Ids, own: Ids) => callTool('create_task', { contactId: own.contact, title: 'Call', assigneeId: user }),
+  ],
+  list_lists: [],
+  list_campaigns: [({ list }: Ids) => callTool('list_campaigns', { listId: list })],
+  list_template_variables: [],
+  draft_campaign: [
+    ({ draft }: Ids) => callTool('draft_campaign', { campaignId: draft, name: 'taken over' }),
+    ({ list }: Ids) => callTool('draft_campaign', { name: 'a', subject: 'b', listId: list }),
+    ({ list }: Ids, own: Ids) => callTool('draft_campaign', { campaignId: own.draft, listId: list }),
+  ],
+  preview_campaign: [
+    ({ draft }: Ids) => callTool('preview_campaign', { campaignId: draft }),
+    ({ contact }: Ids, own: Ids) => callTool('preview_campaign', { campaignId: own.draft, contactId: contact }),
+  ],
+  campaign_report: [({ campaign }: Ids) => callTool('campaign_report', { campaignId: campaign })],
+  send_test: [
+    ({ draft }: Ids) => callTool('send_test', { campaignId: draft, email: 'eve@example.com' }),
+    ({ contact }: Ids, own: Ids) =>
+      callTool('send_test', { campaignId: own.draft, email: 'eve@example.com', contactId: contact }),
+  ],
+  list_pipelines: [],
+  list_deals: [
+    ({ pipeline }: Ids) => callTool('list_deals', { pipelineId: pipeline }),
+    ({ stage }: Ids) => callTool('list_deals', { stageId: stage }),
+    ({ contact }: Ids) => callTool('list_deals', { contactId: contact }),
+  ],
+  move_deal: [
+    ({ deal }: Ids) => callTool('move_deal', { dealId: deal, status: 'WON' }),
+    ({ pipeline }: Ids, own: Ids) => callTool('move_deal', { dealId: own.deal, pipelineId: pipeline }),
+    ({ stage }: Ids, own: Ids) => callTool('move_deal', { dealId: own.deal, stageId: stage }),
+  ],
+  send_campaign: [
+    ({ draft }: Ids) => callTool('send_campaign', { campaignId: draft }),
+    ({ draft }: Ids) => callTool('send_campaign', { campaignId: draft, confirmationToken: 'a.b' }),
+  ],
+}
+
+export const mcpCases = { 'POST /mcp': Object.values(mcpToolCases).flat() }
