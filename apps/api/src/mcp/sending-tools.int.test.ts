@@ -69,7 +69,7 @@ test('the first call returns a report and sends nothing; the second sends once',
 test('two calls at once with one token send once', async () => {
   const { confirmationToken } = (await send()).value.report
   const results = await Promise.all([send(confirmationToken), send(confirmationToken)])
-  expect(results.map(({ isError }) => isError).toSorted()).toEqual([false, true])
+  expect(results.filter(({ isError }) => isError)).toHaveLength(1)
   const events = await api.query(`select type from events where type = 'campaign.sending' and data->>'id' = $1`, [
     campaignId,
   ])

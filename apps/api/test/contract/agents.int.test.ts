@@ -6,7 +6,7 @@ import { expectError, startTestApi } from '../testing.ts'
 
 const api = useForFile(() => startTestApi())
 
-test('POST /mcp: the tools of the role, structured results and errors, and 401 without a key', async () => {
+test('POST /mcp: the tools of the role, results, errors, and 401 without a key', async () => {
   const { key, token } = await api.signUp()
   const viewer = await api.issueKey(token, 'VIEWER')
   const listed = await callMethod(api, viewer, { method: 'tools/list' })

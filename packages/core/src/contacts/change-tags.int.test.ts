@@ -8,7 +8,7 @@ import { changeTags } from './update-contact.ts'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-test('adds and removes tags of several contacts, and emits an event for each changed one', async () => {
+test('adds and removes tags of several contacts, with an event for each changed one', async () => {
   const ada = await createTestContact(ctx, { tags: ['lead', 'vip'] })
   const bob = await createTestContact(ctx, { tags: ['customer'] })
   const change = { contactIds: [bob.id, ada.id], add: ['customer'], remove: ['lead', 'missing'] }
