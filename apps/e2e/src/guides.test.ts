@@ -49,6 +49,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     'SUBSCRIBED',
     /"created": 1,\n *"skipped": 1\n\}\n2\n/,
   ],
+  agents: ['search_contacts\nget_contact\nlist_lists\n', 'unknown field (did you mean \\"search\\"?)'],
 }
 const slugs = Object.keys(expected)
 

@@ -28,6 +28,7 @@ export const guides: readonly Guide[] = [
   readGuide('guides/newsletters.md'),
   readGuide('templates.md'),
   readGuide('guides/consent.md'),
+  readGuide('guides/agents.md'),
 ]
 
 function readGuide(path: string): Guide {
