@@ -61,9 +61,9 @@ export function toBrunoCollection(document: OpenApiDocument): Map<string, string
   return files
 }
 
-/** Pages and scripts are for browsers, and this document is the source of the collection. */
+/** Pages and scripts are for browsers, POST /mcp is for agents, and this document is the source of the collection. */
 const isForClients = ({ tags, operationId }: Operation) =>
-  tags[0] !== 'Hosted pages' && !/^(pages|openApi)\./.test(operationId)
+  tags[0] !== 'Hosted pages' && !/^(pages|openApi|mcp)\./.test(operationId)
 
 /** Records are created first and deleted last, so that the requests of a folder also work one after another. */
 const byLifetime = (a: Entry, b: Entry) => lifetimeOf(a) - lifetimeOf(b)

@@ -2165,6 +2165,72 @@ export type MailReportResult = {
 };
 
 /**
+ * An error of the API, or a JSON-RPC response with an error of the protocol.
+ */
+export type McpError = Error | McpResponse;
+
+/**
+ * One JSON-RPC request or notification of the Model Context Protocol. Batches are not supported.
+ */
+export type McpRequest = {
+    /**
+     * Always `2.0`.
+     */
+    jsonrpc: '2.0';
+    /**
+     * The id of the request, which the response repeats. A notification has none.
+     */
+    id?: string | number;
+    /**
+     * The method, such as `tools/list` or `tools/call`.
+     */
+    method: string;
+    /**
+     * The parameters of the method.
+     */
+    params?: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * A JSON-RPC response of the Model Context Protocol.
+ */
+export type McpResponse = {
+    /**
+     * Always `2.0`.
+     */
+    jsonrpc: '2.0';
+    /**
+     * The id of the request. `null` if the request has no valid id.
+     */
+    id?: string | number | null;
+    /**
+     * The result of the method. A failed tool call is a result with `isError: true`.
+     */
+    result?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Why the request could not be handled.
+     */
+    error?: {
+        /**
+         * The code of JSON-RPC or of the protocol.
+         */
+        code: number;
+        /**
+         * What is wrong with the request.
+         */
+        message: string;
+        /**
+         * More about the error.
+         */
+        data?: unknown;
+    };
+};
+
+/**
  * The credential of the request.
  */
 export type Me = {
@@ -12581,6 +12647,71 @@ export type EventTypesListResponses = {
 };
 
 export type EventTypesListResponse = EventTypesListResponses[keyof EventTypesListResponses];
+
+export type McpCallData = {
+    body: McpRequest;
+    path?: never;
+    query?: never;
+    url: '/mcp';
+};
+
+export type McpCallErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: McpError;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: McpError;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type of the body is not supported.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type McpCallError = McpCallErrors[keyof McpCallErrors];
+
+export type McpCallResponses = {
+    /**
+     * OK
+     */
+    200: McpResponse;
+    /**
+     * Empty
+     */
+    202: unknown;
+};
+
+export type McpCallResponse = McpCallResponses[keyof McpCallResponses];
 
 export type EventContactCreatedWebhookPayload = {
     /**
