@@ -44,7 +44,7 @@ export const openApi = fp(
         info: {
           title: 'Rapport',
           version,
-          description: `A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API. The [guides](${publicUrl}/docs/) show your first requests, and explain authentication, errors, paging, limits, idempotency, webhooks, templates and consent.`,
+          description: `A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API. The [guides](${publicUrl}/docs/) show your first requests, and explain authentication, errors, paging, limits, webhooks and more.`,
           license: { name: 'MIT', identifier: 'MIT' },
         },
         servers: [{ url: publicUrl }],

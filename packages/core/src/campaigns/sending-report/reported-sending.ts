@@ -29,7 +29,7 @@ export function senderOf(
   }
 }
 
-/** Hashes everything about a campaign that its recipients may notice, and its list. */
+/** Hashes the content of a campaign, its list and its sender. */
 export function hashContent(ctx: Pick<Ctx, 'settings'>, campaign: Content, workspace: SenderNames): string {
   const { subject, html, text, listId, replyTo, trackOpens, trackClicks } = campaign
   const { name, address } = senderOf(ctx, campaign, workspace)
