@@ -1,14 +1,18 @@
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Empty, NoQuery } from '../routes/shapes.ts'
 import { templateBodyLimit } from '../routes/campaigns.ts'
 import { McpError, McpRequest, McpResponse } from './mcp-message.schema.ts'
 import { serveMcp } from './serve-mcp.ts'
 
+const errorResponse = (description: string) => ({
+  description,
+  content: { 'application/json': { schema: McpError } },
+})
+
 /** The Model Context Protocol for agents, over Streamable HTTP without sessions. */
-export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>): FastifyPluginAsyncZod {
+export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>): FastifyPluginAsync {
   const allowedOrigins = new Set([new URL(config.PUBLIC_URL).origin, ...config.CORS_ORIGINS])
 
   /** Browsers send `Origin`. The protocol requires this check, against DNS rebinding. */
@@ -38,17 +42,16 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
           response: {
             200: McpResponse,
             202: Empty,
-            400: McpError,
-            404: McpError,
+            400: errorResponse('The body is not a valid message of the protocol.'),
+            404: errorResponse('The method does not exist.'),
           },
         },
       },
       async (request, reply) => {
         const response = await serveMcp(request, request.body)
         reply.code(response.status as 200)
-        const type = response.headers.get('content-type')
-        if (type) reply.type(type)
-        return reply.send((await response.text()) as never)
+        if (response.body === null) return reply.send()
+        return reply.type(response.headers.get('content-type') ?? '').send(await response.text())
       },
     )
 
