@@ -1,9 +1,8 @@
 import { McpServer, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { roles } from '@rapport/core/db/schema/index.ts'
+import { hasRole } from '@rapport/core/auth/authenticate.ts'
 import { truncateText } from '@rapport/core/kernel/errors.ts'
 import { withSuggestion } from '@rapport/core/kernel/suggestion.ts'
 import { version } from '@rapport/core/runtime/version.ts'
-import type { FastifyRequest } from 'fastify'
 import { type Caller, callTool } from './call-tool.ts'
 import type { Tool } from './tool.ts'
 import { tools } from './tools.ts'
@@ -21,16 +20,12 @@ export function createMcpServer(caller: Caller): McpServer {
   // Not `registerTool`, which would convert every schema again for each request, and describe invalid arguments itself.
   mcp.server.registerCapabilities({ tools: {} })
   mcp.server.setRequestHandler('tools/list', () => ({
-    tools: tools.filter(({ role }) => hasRole(caller.request, role)).map(({ definition }) => definition),
+    tools: tools.filter(({ role }) => hasRole(caller.request.ctx.actor, role)).map(({ definition }) => definition),
   }))
   mcp.server.setRequestHandler('tools/call', ({ params }) =>
     callTool(findTool(params.name), caller, params.arguments ?? {}),
   )
   return mcp
-}
-
-function hasRole({ ctx: { actor } }: FastifyRequest, role: Tool['role']): boolean {
-  return 'role' in actor && roles.indexOf(actor.role) >= roles.indexOf(role)
 }
 
 function findTool(name: string): Tool {

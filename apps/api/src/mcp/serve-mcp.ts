@@ -37,10 +37,10 @@ async function serveLegacy(request: FastifyRequest, webRequest: Request, parsedB
 
 /** The body was already read and parsed, so that it is limited and validated like that of any other request. */
 function toWebRequest({ headers }: FastifyRequest): Request {
-  const known = protocolHeaders.flatMap((name) => {
+  const passed = new Headers({ 'content-type': 'application/json', accept: 'application/json, text/event-stream' })
+  for (const name of protocolHeaders) {
     const value = headers[name]
-    return typeof value === 'string' ? [[name, value] as [string, string]] : []
-  })
-  const accepts = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-  return new Request('http://localhost/mcp', { method: 'POST', headers: { ...Object.fromEntries(known), ...accepts } })
+    if (typeof value === 'string') passed.set(name, value)
+  }
+  return new Request('http://localhost/mcp', { method: 'POST', headers: passed })
 }

@@ -22,10 +22,14 @@ export function createAuthenticator(db: Db): Authenticate {
   }
 }
 
+/** Whether the actor has at least this role. */
+export function hasRole(actor: Actor, role: Role): boolean {
+  return 'role' in actor && roles.indexOf(actor.role) >= roles.indexOf(role)
+}
+
 /** Throws `forbidden` unless the actor has at least this role. */
 export function requireRole(actor: Actor, role: Role): void {
-  const rank = 'role' in actor ? roles.indexOf(actor.role) : -1
-  if (rank < roles.indexOf(role)) throw new AppError('forbidden', `This request requires the role ${role}`)
+  if (!hasRole(actor, role)) throw new AppError('forbidden', `This request requires the role ${role}`)
 }
 
 /** Throws `forbidden` if the role is above the actor's own. */
