@@ -4,7 +4,7 @@ import type { RapportOptions, RequestOptions } from './options.ts'
 import { ApiPromise, type Page, PagePromise, type WithResponse } from './promises.ts'
 import { canRepeat, delayMs, sleep } from './retry.ts'
 import { type Reader, readJson, readStream, sendOnce } from './send-once.ts'
-import { openUpload } from './upload.ts'
+import { type OpenedUpload, openUpload } from './upload.ts'
 
 const defaultRetries = 2
 const defaultTimeoutMs = 30_000
@@ -16,7 +16,7 @@ export class Client {
   /** Throws a TypeError if an option is invalid. */
   constructor(options: RapportOptions) {
     const { baseUrl, apiKey } = options
-    if (!/^https?:\/\/[^/]/.test(baseUrl)) throw new TypeError('baseUrl: must be an http or https URL')
+    if (!/^https?:\/\/[^/?#\s][^?#\s]*$/.test(baseUrl)) throw new TypeError('baseUrl: must be an http or https URL')
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
       throw new TypeError('apiKey: must be an API key (rpk_…)')
     this.#options = options
@@ -44,16 +44,22 @@ export class Client {
   ): Promise<WithResponse<Data>> {
     const { method = 'GET', path, query, body, upload } = request
     const { fetch = globalThis.fetch } = this.#options
+    // If the first attempt took effect, a second one would fail with 412 because of it.
+    const repeatable = options.ifMatch === undefined ? request : { ...request, isIdempotent: false }
     const { signal, maxRetries = this.#options.maxRetries ?? defaultRetries } = options
     const timeoutMs = options.timeoutMs ?? (upload ? Infinity : (this.#options.timeoutMs ?? defaultTimeoutMs))
     const url = this.#baseUrl + path + serializeQuery(query)
     const headers = this.#createHeaders(request, options)
+    const json = body === undefined ? null : JSON.stringify(body)
     for (let attempt = 0; ; attempt++) {
-      const content = upload ? openUpload(upload) : body === undefined ? null : JSON.stringify(body)
+      signal?.throwIfAborted()
+      const opened: OpenedUpload = upload ? openUpload(upload) : { body: json }
       try {
-        return await sendOnce({ fetch, url, method, headers, body: content, signal, timeoutMs }, read)
+        return await sendOnce({ fetch, url, method, headers, body: opened.body, signal, timeoutMs }, read)
       } catch (error) {
-        if (signal?.aborted || attempt >= maxRetries || !canRepeat(request, error)) throw error
+        opened.close?.()
+        if (opened.failure) throw opened.failure.error
+        if (signal?.aborted || !(attempt < maxRetries) || !canRepeat(repeatable, error)) throw error
         await sleep(delayMs(attempt, error), signal)
       }
     }
@@ -62,14 +68,16 @@ export class Client {
   /** All attempts have the same headers, and so the same `Idempotency-Key`. */
   #createHeaders({ method, body, upload }: ApiRequest, { idempotencyKey, ifMatch, headers }: RequestOptions): Headers {
     const { apiKey } = this.#options
-    return new Headers({
+    const created = new Headers({
       ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(upload && { 'content-type': 'csv' in upload ? 'text/csv' : 'application/x-ndjson' }),
       ...(method === 'POST' && { 'idempotency-key': idempotencyKey ?? createIdempotencyKey() }),
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-      ...headers,
     })
+    // Replaces a header in whatever case it is written, which an object with both names would not.
+    for (const [name, value] of Object.entries(headers ?? {})) created.set(name, value)
+    return created
   }
 }
 

@@ -41,9 +41,12 @@ export class ApiError extends RapportError {
   readonly body: unknown
 
   constructor({ status, headers }: Response, body: unknown) {
-    const { message, code, issues = [] } = (typeof body === 'object' ? (body ?? {}) : {}) as Partial<ErrorBody>
+    const { message, code, issues: found } = (typeof body === 'object' ? (body ?? {}) : {}) as Partial<ErrorBody>
+    const issues = Array.isArray(found) ? found : []
     const fields = issues.map(({ path, message: text }) => `\n  ${path}: ${text}`).join('')
-    super(`${status} ${message ?? 'The response has no error message'}${fields}`)
+    const location = headers.get('location')
+    const fallback = location === null ? 'The response has no error message' : `The response redirects to ${location}`
+    super(`${status} ${message ?? fallback}${fields}`)
     this.status = status
     this.code = code
     this.issues = issues

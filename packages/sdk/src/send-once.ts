@@ -3,7 +3,10 @@ import { ConnectionError, createApiError, RapportError, TimeoutError } from './e
 import type { WithResponse } from './promises.ts'
 import type { RequestBody } from './upload.ts'
 
-export type Reader<Data> = (response: Response) => Promise<Data>
+export type Reader<Data> = (response: Response, signal: AbortSignal | undefined) => Promise<Data>
+
+/** A longer timer expires at once. */
+const maxTimerMs = 2 ** 31 - 1
 
 interface Attempt {
   fetch: typeof globalThis.fetch
@@ -21,14 +24,14 @@ export async function sendOnce<Data>(
   read: Reader<Data>,
 ): Promise<WithResponse<Data>> {
   const timeout = new AbortController()
-  const timer = Number.isFinite(timeoutMs) ? setTimeout(() => timeout.abort(), timeoutMs) : undefined
+  const timer = timeoutMs <= maxTimerMs ? setTimeout(() => timeout.abort(), timeoutMs) : undefined
   const signals = signal ? [signal, timeout.signal] : [timeout.signal]
   try {
     // A redirect would turn a POST into a GET, so it is an error. `duplex` allows a stream as the body.
     const options = { ...init, redirect: 'manual', duplex: 'half', signal: AbortSignal.any(signals) } as const
     const response = await fetch(url, options)
     if (!response.ok) throw createApiError(response, await readError(response))
-    return { data: await read(response), response }
+    return { data: await read(response, signal), response }
   } catch (error) {
     if (error instanceof RapportError) throw error
     signal?.throwIfAborted()
@@ -45,8 +48,11 @@ export async function readJson<Data>(response: Response): Promise<Data> {
   return (text === '' ? undefined : JSON.parse(text)) as Data
 }
 
-/** Returns the body, whose failures become a ConnectionError. */
-export async function readStream({ body }: Response): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+/** Returns the body. It fails with a ConnectionError, or with the reason of the signal. */
+export async function readStream(
+  { body }: Response,
+  signal: AbortSignal | undefined,
+): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const reader = (body ?? new Blob().stream()).getReader()
   return new ReadableStream({
     async pull(controller) {
@@ -55,7 +61,8 @@ export async function readStream({ body }: Response): Promise<ReadableStream<Uin
         if (done) controller.close()
         else controller.enqueue(value)
       } catch (error) {
-        controller.error(new ConnectionError(`The response was cut: ${describe(error)}`, { cause: error }))
+        signal?.throwIfAborted()
+        throw new ConnectionError(`The response was cut: ${describe(error)}`, { cause: error })
       }
     },
     cancel: (reason) => reader.cancel(reason),

@@ -9,8 +9,8 @@ export type FileContent =
   | AsyncIterable<Uint8Array | string>
 
 /**
- * A file with contacts, or the contacts themselves. A stream can be read only once: pass a function that opens it, and
- * the import is repeated after a temporary failure.
+ * A file with contacts, or the contacts themselves. A stream or a generator can be read only once: pass a function that
+ * opens it, and the import is repeated after a temporary failure.
  */
 export type Upload =
   | { csv: FileContent | (() => FileContent) }
@@ -18,6 +18,17 @@ export type Upload =
   | { contacts: Contacts | (() => Contacts) }
 
 export type RequestBody = NonNullable<RequestInit['body']>
+
+/** The content of one attempt. */
+export interface OpenedUpload {
+  body: RequestBody | null
+  /** Set if the source fails. The error of the request is then only a consequence. */
+  failure?: { error: unknown }
+  /** Stops reading the source, which `fetch` would read to its end, even if the response has arrived. */
+  close?(): void
+}
+
+const chunkLength = 65_536
 
 type Contacts = Iterable<ContactCreate> | AsyncIterable<ContactCreate>
 
@@ -27,36 +38,59 @@ const sourceOf = (upload: Upload) =>
 /** Whether the content can be sent more than once. */
 export function isReplayable(upload: Upload): boolean {
   const source = sourceOf(upload)
-  return typeof source === 'function' || Array.isArray(source) || !isStream(source)
+  return typeof source === 'function' || Array.isArray(source) || isWhole(source)
 }
 
 /** Returns the content for one attempt. */
-export function openUpload(upload: Upload): RequestBody {
+export function openUpload(upload: Upload): OpenedUpload {
   const source = sourceOf(upload)
   const content = typeof source === 'function' ? source() : source
-  if ('contacts' in upload) return toStream(toLines(content as Contacts))
-  return isStream(content) ? toStream(content as AsyncIterable<Uint8Array | string>) : (content as RequestBody)
+  if ('contacts' in upload) return openStream(toLines(content as Contacts))
+  return isWhole(content) ? { body: content } : openStream(content as AsyncIterable<Uint8Array | string>)
 }
 
-const isStream = (content: unknown) =>
-  typeof content === 'object' && content !== null && Symbol.asyncIterator in content
+const isWhole = (content: unknown): content is string | Blob | Uint8Array<ArrayBuffer> =>
+  typeof content === 'string' || content instanceof Blob || content instanceof Uint8Array
 
+/** Yields many lines at once, as each chunk is a write to the connection. */
 async function* toLines(contacts: Contacts): AsyncGenerator<string> {
-  for await (const contact of contacts) yield `${JSON.stringify(contact)}\n`
+  let lines = ''
+  for await (const contact of contacts) {
+    lines += `${JSON.stringify(contact)}\n`
+    if (lines.length < chunkLength) continue
+    yield lines
+    lines = ''
+  }
+  yield lines
 }
 
 /** `ReadableStream.from` is missing in some browsers and Workers. */
-function toStream(source: AsyncIterable<Uint8Array | string>): ReadableStream<Uint8Array> {
+function openStream(source: AsyncIterable<Uint8Array | string>): OpenedUpload {
   const iterator = source[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
-  return new ReadableStream({
-    async pull(controller) {
-      const next = await iterator.next()
-      if (next.done) controller.close()
-      else controller.enqueue(typeof next.value === 'string' ? encoder.encode(next.value) : next.value)
+  const closeSource = async () => {
+    await iterator.return?.()
+  }
+  let controller!: ReadableStreamDefaultController<Uint8Array>
+  const opened: OpenedUpload = {
+    body: new ReadableStream<Uint8Array>({
+      start(created) {
+        controller = created
+      },
+      async pull() {
+        const next = await iterator.next().catch((error: unknown) => {
+          opened.failure = { error }
+          throw error
+        })
+        if (next.done) controller.close()
+        else controller.enqueue(typeof next.value === 'string' ? encoder.encode(next.value) : next.value)
+      },
+      cancel: closeSource,
+    }),
+    close() {
+      controller.error(new Error('The request has ended'))
+      closeSource().catch(() => {})
     },
-    async cancel() {
-      await iterator.return?.()
-    },
-  })
+  }
+  return opened
 }

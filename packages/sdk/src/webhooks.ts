@@ -26,10 +26,14 @@ export async function unwrapWebhook(
   secret: string | readonly string[],
   { toleranceSeconds = defaultToleranceSeconds }: UnwrapOptions = {},
 ): Promise<WebhookEvent> {
+  if (typeof body !== 'string' && !ArrayBuffer.isView(body))
+    throw new TypeError('body: must be the text or the bytes as received, not the parsed JSON')
   const id = readHeader(headers, 'webhook-id')
   const timestamp = readHeader(headers, 'webhook-timestamp')
   const signatures = readHeader(headers, 'webhook-signature')
-  if (!/^\d+$/.test(timestamp) || Math.abs(Date.now() / 1_000 - Number(timestamp)) > toleranceSeconds)
+  const ageSeconds = /^\d+$/.test(timestamp) ? Date.now() / 1_000 - Number(timestamp) : Number.NaN
+  // In this form, NaN is never within the tolerance.
+  if (!(Math.abs(ageSeconds) <= toleranceSeconds))
     throw new WebhookSignatureError(`webhook-timestamp: ${timestamp} is not within ${toleranceSeconds} s of now`)
 
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
@@ -50,10 +54,13 @@ export class WebhooksWithUnwrap extends Webhooks {
 }
 
 function readHeader(headers: WebhookHeaders, name: string): string {
-  const value = headers instanceof Headers ? headers.get(name) : [headers[name]].flat()[0]
+  const value = isHeaders(headers) ? headers.get(name) : [headers[name]].flat()[0]
   if (!value) throw new WebhookSignatureError(`${name}: the header is missing`)
   return value
 }
+
+/** Not `instanceof`: frameworks have a class of their own. */
+const isHeaders = (headers: WebhookHeaders): headers is Headers => typeof headers['get'] === 'function'
 
 /** Throws a TypeError if the secret is not one, which is an error of the configuration and not of the request. */
 function importSecret(secret: string): Promise<CryptoKey> {
