@@ -1,5 +1,6 @@
 /** Builds requests, and repeats them after temporary failures. */
 import type { ApiRequest, Query } from './api-request.ts'
+import type { RapportError } from './errors.ts'
 import type { RapportOptions, RequestOptions } from './options.ts'
 import { ApiPromise, type Page, PagePromise, type WithResponse } from './promises.ts'
 import { canRepeat, delayMs, sleep } from './retry.ts'
@@ -47,6 +48,7 @@ export class Client {
     // If the first attempt took effect, a second one would fail with 412 because of it.
     const repeatable = options.ifMatch === undefined ? request : { ...request, isIdempotent: false }
     const { signal, maxRetries = this.#options.maxRetries ?? defaultRetries } = options
+    const { onRetry = this.#options.onRetry } = options
     const timeoutMs = options.timeoutMs ?? (upload ? Infinity : (this.#options.timeoutMs ?? defaultTimeoutMs))
     const url = this.#baseUrl + path + serializeQuery(query)
     const headers = this.#createHeaders(request, options)
@@ -60,6 +62,7 @@ export class Client {
         opened.close?.()
         if (opened.failure) throw opened.failure.error
         if (signal?.aborted || !(attempt < maxRetries) || !canRepeat(repeatable, error)) throw error
+        onRetry?.(error as RapportError)
         await sleep(delayMs(attempt, error), signal)
       }
     }

@@ -2,7 +2,7 @@
 import { type RapportError, ValidationError } from './errors.ts'
 import { Events, type WebhookEvent } from './generated/operations.gen.ts'
 import type { EventsListData } from './generated/types.gen.ts'
-import { canRepeat, delayMs, sleep } from './retry.ts'
+import { sleep } from './retry.ts'
 
 export interface FollowOptions {
   /** Stops following. The handler of the current event still finishes. */
@@ -18,8 +18,8 @@ export interface FollowOptions {
 interface Position {
   /** Null: before the oldest event. */
   after: string | null
-  /** False for an id from the caller, which may be wrong. */
-  isFromFeed: boolean
+  /** False until the API has accepted the id from the caller, which may be wrong. */
+  isAccepted: boolean
 }
 
 const defaultPollMs = 1_000
@@ -43,37 +43,35 @@ export class EventsWithFollow extends Events {
     options: FollowOptions = {},
   ): Promise<string | null> {
     const { signal, pollMs = defaultPollMs } = options
-    let position: Position = { after, isFromFeed: false }
+    let position: Position = { after, isAccepted: false }
     for (;;) {
-      const events = await this.#readPage(position, options)
+      const events = await this.#readPage(position, options).catch((error: unknown) => {
+        if (!signal?.aborted) throw error
+      })
       if (events?.length === 0) await sleep(pollMs, signal).catch(() => {})
       if (!events || signal?.aborted) return position.after
+      position = { ...position, isAccepted: true }
       for (const event of events) {
         await handler(event)
-        position = { after: event.id, isFromFeed: true }
+        position = { after: event.id, isAccepted: true }
         if (signal?.aborted) return position.after
       }
     }
   }
 
-  /** Repeats the request until it succeeds. Returns undefined if the signal is aborted. */
-  async #readPage(position: Position, { signal, type, onError }: FollowOptions): Promise<WebhookEvent[] | undefined> {
-    const filter = { limit, ...(type && { type }) }
-    const fromOldest = { ...filter, sort: 'createdAt' as const }
-    let query = position.after === null ? fromOldest : { ...filter, after: position.after }
-    for (let failures = 0; ; failures++) {
-      try {
-        const { data } = await this.list(query, { signal, maxRetries: 0 })
-        return data as WebhookEvent[]
-      } catch (error) {
-        if (signal?.aborted) return undefined
-        // The event is older than the feed keeps, so all events that remain are newer.
-        if (position.isFromFeed && isDeleted(error)) query = fromOldest
-        else if (canRepeat({ path: '/events' }, error)) onError?.(error as RapportError)
-        else throw error
-        await sleep(delayMs(failures, error), signal).catch(() => {})
-      }
+  /** Repeats the request until it succeeds. */
+  async #readPage({ after, isAccepted }: Position, { signal, type, onError }: FollowOptions): Promise<WebhookEvent[]> {
+    const read = async (start: EventsListData['query']) => {
+      const options = { signal, maxRetries: Infinity, onRetry: onError }
+      return (await this.list({ ...start, limit, ...(type && { type }) }, options)).data as WebhookEvent[]
     }
+    const readOldest = () => read({ sort: 'createdAt' })
+    if (after === null) return readOldest()
+    return read({ after }).catch((error: unknown) => {
+      // The event is older than the feed keeps, so all events that remain are newer.
+      if (isAccepted && isDeleted(error)) return readOldest()
+      throw error
+    })
   }
 }
 

@@ -45,7 +45,11 @@ export async function sendOnce<Data>(
 /** Undefined for an empty body, as of a 204. */
 export async function readJson<Data>(response: Response): Promise<Data> {
   const text = await response.text()
-  return (text === '' ? undefined : JSON.parse(text)) as Data
+  try {
+    return (text === '' ? undefined : JSON.parse(text)) as Data
+  } catch (cause) {
+    throw new RapportError(`The response of ${response.url} is not JSON`, { cause })
+  }
 }
 
 /** Returns the body. It fails with a ConnectionError, or with the reason of the signal. */
