@@ -16,6 +16,7 @@ COPY apps/api/package.json apps/api/
 COPY apps/cli/package.json apps/cli/
 COPY apps/worker/package.json apps/worker/
 COPY packages/core/package.json packages/core/
+COPY packages/sdk/package.json packages/sdk/
 # Not "pnpm deploy": it would copy our TypeScript into node_modules, where Node does not run it.
 # The Node installed from npm is removed, as the image has its own.
 RUN pnpm install --prod --frozen-lockfile \

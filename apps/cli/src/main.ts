@@ -1,9 +1,9 @@
 import { ConfigError, inheritedEnvironment } from '@rapport/core/runtime/config.ts'
-import { AppError, isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { findLocalInstance, withLocalAddresses } from '@rapport/core/runtime/local-instance.ts'
 import { CommandFailed, exitCodes, usageError } from './command.ts'
 import { helpHint, parseCommandLine } from './command-line.ts'
 import { commands } from './commands.ts'
+import { describeError } from './describe-error.ts'
 import { openTerminal } from './terminal.ts'
 
 /** One Ctrl-C may arrive twice, from the terminal and the package manager. Within this time it counts as one. */
@@ -46,17 +46,4 @@ async function run(): Promise<number> {
     if (error instanceof CommandFailed) return error.exitCode
     return error instanceof ConfigError ? exitCodes.config : exitCodes.failed
   }
-}
-
-function describeError(error: unknown): string {
-  if (error instanceof CommandFailed || error instanceof ConfigError) return error.message
-  if (error instanceof AppError) return [error.message, ...(error.issues ?? []).map(({ path }) => path)].join(' ')
-  if (isDatabaseUnavailable(error)) return `The database is unavailable: ${reasonOf(error)}`
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
-}
-
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  if (cause instanceof AggregateError) return cause.errors.map((one) => (one as Error).message).join(', ')
-  return cause instanceof Error ? cause.message : String(cause)
 }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 function createClient(responses: Response[], options: Partial<RapportOptions> = {}) {
   const requested: string[] = []
   async function respond(url: string | URL | Request) {
-    requested.push(String(url).slice('http://api.test'.length))
+    requested.push((url as string).slice('http://api.test'.length))
     return responses.shift() ?? Response.json({ data: [], nextCursor: null })
   }
   const rapport = new Rapport({ baseUrl: 'http://api.test', apiKey: 'rpk_test', fetch: respond, ...options })
@@ -19,7 +19,7 @@ const deleted = () =>
   )
 const page = (...ids: string[]) => Response.json({ data: ids.map((id) => ({ id })), nextCursor: null })
 
-test('onRetry is called before each retry; the option of a request replaces that of the client', async () => {
+test('onRetry is called before each retry, and a request may have its own', async () => {
   const reported: string[] = []
   const { rapport } = createClient([unavailable(), page(), unavailable(), page()], {
     onRetry: ({ message }) => reported.push(`client: ${message}`),
@@ -36,7 +36,7 @@ test('a successful response that is not JSON is an error, and is not repeated', 
   expect(requested).toHaveLength(1)
 })
 
-test('follow restarts with the oldest event if the id was accepted before and then deleted', async () => {
+test('follow restarts with the oldest event if one that it accepted was deleted', async () => {
   const stopping = new AbortController()
   const { rapport, requested } = createClient([page(), deleted(), page('evt_2')])
   const options = { signal: stopping.signal, pollMs: 1 }

@@ -11,6 +11,7 @@ test.each([
   [{ file: 'x.csv' }, '--api or RAPPORT_API_URL is required'],
   [{ file: 'x.csv', api: 'https://crm.example.com' }, '--key or RAPPORT_API_KEY is required'],
   [{ file: '/nonexistent/x.csv', api: 'http://127.0.0.1:1', key: 'rpk_x' }, 'x.csv cannot be read (ENOENT)'],
+  [{ file: 'x.csv', api: 'http://127.0.0.1:1', key: 'rpk_\n' }, 'apiKey: must be an API key (rpk_…)'],
   [{ file: '/', api: 'http://127.0.0.1:1', key: 'rpk_x' }, '/ cannot be read (it is a folder)'],
 ])('rejects %o: %s', async (options, problem) => {
   const { code } = startInProcess(importContacts, { ...defaults, ...options })

@@ -1,16 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Id } from '@rapport/core/kernel/ids.ts'
-import { type Import, ImportOptions } from '@rapport/core/imports/imports.schema.ts'
+import { ImportOptions } from '@rapport/core/imports/imports.schema.ts'
+import { ConnectionError, type Import, RapportError } from '@rapport/sdk'
 import { z } from 'zod'
-import { type Api, apiOptions, ApiError, describeFailure, openApi } from '../api-client.ts'
+import { type Api, apiOptions, openApi } from '../api-client.ts'
 import { CommandFailed, defineCommand, exitCodes, flag, option, type CliContext, usageError } from '../command.ts'
+import { describeApiFailure, reasonOf } from '../describe-error.ts'
 import { countRows, type RowCount } from '../row-count.ts'
 
 const { onConflict, listId } = ImportOptions.shape
-const pollMs = 1_000
 
 export const importContacts = defineCommand({
   name: 'import',
@@ -67,7 +66,7 @@ interface Session {
 interface UploadOptions {
   file: string
   format?: 'csv' | 'ndjson' | undefined
-  'on-conflict': string
+  'on-conflict': 'skip' | 'update'
   list?: string | undefined
   'each-event': boolean
   'dry-run': boolean
@@ -81,26 +80,19 @@ async function upload({ cli, api, rows }: Session, options: UploadOptions): Prom
   const handle = file === '-' ? undefined : await openFile(file)
   const size = (await handle?.stat())?.size
   const bytes = handle ? handle.createReadStream() : createReadStream('', { fd: 0 })
-  const query = new URLSearchParams({
-    onConflict: options['on-conflict'],
-    dryRun: String(options['dry-run']),
-    ...(options.list !== undefined && { listId: options.list, consent: 'confirmed' }),
-    ...(options['each-event'] && { events: 'each' }),
-  })
   const show = (sent: number) => cli.terminal.showProgress(`Uploading ${bar(sent, size, formatBytes)}`)
-  const body = ReadableStream.from(countRows(bytes, { format, isGzip, rows, onBytes: show }))
+  const content = countRows(bytes, { format, isGzip, rows, onBytes: show })
   try {
-    const created = (await api.call(`/contacts/import?${query.toString()}`, {
-      method: 'POST',
-      headers: {
-        'content-type': format === 'csv' ? 'text/csv' : 'application/x-ndjson',
-        'idempotency-key': randomUUID(),
-        ...(isGzip && { 'content-encoding': 'gzip' }),
+    const created = await api.rapport.imports.create(
+      format === 'csv' ? { csv: content } : { ndjson: content },
+      {
+        onConflict: options['on-conflict'],
+        dryRun: options['dry-run'],
+        ...(options.list !== undefined && { listId: options.list, consent: 'confirmed' }),
+        ...(options['each-event'] && { events: 'each' }),
       },
-      body,
-      duplex: 'half',
-      signal: cli.stopping,
-    })) as Import
+      { signal: cli.stopping, ...(isGzip && { headers: { 'content-encoding': 'gzip' } }) },
+    )
     cli.terminal.log(`${created.id} is queued.`)
     return created.id
   } catch (error) {
@@ -110,8 +102,10 @@ async function upload({ cli, api, rows }: Session, options: UploadOptions): Prom
       const message = rows.count === undefined ? 'Nothing was imported: the upload was incomplete.' : checkHint
       throw new CommandFailed(message, exitCodes.interrupted)
     }
-    if (error instanceof ApiError) throw error
-    throw new CommandFailed(`${describeFailure(error)} ${checkHint}`)
+    if (!(error instanceof RapportError))
+      throw new CommandFailed(`${file} cannot be read (${reasonOf(error)}). ${checkHint}`)
+    if (!(error instanceof ConnectionError)) throw error
+    throw new CommandFailed(`${describeApiFailure(error)}. ${checkHint}`)
   } finally {
     bytes.destroy()
     await handle?.close().catch(() => {})
@@ -132,19 +126,19 @@ async function openFile(path: string): Promise<FileHandle> {
 }
 
 /** Returns the import when it has ended, or undefined on Ctrl-C. */
-async function followImport({ cli, api, rows }: Session, id: string): Promise<Import | undefined> {
-  const { terminal, stopping } = cli
+async function followImport(
+  { cli: { terminal, stopping: signal }, api, rows }: Session,
+  id: string,
+): Promise<Import | undefined> {
+  const format = (count: number) => `${count.toLocaleString('en')} rows`
+  function onProgress({ status, processed }: Import) {
+    const state = status === 'QUEUED' ? 'Waiting  ' : 'Importing'
+    terminal.showProgress(`${state} ${bar(processed, rows.count, format)}`)
+  }
   try {
-    for (;;) {
-      const record = (await api.getWithRetry(`/imports/${id}`)) as Import
-      if (record.status === 'COMPLETED' || record.status === 'FAILED') return record
-      const state = record.status === 'QUEUED' ? 'Waiting  ' : 'Importing'
-      const format = (count: number) => `${count.toLocaleString('en')} rows`
-      terminal.showProgress(`${state} ${bar(record.processed, rows.count, format)}`)
-      await sleep(pollMs, undefined, { signal: stopping })
-    }
+    return await api.rapport.imports.wait(id, { signal, onProgress })
   } catch (error) {
-    if (!stopping.aborted) throw error
+    if (!signal.aborted) throw error
     terminal.log(`The import continues on the server. To follow it again:\n  pnpm rapport import --follow ${id}`)
     return undefined
   }

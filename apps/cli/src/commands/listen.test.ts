@@ -2,6 +2,7 @@
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { describeError } from '../describe-error.ts'
 import { startInProcess } from '../testing.ts'
 import { listen } from './listen.ts'
 
@@ -39,8 +40,8 @@ function respondWith(...responses: ReceiverResponse[]): void {
   api.respondWith(() => (responses.length > 1 ? responses.shift() : responses[0]))
 }
 
-async function listenUntil(count: number) {
-  const options = { forward: receiver.url, types: ['*'], json: false, api: api.url, key: 'rpk_test' }
+async function listenUntil(count: number, { types = ['*'] } = {}) {
+  const options = { forward: receiver.url, types, json: false, api: api.url, key: 'rpk_test' }
   const running = startInProcess(listen, options)
   await waitUntil(() => forwarded().length >= count, {
     describe: () => `${count} events are forwarded: ${running.logged.join()}`,
@@ -67,6 +68,20 @@ test('retries while the API fails, and reports the failure once', async () => {
   expect(logged).toContain('The API is available again.')
 })
 
+test('reports an outage that began before it, and starts when the API is available', async () => {
+  respondWith({ fault: 'disconnect' }, page(first), page(second), page())
+  const { logged } = await listenUntil(1)
+  expect(logged[0]).toMatch(/^The API does not respond \(\w+\). Retrying ...$/)
+  expect(logged[1]).toBe('The API is available again.')
+})
+
+test('requests only the events of the given types', async () => {
+  respondWith(page(first), page(second), page())
+  await listenUntil(1, { types: ['deal.won', 'deal.lost'] })
+  const urls = api.requests.map(({ url }) => url)
+  expect(urls[1]).toBe(`/events?after=${first}&limit=100&type=deal.won&type=deal.lost`)
+})
+
 test('reads the feed from its beginning if the last event has been deleted', async () => {
   const gone = json(400, { message: 'Event not found', issues: [{ path: 'after', message: 'Event not found' }] })
   respondWith(page(first), page(), gone, page(second), page())
@@ -82,10 +97,13 @@ test('reads an empty feed from its beginning', async () => {
   expect(forwarded()).toEqual([first])
 })
 
-test('stops on a 401 with the message of the API', async () => {
-  respondWith(json(401, { message: 'Missing or invalid credential' }))
+test.each([
+  ['a 401', json(401, { message: 'Missing or invalid credential' }), /^The API returned 401: Missing or invalid /],
+  ['a page that is not JSON', { body: '<html></html>' }, /^The response of .+ is not JSON$/],
+])('stops on %s with a message', async (_case, response, message) => {
+  respondWith(response)
   const options = { forward: receiver.url, types: ['*'], json: false, api: api.url, key: 'rpk_test' }
-  await expect(startInProcess(listen, options).code).rejects.toThrow(
-    'The API returned 401: Missing or invalid credential',
-  )
+  const { code, logged } = startInProcess(listen, options)
+  expect(await code.catch(describeError)).toMatch(message)
+  expect(logged).toEqual([])
 })

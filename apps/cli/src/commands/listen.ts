@@ -1,14 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { eventTypes } from '@rapport/core/events/event-definition.ts'
 import { type EventId, Id } from '@rapport/core/kernel/ids.ts'
-import type { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { serializeEvent, newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
+import type { WebhookEvent } from '@rapport/sdk'
 import { z } from 'zod'
-import { type Api, ApiError, apiOptions, openApi, reasonOf } from '../api-client.ts'
+import { apiOptions, openApi } from '../api-client.ts'
 import { defineCommand, exitCodes, flag, option, type CliContext } from '../command.ts'
+import { reasonOf } from '../describe-error.ts'
 
-/** Below the rate limit of 100 requests per minute. */
-const pollMs = 1_000
 /** The timeout of a webhook delivery. */
 const responseTimeoutMs = 10_000
 
@@ -44,78 +42,41 @@ export const listen = defineCommand({
   ].join('\n'),
   async run(cli, options) {
     const { forward, secret = newSecret(), json } = options
-    const types: ReadonlySet<string> = new Set(options.types)
-    const api = openApi(cli, options)
-    let last = options.after
+    const types = options.types.filter((type) => type !== '*')
+    const { url, rapport } = openApi(cli, options)
+    const { stopping: signal, terminal } = cli
+    let last: string | null = options.after ?? null
     try {
-      last ??= await findNewest(api)
-      cli.terminal.log(`Signing secret: ${secret}\nForwarding events from ${api.url} to ${forward} ...`)
-      for await (const event of readFeed(cli, api, { after: last, isFromApi: options.after === undefined })) {
-        if (types.has('*') || types.has(event.type)) show(cli, await send(event, { forward, secret }), json)
-        last = event.id
-        cli.stopping.throwIfAborted()
-      }
+      last ??= (await rapport.events.list({ limit: 1 }, { signal })).data[0]?.id ?? null
+      terminal.log(`Signing secret: ${secret}\nForwarding events from ${url} to ${forward} ...`)
+      const forwardEvent = async (event: WebhookEvent) => show(cli, await send(event, { forward, secret }), json)
+      const type = types.length < options.types.length ? undefined : types
+      last = await rapport.events.follow(last, forwardEvent, { signal, type })
     } catch (error) {
-      if (!cli.stopping.aborted) throw error
+      if (!signal.aborted) throw error
     }
-    if (last !== undefined) cli.terminal.log(`To continue from here: --after ${last}`)
+    if (last !== null) terminal.log(`To continue from here: --after ${last}`)
     return exitCodes.success
   },
 })
 
-interface Page {
-  data: Event[]
-}
-
-interface FeedPosition {
-  /** Undefined: the beginning of the feed. */
-  after: EventId | undefined
-  /** False for an event id from --after, which may be wrong. */
-  isFromApi: boolean
-}
-
-/** Yields all events after the position, in order, and polls for new ones. */
-async function* readFeed({ stopping }: CliContext, api: Api, start: FeedPosition): AsyncGenerator<Event> {
-  for (let position = start; ; ) {
-    const events = await readPage(api, position)
-    position = { after: events.at(-1)?.id ?? position.after, isFromApi: true }
-    yield* events
-    if (events.length === 0) await sleep(pollMs, undefined, { signal: stopping })
-  }
-}
-
-async function findNewest(api: Api): Promise<EventId | undefined> {
-  const { data } = (await api.getWithRetry('/events?limit=1')) as Page
-  return data[0]?.id
-}
-
-/** Returns the next page, or the first page if the event `after` was deleted: all remaining events are newer then. */
-async function readPage(api: Api, { after, isFromApi }: FeedPosition): Promise<Event[]> {
-  const firstPage = '/events?sort=createdAt&limit=100'
-  if (after === undefined) return ((await api.getWithRetry(firstPage)) as Page).data
-  try {
-    return ((await api.getWithRetry(`/events?after=${after}&limit=100`)) as Page).data
-  } catch (error) {
-    const isDeleted = error instanceof ApiError && error.issues.some(({ path }) => path === 'after')
-    if (!isFromApi || !isDeleted) throw error
-    return ((await api.getWithRetry(firstPage)) as Page).data
-  }
-}
-
 interface ForwardedEvent {
-  event: Event
+  event: WebhookEvent
   /** Null if there was no response; `error` has the reason. */
   status: number | null
   error: string | null
   durationMs: number
 }
 
-async function send(event: Event, { forward, secret }: { forward: string; secret: string }): Promise<ForwardedEvent> {
+async function send(
+  event: WebhookEvent,
+  { forward, secret }: { forward: string; secret: string },
+): Promise<ForwardedEvent> {
   const body = serializeEvent({ ...event, data: JSON.stringify(event.data) })
   const startedAt = performance.now()
   const outcome = await fetch(forward, {
     method: 'POST',
-    headers: signBody({ eventId: event.id, body }, [secret]),
+    headers: signBody({ eventId: event.id as EventId, body }, [secret]),
     body,
     redirect: 'manual',
     signal: AbortSignal.timeout(responseTimeoutMs),

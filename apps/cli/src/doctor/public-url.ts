@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { reasonOf } from '../api-client.ts'
+import { reasonOf } from '../describe-error.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('PUBLIC_URL')

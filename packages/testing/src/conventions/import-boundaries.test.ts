@@ -29,6 +29,12 @@ test('production code imports neither test fixtures nor the embedded PostgreSQL'
   expect(findImports(production, (_file, name) => /^@rapport\/(testing|embedded-postgres)\//.test(name))).toEqual([])
 })
 
+test('the SDK, which is published, imports no other package of the repository', () => {
+  const sdk = sourceFiles.filter(({ path }) => path.startsWith('packages/sdk/src/'))
+  expect(sdk).not.toEqual([])
+  expect(findImports(sdk, (_file, name) => name.startsWith('@rapport/'))).toEqual([])
+})
+
 /** Each slice has a schema file; `db/schema/index.ts` exports these files in the order of their dependencies. */
 const schemaFiles = importsOf(coreSources.find(({ path }) => path === `${core}db/schema/index.ts`) ?? { code: '' }).map(
   (name) => basename(name, '.ts'),
