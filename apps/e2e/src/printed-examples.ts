@@ -19,7 +19,7 @@ export async function runExamples(
   const script = examples
     .replaceAll(/(localhost|127\.0\.0\.1):4000/g, `$1:${port}`)
     .replaceAll('listen(4000', `listen(${port}`)
-    .replace(/^(node .*receiver\.mjs) &$/m, (_line, command: string) => startReceiver(command, port))
+    .replace(/^(\S*node .*receiver\.\w+) &$/m, (_line, command: string) => startReceiver(command, port))
   const terminal = await startCommand({
     command: 'bash',
     parameters: ['-e', '-o', 'pipefail', '-c', `cd '${folder}'\n${script}`],

@@ -1,8 +1,10 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, test } from 'vitest'
 import { readExamples, runExamples } from './printed-examples.ts'
 
@@ -10,6 +12,7 @@ const root = resolve(import.meta.dirname, '../../..')
 
 test('the quick start and the tutorial work as printed', async () => {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'rapport-readme-')))
+  symlinkSync(join(root, 'node_modules'), join(home, 'node_modules'))
   const port = await findFreePort()
   const path = `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`
   const start = await startProcess({
@@ -20,27 +23,44 @@ test('the quick start and the tutorial work as printed', async () => {
   })
   let printed: string
   try {
-    printed = await runExamples(readSteps(), { folder: home, path })
+    const { RAPPORT_INBOX_URL = '' } = parseEnv(readFileSync(join(home, '.rapport/local.env'), 'utf8'))
+    const running = runExamples(readSteps(), { folder: home, path })
+    ;[printed] = await Promise.all([running, confirmSubscription(RAPPORT_INBOX_URL)])
   } finally {
     start.kill('SIGTERM')
     await start.exited
     rmSync(home, { recursive: true })
   }
 
-  expect(printed).toContain(`API http://localhost:${port}`)
-  expect(printed).toMatch(/verified {.*"type":"contact.created".*alan@example.com/)
-  expect(printed).not.toContain('FORGED')
-  expect(printed).toContain('<h1>You are subscribed</h1>')
-  expect(printed).toContain('{"queued":1}')
-  expect(printed).toContain('Only a DRAFT can be sent')
-  expect(printed).toContain('"emailSubscribedStatus":"SUBSCRIBED"')
-  expect(printed).toContain('"values":{"your-email":"mary@example.com","message":"Hello"}')
+  expect(printed).toContain('"email":"ada@example.com"')
+  expect(printed).toMatch(/verified contact.created {[^}]*alan@example.com/)
+  expect(printed).toContain('A second time: 409 Only a DRAFT can be sent')
+  expect(printed).toContain('Sent to 1 recipient\n')
+  expect(printed).toContain('verified campaign.sent')
+  expect(printed).not.toContain('WebhookSignatureError')
+  expect(printed).toMatch(/To continue later: evt_/)
+  expect(printed).toContain('grace@example.com SUBSCRIBED\nNovember news grace@example.com')
+  expect(printed).toContain("{ 'your-email': 'mary@example.com', message: 'Hello' }")
+  expect(printed).toContain('Imported 1\nKatherine katherine@example.com\n')
 })
+
+/** Presses the button in the confirmation email, as the reader does. */
+async function confirmSubscription(inboxUrl: string): Promise<void> {
+  const link = await waitUntil(
+    async () => {
+      const emails = await (await fetch(`${inboxUrl}/email`)).text()
+      return /http:[^"\s]*\/public\/subscriptions\/confirm\?token=[\w.-]*/.exec(emails)?.[0]
+    },
+    { describe: 'the confirmation email arrives', timeoutMs: 60_000 },
+  )
+  const page = await fetch(link, { method: 'POST' })
+  expect(await page.text()).toContain('<h1>You are subscribed</h1>')
+}
 
 /** The commands of both pages, in order. */
 function readSteps(): string {
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const quickStart = readme.slice(readme.indexOf('**1. Get the API key.**'), readme.indexOf('## Concepts'))
+  const quickStart = readme.slice(readme.indexOf('**1. Create a contact.**'), readme.indexOf('## Concepts'))
   const tutorial = readFileSync(join(root, 'docs/tutorial.md'), 'utf8')
   return readExamples(`${quickStart}${tutorial}`)
 }
