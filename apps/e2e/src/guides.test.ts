@@ -1,6 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
 import { findProgram, unpackDebianPackage } from '@rapport/testing/processes/debian-package.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readExamples, runExamples } from './printed-examples.ts'
@@ -9,6 +11,8 @@ import { type Stack, startStack } from './stack.ts'
 /** What the examples of each guide print. */
 const expected: Record<string, (string | RegExp)[]> = {
   index: ['"email": "grace@example.com"', '"emailSubscribedStatus": "NONE"'],
+  // Its programs are compiled by typescript-examples.test.ts.
+  typescript: [],
   authentication: ['"key": "rpk_', '"kind": "apiKey"', '"role": "VIEWER"', '"unauthorized"'],
   errors: ['"statusCode": 400', '"code": "validation_error"', '"path": "email"', 'firstname'],
   paging: [/reader5@.+\nreader4@.+\nreader3@.+\nreader2@.+\nreader1@.+\n5\n/],
@@ -61,6 +65,7 @@ let printed: Record<string, string>
 beforeAll(async () => {
   stack = await startStack('postgres')
   folder = mkdtempSync(join(tmpdir(), 'rapport-guides-'))
+  symlinkSync(resolve(import.meta.dirname, '../../../node_modules'), join(folder, 'node_modules'))
   const jq = (await findProgram(['jq'])) ?? (await unpackDebianPackage({ name: 'jq', program: 'usr/bin/jq' }))
   if (jq === undefined) throw new Error('The examples need jq: install it, for example with "brew install jq"')
   path = `${dirname(process.execPath)}:${dirname(jq)}:/usr/local/bin:/usr/bin:/bin`
@@ -81,4 +86,19 @@ test.each(slugs)('the examples of the guide "%s" work as printed', (slug) => {
 test('every guide is tested', () => {
   const files = readdirSync(resolve(import.meta.dirname, '../../../docs/guides'))
   expect(files.map((file) => basename(file, '.md')).toSorted()).toEqual(slugs.toSorted())
+})
+
+test('the signature check without the SDK accepts only genuine webhooks', async () => {
+  const { isGenuine } = (await import(join(folder, 'verify.mjs'))) as {
+    isGenuine: (headers: Record<string, string>, body: string, secret: string) => boolean
+  }
+  const [secret, other, body] = [newSecret(), newSecret(), '{"type":"contact.created"}']
+  const eventId = Id('evt').parse('evt_01kag7m3v9e8fs2t4w6x8y0z1b')
+  const headers = signBody({ eventId, body }, [other, secret])
+  expect(isGenuine(headers, body, secret)).toBe(true)
+  expect(isGenuine(headers, `${body} `, secret)).toBe(false)
+  expect(isGenuine(headers, body, newSecret())).toBe(false)
+  expect(isGenuine({}, body, secret)).toBe(false)
+  const old = signBody({ eventId, body }, [secret], new Date(Date.now() - 301_000))
+  expect(isGenuine(old, body, secret)).toBe(false)
 })

@@ -34,7 +34,7 @@ test('the quick start and the tutorial work as printed', async () => {
 
   expect(printed).toContain('"email":"ada@example.com"')
   expect(printed).toMatch(/verified contact.created {[^}]*alan@example.com/)
-  expect(printed).toContain('A second time: 409 Only a DRAFT can be sent')
+  expect(printed).toContain('A second time: ConflictError: 409 Only a DRAFT can be sent')
   expect(printed).toContain('Sent to 1 recipient\n')
   expect(printed).toContain('verified campaign.sent')
   expect(printed).not.toContain('WebhookSignatureError')

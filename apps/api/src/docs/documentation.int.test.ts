@@ -45,7 +45,7 @@ test.each(guides.map(({ slug }) => slug))('the guide "%s" is a page and Markdown
   expect(page.text).not.toContain('<!-- ')
   const markdown = await api.call('GET', `/docs/${slug}.md`)
   expect(markdown).toMatchObject({ status: 200, headers: { 'content-type': 'text/markdown; charset=utf-8' } })
-  expect(markdown.text).toMatch(/^# \S[^]+\n```(sh|liquid)\n/)
+  expect(markdown.text).toMatch(/^# \S[^]+\n```(sh|ts|liquid)\n/)
   expect(markdown.text).not.toContain('<!-- ')
 })
 

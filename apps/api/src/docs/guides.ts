@@ -17,6 +17,7 @@ export interface Guide {
 /** In reading order. */
 export const guides: readonly Guide[] = [
   readGuide('guides/index.md'),
+  readGuide('guides/typescript.md'),
   readGuide('guides/authentication.md'),
   readGuide('guides/errors.md'),
   readGuide('guides/paging.md'),
