@@ -35,6 +35,12 @@ test('the SDK, which is published, imports no other package of the repository', 
   expect(findImports(sdk, (_file, name) => name.startsWith('@rapport/'))).toEqual([])
 })
 
+test('an example imports only the SDK of this repository', () => {
+  const examples = sourceFiles.filter(({ home }) => home.startsWith('examples/'))
+  expect(examples.length).toBeGreaterThan(0)
+  expect(findImports(examples, (_file, name) => name.startsWith('@rapport/') && name !== '@rapport/sdk')).toEqual([])
+})
+
 /** Each slice has a schema file; `db/schema/index.ts` exports these files in the order of their dependencies. */
 const schemaFiles = importsOf(coreSources.find(({ path }) => path === `${core}db/schema/index.ts`) ?? { code: '' }).map(
   (name) => basename(name, '.ts'),

@@ -6,7 +6,7 @@ import { importsOf, sourceFiles } from './source-files.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
-/** `in`: at least one of these files imports the library. `only`: no other files may, except tests and benchmarks. */
+/** `in`: at least one of these files imports the library. `only`: no others may, except tests, benchmarks, examples. */
 const roles: Record<string, { in: RegExp; only?: RegExp }> = {
   fastify: { in: /^apps\/api\/src\/app\.ts$/, only: /^apps\/api\// },
   'fastify-plugin': { in: /^apps\/api\/src\/http\//, only: /^apps\/api\// },
@@ -29,7 +29,7 @@ test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
     .filter(({ isTest }) => !isTest)
     .map(({ path }) => path)
   expect(paths.filter((path) => role.in.test(path))).not.toEqual([])
-  const production = paths.filter((path) => !/^(packages\/testing|apps\/(e2e|bench))\//.test(path))
+  const production = paths.filter((path) => !/^(packages\/testing|apps\/(e2e|bench)|examples)\//.test(path))
   expect(production.filter((path) => role.only && !role.only.test(path))).toEqual([])
 })
 
@@ -40,7 +40,7 @@ test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
 const neededWithoutImport = ['ioredis', 'pg', 'typescript', 'vitest', '@modelcontextprotocol/inspector-cli']
 
 test('a package imports every dependency that it declares', () => {
-  const unused = globSync('{apps,packages}/*/package.json', { cwd: root }).flatMap((path) => {
+  const unused = globSync('{apps,packages,examples}/*/package.json', { cwd: root }).flatMap((path) => {
     const declared = JSON.parse(readFileSync(resolve(root, path), 'utf8')) as Record<string, object | undefined>
     const names = [...Object.keys(declared['dependencies'] ?? {}), ...Object.keys(declared['devDependencies'] ?? {})]
     const imported = sourceFiles.filter(({ home }) => path.startsWith(`${home}/`)).flatMap(importsOf)
@@ -61,5 +61,5 @@ test('the root folder has only the expected folders', () => {
   const folders = readdirSync(root, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
     .map(({ name }) => name)
-  expect(folders.toSorted()).toEqual(['apps', 'docs', 'drizzle', 'ops', 'packages'])
+  expect(folders.toSorted()).toEqual(['apps', 'docs', 'drizzle', 'examples', 'ops', 'packages'])
 })

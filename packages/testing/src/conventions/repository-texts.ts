@@ -15,6 +15,8 @@ const patterns = [
   '.github/**/*',
   '.ci/*',
   '{apps,packages}/*/**/*.{ts,js,mjs,html,css,sql}',
+  '{packages,examples}/**/*.md',
+  'examples/*/**/*.{ts,html,csv}',
   '{docs,ops}/**/*',
 ]
 const notText = /\.(png|svg)$|^pnpm-lock\.yaml$/

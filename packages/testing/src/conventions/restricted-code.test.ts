@@ -4,11 +4,10 @@ import { core, coreSources, findCode, findImports, sourceFiles } from './source-
 
 const routes = sourceFiles.filter(({ path, isTest }) => path.startsWith('apps/api/src/routes/') && !isTest)
 
-test('only the API and the benchmarks import fastify', () => {
+test('only the API, the benchmarks and an example import fastify', () => {
   const isFastify = (name: string) => /(^|\/)@?fastify/.test(name)
-  expect(
-    findImports(sourceFiles, ({ home }, name) => isFastify(name) && !['apps/api', 'apps/bench'].includes(home)),
-  ).toEqual([])
+  const homes = ['apps/api', 'apps/bench', 'examples/webhook-receiver']
+  expect(findImports(sourceFiles, ({ home }, name) => isFastify(name) && !homes.includes(home))).toEqual([])
 })
 
 test('only the worker and the dashboard of the API import bullmq', () => {
@@ -16,9 +15,9 @@ test('only the worker and the dashboard of the API import bullmq', () => {
   expect(findImports(sourceFiles, ({ path }, name) => /^bullmq(\/|$)/.test(name) && !isAllowed(path))).toEqual([])
 })
 
-test('only the configuration reads environment variables', () => {
+test('only the configuration and the examples read environment variables', () => {
   const otherFiles = sourceFiles.filter(
-    ({ path }) => path !== `${core}runtime/config.ts` && !path.startsWith('packages/testing/'),
+    ({ path }) => path !== `${core}runtime/config.ts` && !/^(packages\/testing|examples)\//.test(path),
   )
   expect(findCode(otherFiles, /process\.env\b|\benv\b.*from 'node:process'/)).toEqual([])
 })

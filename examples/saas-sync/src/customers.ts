@@ -1,0 +1,31 @@
+/** The customers and the orders of a made-up product. Replace both with queries of your database. */
+export interface Customer {
+  id: string
+  email: string
+  firstName: string
+  lastName: string
+  plan: 'Free' | 'Team' | 'Business'
+}
+
+export interface Order {
+  id: string
+  customerId: string
+  product: string
+  valueCents: number
+}
+
+const firstNames = ['Ada', 'Alan', 'Barbara', 'Edsger', 'Grace', 'Katherine', 'Ken', 'Margaret', 'Niklaus', 'Radia']
+const lastNames = ['Hopper', 'Kay', 'Liskov', 'Lovelace', 'Perlman', 'Ritchie', 'Thompson', 'Turing', 'Wirth']
+const plans = ['Free', 'Team', 'Business'] as const
+const pick = <Item>(items: readonly Item[], number: number) => items[number % items.length] as Item
+
+/** 2,000 customers, of whom number 700 and number 1400 have an address that does not exist. */
+export const customers: Customer[] = Array.from({ length: 2_000 }, (_, index) => {
+  const number = index + 1
+  const [firstName, lastName] = [pick(firstNames, number), pick(lastNames, number)]
+  const host = number % 700 === 0 ? 'example' : 'example.com'
+  const email = `${firstName}.${lastName}.${number}@${host}`.toLowerCase()
+  return { id: `cus_${number}`, email, firstName, lastName, plan: pick(plans, number) }
+})
+
+export const order: Order = { id: 'ord_1001', customerId: 'cus_42', product: 'Business, 1 year', valueCents: 48_000 }

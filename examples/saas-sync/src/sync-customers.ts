@@ -1,0 +1,76 @@
+import {
+  ConflictError,
+  type ContactBatchFailure,
+  type ContactBatchSuccess,
+  type ContactUpsert,
+  type Rapport,
+} from '@rapport/sdk'
+import type { Customer } from './customers.ts'
+
+type ContactBatchResult = ContactBatchSuccess | ContactBatchFailure
+
+export interface SyncResult {
+  created: number
+  existing: number
+  failures: { customer: Customer; failure: ContactBatchFailure }[]
+  /** Contact ids by customer id. */
+  contactIds: Map<string, string>
+}
+
+/** The most that one request takes. The limit is 100 requests per minute, so one minute is enough for 10,000 customers. */
+const batchSize = 100
+const maxAttempts = 3
+
+/** The fields that the product owns. Others, such as tags, are not sent, so they keep the values of the sales team. */
+function toContact({ id, email, firstName, lastName, plan }: Customer): ContactUpsert {
+  return { email, firstName, lastName, customFieldValues: { customerId: id, plan } }
+}
+
+/** Creates the custom fields of `toContact` unless they exist. */
+export async function createCustomFields(rapport: Rapport): Promise<void> {
+  const plans = ['Free', 'Team', 'Business']
+  await ignoreExisting(rapport.customFields.create({ key: 'customerId', label: 'Customer', type: 'TEXT' }))
+  await ignoreExisting(rapport.customFields.create({ key: 'plan', label: 'Plan', type: 'SELECT', options: plans }))
+}
+
+async function ignoreExisting(creation: Promise<unknown>): Promise<void> {
+  try {
+    await creation
+  } catch (error) {
+    if (!(error instanceof ConflictError && error.code === 'already_exists')) throw error
+  }
+}
+
+/** Creates or updates a contact for each customer. If the limit is reached, the SDK waits until it is reset. */
+export async function syncCustomers(rapport: Rapport, customers: readonly Customer[]): Promise<SyncResult> {
+  const result: SyncResult = { created: 0, existing: 0, failures: [], contactIds: new Map() }
+  for (let start = 0; start < customers.length; start += batchSize) {
+    await syncBatch(rapport, customers.slice(start, start + batchSize), result)
+  }
+  return result
+}
+
+/** A failed contact does not stop the others. It is sent again only if the failure may be temporary. */
+async function syncBatch(rapport: Rapport, batch: readonly Customer[], total: SyncResult): Promise<void> {
+  let open = batch
+  for (let attempt = 1; open.length > 0; attempt++) {
+    const { results } = await rapport.contacts.batch({ contacts: open.map(toContact), onConflict: 'update' })
+    const shouldRepeat = (result?: ContactBatchResult) =>
+      result?.status === 'FAILED' && result.code === 'internal_error' && attempt < maxAttempts
+    // The results have the order of the request.
+    for (const [index, customer] of open.entries()) {
+      const result = results[index]
+      if (result && !shouldRepeat(result)) addResult(total, customer, result)
+    }
+    open = open.filter((_customer, index) => shouldRepeat(results[index]))
+  }
+}
+
+function addResult(total: SyncResult, customer: Customer, result: ContactBatchResult): void {
+  if (result.status === 'FAILED') {
+    total.failures.push({ customer, failure: result })
+  } else {
+    total[result.status === 'CREATED' ? 'created' : 'existing'] += 1
+    total.contactIds.set(customer.id, result.contact.id)
+  }
+}

@@ -1,0 +1,30 @@
+import { unwrapWebhook, type WebhookEvent, WebhookSignatureError } from '@rapport/sdk'
+import { fastify, type FastifyInstance } from 'fastify'
+
+interface Options {
+  secret: string
+  /** Stores the event. */
+  onEvent: (event: WebhookEvent) => void
+  readTotals: () => Record<string, number>
+}
+
+export function createServer({ secret, onEvent, readTotals }: Options): FastifyInstance {
+  const app = fastify()
+  // The signature covers the body exactly as received, so Fastify must not parse it.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+
+  app.post<{ Body: Buffer }>('/webhooks', async (request, reply) => {
+    onEvent(await unwrapWebhook(request.body, request.headers, secret))
+    // Rapport waits ten seconds for a response, so the work is done afterwards.
+    return reply.code(204).send()
+  })
+
+  app.get('/', readTotals)
+
+  app.setErrorHandler((error, _request, reply) => {
+    if (error instanceof WebhookSignatureError) return reply.code(400).send({ message: error.message })
+    return reply.send(error)
+  })
+  return app
+}
