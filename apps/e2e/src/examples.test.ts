@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { checkAppearance, findBrowserSkipReason, launchBrowser } from '@rapport/testing/browser/browser.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { runExample, startExample } from './run-example.ts'
+import { type Stack, startStack, timeoutMs } from './stack.ts'
+
+let stack: Stack
+let settings: { apiUrl: string; key: string }
+beforeAll(async () => {
+  // The networks that `pnpm start` allows: "localhost" may be either.
+  stack = await startStack('postgres', { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128' })
+})
+beforeEach(async () => {
+  const { key } = await stack.api.createWorkspace()
+  settings = { apiUrl: stack.api.url, key }
+})
+afterAll(() => stack.close())
+
+async function get<Body>(path: string): Promise<Body> {
+  const { body } = await stack.api.call<Body>('GET', path, { key: settings.key })
+  return body
+}
+
+async function post(path: string, body: object = {}) {
+  const { status } = await stack.api.call('POST', path, { key: settings.key, body })
+  expect(status).toBeLessThan(300)
+}
+
+/** A receiver in a folder of its own. */
+function createReceiver() {
+  const folder = mkdtempSync(join(tmpdir(), 'rapport-receiver-'))
+  return {
+    port: 0,
+    async start() {
+      this.port ||= await findFreePort()
+      const env = { PORT: String(this.port), DATA_DIR: folder }
+      return startExample('webhook-receiver', { ...settings, env }, /Verified events arrive/)
+    },
+    async readTotal() {
+      const response = await fetch(`http://localhost:${this.port}/`)
+      return ((await response.json()) as Record<string, number>)['contact.created'] ?? 0
+    },
+    waitForTotal(total: number) {
+      const isReached = async () => (await this.readTotal()) >= total
+      return waitUntil(isReached, { describe: `${total} events are handled`, timeoutMs })
+    },
+    forge() {
+      const headers = {
+        'content-type': 'application/json',
+        'webhook-id': 'evt_1',
+        'webhook-timestamp': String(Math.floor(Date.now() / 1_000)),
+        'webhook-signature': 'v1,AAAA',
+      }
+      const body = '{"id":"evt_1","type":"contact.created","data":{}}'
+      return fetch(`http://localhost:${this.port}/webhooks`, { method: 'POST', headers, body })
+    },
+    remove: () => rmSync(folder, { recursive: true }),
+  }
+}
+
+async function createContacts(numbers: number[]) {
+  const body = (number: number) => ({ email: `contact-${number}@example.com` })
+  await Promise.all(numbers.map((number) => post('/contacts', body(number))))
+}
+
+/** Delivers every event again, also those that were delivered successfully. */
+async function redeliverAll(count: number) {
+  const [webhook] = (await get<{ data: { id: string }[] }>('/webhooks')).data
+  const waitForDeliveries = (atLeast: number) =>
+    waitUntil(
+      async () => {
+        const path = `/webhooks/${webhook?.id}/deliveries?limit=100`
+        const { data } = await get<{ data: { status: string }[] }>(path)
+        return data.length >= atLeast && data.every(({ status }) => status !== 'PENDING')
+      },
+      { describe: `${atLeast} deliveries have ended`, timeoutMs },
+    )
+  await waitForDeliveries(count)
+  await post(`/webhooks/${webhook?.id}/redeliver`, { status: 'SUCCEEDED' })
+  await post(`/webhooks/${webhook?.id}/redeliver`)
+  await waitForDeliveries(2 * count)
+}
+
+test('the webhook receiver handles each event once, also after it was killed', async () => {
+  const receiver = createReceiver()
+  const started = await receiver.start()
+  await createContacts([1])
+  await receiver.waitForTotal(1)
+  expect(started.stdout()).toContain('contact.created contact-1@example.com (webhook)')
+  expect((await receiver.forge()).status).toBe(400)
+
+  const burst = createContacts(Array.from({ length: 20 }, (_, index) => 2 + index))
+  await receiver.waitForTotal(4)
+  started.kill('SIGKILL')
+  await Promise.all([started.exited, burst])
+  await createContacts([100, 101, 102])
+
+  const restarted = await receiver.start()
+  await receiver.waitForTotal(24)
+  expect(restarted.stdout()).toMatch(/contact-102@example.com \((feed|webhook)\)/)
+  await redeliverAll(24)
+  expect(await receiver.readTotal()).toBe(24)
+
+  restarted.kill('SIGTERM')
+  expect(await restarted.exited).toEqual({ code: 0, signal: null })
+  receiver.remove()
+})
+
+test('the sync creates the contacts and the deal once', async () => {
+  const printed = await runExample('saas-sync', settings)
+  expect(printed).toContain('2000 customers: 1998 created, 0 existing, 2 failed')
+  expect(printed).toMatch(/cus_1400 ada\.ritchie\.1400@example: email: must be an email address/)
+  expect(await get('/contacts?limit=1&count=true')).toMatchObject({ total: 1998 })
+  const newest = await get<{ data: { type: string }[] }>('/events?limit=1')
+  expect(newest.data).toMatchObject([{ type: 'deal.won' }])
+
+  expect(await runExample('saas-sync', settings)).toContain('0 created, 1998 existing, 2 failed')
+  expect(await get('/contacts?limit=1&count=true')).toMatchObject({ total: 1998 })
+  expect(await get('/deals')).toMatchObject({ data: [{ name: 'ord_1001: Business, 1 year', status: 'WON' }] })
+  expect(await get('/events?limit=1')).toEqual(newest)
+})
+
+test('the CSV import prints the progress and the lines with an error', async () => {
+  const printed = await runExample('import-from-csv', settings)
+  expect(printed).toContain('COMPLETED 300 rows\n295 created, 0 updated, 0 unchanged, 5 failed\n')
+  expect(printed).toContain('line 89: email: is required\n    ,Niklaus,Liskov,North Wind Energy,\n')
+  expect(printed.match(/^ {2}line \d+: /gm)).toHaveLength(5)
+  expect(await runExample('import-from-csv', settings)).toContain('0 created, 0 updated, 295 unchanged, 5 failed')
+})
+
+test.skipIf(findBrowserSkipReason())('the form of the static page creates a submission', async () => {
+  const port = await findFreePort()
+  const server = await startExample('plain-html', { ...settings, env: { PORT: String(port) } }, /The page is at/)
+  const browser = await launchBrowser()
+  const page = await browser.newPage()
+  await page.goto(`http://localhost:${port}/`)
+  await page.getByLabel('First name').fill('Ada')
+  await page.getByLabel('Email', { exact: true }).fill('ada@example.com')
+  await page.getByLabel('Email me the plant letter').check()
+  expect(await checkAppearance(page, 'plain-html')).toEqual([])
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByText('Almost done').waitFor()
+  await browser.close()
+  server.kill()
+
+  const [form] = (await get<{ data: { id: string }[] }>('/forms')).data
+  const { data } = await get<{ data: { values: object }[] }>(`/forms/${form?.id}/submissions`)
+  expect(data).toMatchObject([{ values: { 'first-name': 'Ada', email: 'ada@example.com' } }])
+  expect(await get('/contacts')).toMatchObject({ data: [{ tags: ['plant-letter'], emailSubscribedStatus: 'PENDING' }] })
+})
