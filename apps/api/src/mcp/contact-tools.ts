@@ -11,7 +11,7 @@ import { createTask } from '@rapport/core/tasks/tasks.ts'
 import { z } from 'zod'
 import { defineTool, pageInput, reads } from './tool.ts'
 
-const { search, email, tag, listId, emailSubscribedStatus, createdAfter, createdBefore, updatedAfter, updatedBefore } =
+const { search, email, listId, emailSubscribedStatus, createdAfter, createdBefore, updatedAfter, updatedBefore } =
   contactFilterFields
 
 const searchContacts = defineTool({
@@ -23,7 +23,7 @@ const searchContacts = defineTool({
   input: z.strictObject({
     search: search.describe('Part of a name, email, company or phone; tolerates a typo.'),
     email,
-    tag: tag.describe('Only contacts with this tag, or with all of these tags.'),
+    tags: Tags.optional().describe('Only contacts with all of these tags.'),
     listId,
     emailSubscribedStatus,
     createdAfter,
@@ -33,7 +33,8 @@ const searchContacts = defineTool({
     ...pageInput,
   }),
   output: PageOf(Contact),
-  run: (ctx, input) => readFromReplica(ctx, (ctx) => listContacts(ctx, { ...input, customFields: {} })),
+  run: (ctx, { tags, ...input }) =>
+    readFromReplica(ctx, (ctx) => listContacts(ctx, { ...input, ...(tags && { tag: tags }), customFields: {} })),
 })
 
 const getContact = defineTool({

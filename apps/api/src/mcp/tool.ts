@@ -77,8 +77,9 @@ export function parseInput<Input extends z.ZodType>(schema: Input, input: unknow
   return data
 }
 
+/** Without `$schema`: the validators of some clients know only an earlier version, and reject every other. */
 function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): ToolDefinition['inputSchema'] {
-  const json = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: completeJsonSchema })
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override: completeJsonSchema })
   simplifySchemas(json)
   return json as ToolDefinition['inputSchema']
 }

@@ -19,11 +19,11 @@ async function listTools(key: string) {
 }
 
 interface Schema {
+  $schema?: string
   type?: string
   description?: string
-  properties?: Record<string, Schema>
-  required?: string[]
   additionalProperties?: unknown
+  properties?: Record<string, Schema>
 }
 
 /** Creates a workspace with a record of each kind, and arguments for a successful call of each tool. */
@@ -34,7 +34,7 @@ async function prepare() {
   const subscriber = { contactId: ids.contact, status: 'CONFIRMED' }
   await api.create(`/lists/${ids.list}/subscribers`, workspace.key, subscriber)
   const args: Record<string, object> = {
-    search_contacts: { search: 'person', tag: ['secret'], emailSubscribedStatus: 'SUBSCRIBED', limit: 5 },
+    search_contacts: { search: 'person', tags: ['secret'], emailSubscribedStatus: 'SUBSCRIBED', limit: 5 },
     get_contact: { contactId: ids.contact },
     upsert_contact: { email: freshEmail(), firstName: 'Ada', tags: ['vip'] },
     tag_contacts: { contactIds: [ids.contact], add: ['customer'], remove: ['secret'] },
@@ -63,7 +63,8 @@ test('every tool and argument has a description, and unknown arguments are error
   const { key } = await api.signUp()
   for (const { name, description, inputSchema } of await listTools(key)) {
     expect([name, description]).toEqual([name, expect.stringMatching(/^[A-Z].+\.$/)])
-    expect([name, inputSchema.type, inputSchema.additionalProperties]).toEqual([name, 'object', false])
+    const { type, additionalProperties, $schema } = inputSchema
+    expect([name, type, additionalProperties, $schema]).toEqual([name, 'object', false, undefined])
     for (const [argument, schema] of Object.entries(inputSchema.properties ?? {}))
       expect([name, argument, schema.description]).toEqual([name, argument, expect.stringMatching(/^[A-Z0-9`].+\.$/)])
     const { isError, value } = await callTool(api, key, { name, args: { nonsense: 1 } })
