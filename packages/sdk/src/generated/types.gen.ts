@@ -12657,7 +12657,7 @@ export type McpCallData = {
 
 export type McpCallErrors = {
     /**
-     * The request is invalid. `issues` lists each invalid field.
+     * The body is not a valid message of the protocol.
      */
     400: McpError;
     /**
@@ -12669,7 +12669,7 @@ export type McpCallErrors = {
      */
     403: Error;
     /**
-     * The record does not exist in this workspace.
+     * The method does not exist.
      */
     404: McpError;
     /**
