@@ -83,6 +83,12 @@ test('a position that the feed no longer has continues with its oldest event', a
   expect(paths()).toEqual(['&after=e0', '&after=e1', '&sort=createdAt', '&after=e7', '&after=e8'])
 })
 
+test('a position of the caller counts as known once the feed has accepted it', async () => {
+  const { ended, paths } = follow('e0', [page(), deleted, page('e7')])
+  expect(await settle(ended)).toEqual({ status: 'fulfilled', value: 'e7' })
+  expect(paths()).toEqual(['&after=e0', '&after=e0', '&sort=createdAt', '&after=e7'])
+})
+
 test('a position of the caller that the feed does not have rejects, as it may be wrong', async () => {
   const { ended, handled } = follow('typo', [deleted])
   expect(await settleError(ended)).toBeInstanceOf(ValidationError)

@@ -63,7 +63,7 @@ export class EventsWithFollow extends Events {
   async #readPage({ after, isAccepted }: Position, { signal, type, onError }: FollowOptions): Promise<WebhookEvent[]> {
     const read = async (start: EventsListData['query']) => {
       const options = { signal, maxRetries: Infinity, onRetry: onError }
-      return (await this.list({ ...start, limit, ...(type && { type }) }, options)).data as WebhookEvent[]
+      return (await this.list({ limit, ...(type && { type }), ...start }, options)).data as WebhookEvent[]
     }
     const readOldest = () => read({ sort: 'createdAt' })
     if (after === null) return readOldest()

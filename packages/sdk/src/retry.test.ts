@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createFakeClient, json, settle, settleError, useFakeTime } from '../test/fake-fetch.ts'
-import { ConflictError, ConnectionError, PreconditionFailedError, RateLimitError, ServerError } from './errors.ts'
+import {
+  ConflictError,
+  ConnectionError,
+  PreconditionFailedError,
+  type RapportError,
+  RateLimitError,
+  ServerError,
+} from './errors.ts'
 import type { Rapport } from './rapport.ts'
 import { sleep } from './retry.ts'
 
@@ -55,6 +62,18 @@ test('the attempts of a call share an idempotency key, and the next call has ano
   const keys = sent.map(({ headers }) => headers.get('idempotency-key'))
   expect(keys).toEqual([keys[0], keys[0], keys[0], keys[3], keys[3]])
   expect(keys[0]).not.toBe(keys[3])
+})
+
+test('onRetry is called before each retry, and a call may have its own', async () => {
+  const reported: string[] = []
+  const report = (name: string) => (error: RapportError) => void reported.push(`${name}: ${error.message}`)
+  const failure = () => json(503, { message: 'Unavailable' })
+  const outcomes = [failure, failure, () => json(200, {}), failure, () => json(200, {}), () => json(404, {})]
+  const { rapport } = createFakeClient(outcomes, { onRetry: report('client') })
+  await settle(rapport.contacts.get('con_1'))
+  await settle(rapport.contacts.get('con_1', { onRetry: report('call') }))
+  await settle(rapport.contacts.get('con_1'))
+  expect(reported).toEqual(['client: 503 Unavailable', 'client: 503 Unavailable', 'call: 503 Unavailable'])
 })
 
 test('a body that the caller changes between two attempts is sent as it was', async () => {

@@ -69,10 +69,10 @@ test('a 204 resolves with undefined', async () => {
   await expect(rapport.contacts.delete('con_1')).resolves.toBeUndefined()
 })
 
-test('a 2xx response that is not JSON is a ConnectionError that shows the text', async () => {
-  const { rapport } = createFakeClient([new Response('<html>Log in to the Wi-Fi</html>')], { maxRetries: 0 })
+test('a 2xx response that is not JSON is an error that shows the text, and is not repeated', async () => {
+  const { rapport } = createFakeClient([new Response('<html>Log in to the Wi-Fi</html>')])
   const error = await rapport.contacts.get('con_1').catch((reason: unknown) => reason)
-  expect(error).toBeInstanceOf(ConnectionError)
+  expect(error).toMatchObject({ name: 'RapportError' })
   expect((error as Error).message).toMatch(/^GET https:\/\/crm\.example\/contacts\/con_1: .*<html>/)
 })
 

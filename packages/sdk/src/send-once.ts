@@ -18,7 +18,7 @@ interface Attempt {
   timeoutMs: number
 }
 
-/** Rejects with an ApiError, a ConnectionError, or the reason of the signal. */
+/** Rejects with a RapportError, or the reason of the signal. */
 export async function sendOnce<Data>(
   { fetch, url, signal, timeoutMs, ...init }: Attempt,
   read: Reader<Data>,
@@ -35,6 +35,9 @@ export async function sendOnce<Data>(
   } catch (error) {
     if (error instanceof RapportError) throw error
     signal?.throwIfAborted()
+    // Complete, but from another program: a repetition would not help.
+    if (error instanceof SyntaxError)
+      throw new RapportError(`${init.method} ${url}: ${error.message}`, { cause: error })
     if (timeout.signal.aborted) throw new TimeoutError(`${init.method} ${url}: no response within ${timeoutMs} ms`)
     throw new ConnectionError(`${init.method} ${url}: ${describe(error)}`, { cause: error })
   } finally {
@@ -45,11 +48,7 @@ export async function sendOnce<Data>(
 /** Undefined for an empty body, as of a 204. */
 export async function readJson<Data>(response: Response): Promise<Data> {
   const text = await response.text()
-  try {
-    return (text === '' ? undefined : JSON.parse(text)) as Data
-  } catch (cause) {
-    throw new RapportError(`The response of ${response.url} is not JSON`, { cause })
-  }
+  return (text === '' ? undefined : JSON.parse(text)) as Data
 }
 
 /** Returns the body. It fails with a ConnectionError, or with the reason of the signal. */
