@@ -69,7 +69,7 @@ test('a 204 resolves with undefined', async () => {
   await expect(rapport.contacts.delete('con_1')).resolves.toBeUndefined()
 })
 
-test('a 2xx response that is not JSON is an error that shows the text, and is not repeated', async () => {
+test('a 2xx response that is not JSON is an error with its text, without a retry', async () => {
   const { rapport } = createFakeClient([new Response('<html>Log in to the Wi-Fi</html>')])
   const error = await rapport.contacts.get('con_1').catch((reason: unknown) => reason)
   expect(error).toMatchObject({ name: 'RapportError' })
