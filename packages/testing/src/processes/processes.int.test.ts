@@ -25,6 +25,17 @@ test('a process is ready when readyUrl responds, and is killed at the end of the
   expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
+test('a signal to a group ends the processes that the command started too', async () => {
+  const port = await findFreePort()
+  const url = `http://127.0.0.1:${port}/`
+  const parameters = ['-c', `${command} -e "${serve.replaceAll('\n', ';')}"; true`]
+  const env = { PORT: String(port) }
+  const shell = await startCommand({ command: 'sh', parameters, env, isGroup: true, readyUrl: url })
+  shell.kill()
+  expect(await shell.exited).toEqual({ code: null, signal: 'SIGTERM' })
+  await expect(fetch(url)).rejects.toThrow('fetch failed')
+})
+
 test('a process that exits before it is ready fails with its output', async () => {
   const starting = startProcess({ script: 'apps/none/src/main.ts', env: {}, readyPattern: /never/ })
   await expect(starting).rejects.toThrow(/exited with code 1 before it was ready; output:[^]*Cannot find module/)

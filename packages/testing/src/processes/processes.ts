@@ -58,15 +58,18 @@ export async function runProcess(
   return { code, stdout: started.stdout(), stderr: started.stderr() }
 }
 
-/** Like `startProcess`, for any program. Only the global setup passes `pidDirectory`. */
-export async function startCommand(
-  options: {
-    command: string
-    parameters: string[]
-    env?: Record<string, string>
-    pidDirectory?: string
-  } & Readiness,
-): Promise<StartedProcess> {
+interface Command {
+  command: string
+  parameters: string[]
+  env?: Record<string, string>
+  /** For a command that starts other processes: `kill` signals all of them. */
+  isGroup?: boolean
+  /** Only the global setup passes it. */
+  pidDirectory?: string
+}
+
+/** Like `startProcess`, for any program. */
+export async function startCommand(options: Command & Readiness): Promise<StartedProcess> {
   const started = spawnCommand(options)
   const { readyPattern, readyUrl, timeoutMs = 60_000 } = options
   const name = [options.command, ...options.parameters].join(' ')
@@ -90,21 +93,18 @@ export async function startCommand(
   }
 }
 
-function spawnCommand(options: {
-  command: string
-  parameters: string[]
-  env?: Record<string, string>
-  pidDirectory?: string
-}): StartedProcess {
+function spawnCommand(options: Command): StartedProcess {
   const child = spawn(options.command, options.parameters, {
     cwd: projectRoot,
+    detached: options.isGroup ?? false,
     env: { PATH: inheritedEnvironment()['PATH'], ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  const removePidFile = child.pid === undefined ? () => {} : writePidFile(child.pid, options.pidDirectory)
+  const groupPid = options.isGroup && child.pid !== undefined ? -child.pid : undefined
+  const removePidFile = child.pid === undefined ? () => {} : writePidFile(groupPid ?? child.pid, options.pidDirectory)
 
   let isRunning = child.pid !== undefined
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolveExit) => {
@@ -129,11 +129,19 @@ function spawnCommand(options: {
     },
     stdout: () => stdout,
     stderr: () => stderr,
-    kill: (signal = 'SIGTERM') => void child.kill(signal),
+    kill: (signal = 'SIGTERM') => void (groupPid === undefined ? child.kill(signal) : killGroup(groupPid, signal)),
   }
   // The global setup stops its own processes.
   if (options.pidDirectory === undefined) running.add(started)
   return started
+}
+
+function killGroup(groupPid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(groupPid, signal)
+  } catch {
+    // All processes of the group have exited.
+  }
 }
 
 /** Records the pid for the global teardown, as a Vitest worker that is killed cannot stop its processes. */
