@@ -34,10 +34,17 @@ test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
 })
 
 /**
- * Dependencies that need no import: the peers of BullMQ's two backends and of the OpenAPI generators, vitest, and a
- * program that a test runs.
+ * Dependencies that need no import: the peers of BullMQ's two backends and of the OpenAPI generators, vitest, the
+ * renderer that Next.js loads, and a program that a test runs.
  */
-const neededWithoutImport = ['ioredis', 'pg', 'typescript', 'vitest', '@modelcontextprotocol/inspector-cli']
+const neededWithoutImport = [
+  'ioredis',
+  'pg',
+  'typescript',
+  'vitest',
+  'react-dom',
+  '@modelcontextprotocol/inspector-cli',
+]
 
 test('a package imports every dependency that it declares', () => {
   const unused = globSync('{apps,packages,examples}/*/package.json', { cwd: root }).flatMap((path) => {

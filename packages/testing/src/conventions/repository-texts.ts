@@ -16,7 +16,7 @@ const patterns = [
   '.ci/*',
   '{apps,packages}/*/**/*.{ts,js,mjs,html,css,sql}',
   '{packages,examples}/**/*.md',
-  'examples/*/**/*.{ts,html,csv}',
+  'examples/*/**/*.{ts,tsx,css,html,csv}',
   '{docs,ops}/**/*',
 ]
 const notText = /\.(png|svg)$|^pnpm-lock\.yaml$/

@@ -16,7 +16,7 @@ export interface SourceFile {
 
 export const core = 'packages/core/src/'
 
-export const sourceFiles: readonly SourceFile[] = globSync('{apps,packages,examples}/*/**/*.ts', {
+export const sourceFiles: readonly SourceFile[] = globSync('{apps,packages,examples}/*/**/*.{ts,tsx}', {
   cwd: root,
   exclude: ['**/node_modules/**'],
 })

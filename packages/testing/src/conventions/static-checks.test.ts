@@ -8,6 +8,9 @@ const root = resolve(import.meta.dirname, '../../../..')
 const timeout = 120_000
 
 test('the source code type-checks', { timeout }, () => expectNoFindings('tsc', '--noEmit', '--pretty', 'false'))
+test('the Next.js example type-checks', { timeout }, () =>
+  expectNoFindings('tsc', '--noEmit', '--pretty', 'false', '-p', 'examples/nextjs-newsletter'),
+)
 test('the source code passes the linter', { timeout }, () =>
   expectNoFindings('oxlint', '--type-aware', '--format', 'unix'),
 )
