@@ -36,10 +36,16 @@ console.log(`Verified events arrive at ${url}, their totals are at http://localh
 
 const stopping = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
-const onEvent = (event: WebhookEvent) => {
+const onFeedEvent = (event: WebhookEvent) => {
   store.addFeedEvent(event)
   handleEvents()
 }
-await rapport.events.follow(position, onEvent, { type: eventTypes, pollMs: 10_000, signal: stopping.signal })
+await rapport.events.follow(position, onFeedEvent, {
+  type: eventTypes,
+  pollMs: 10_000,
+  signal: stopping.signal,
+  // Such as while Rapport restarts. The request is repeated.
+  onError: (error) => console.error(error.message),
+})
 await server.close()
 store.close()

@@ -9,7 +9,7 @@ interface Options {
 }
 
 export function createServer({ secret, onEvent, readTotals }: Options): FastifyInstance {
-  const app = fastify()
+  const app = fastify({ logger: { level: 'warn' } })
   // The signature covers the body exactly as received, so Fastify must not parse it.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
