@@ -63,7 +63,10 @@ async function createReceiver() {
 
 /** The line may arrive after the response that shows its effect. */
 const waitForLine = (started: StartedProcess, text: string) =>
-  waitUntil(() => started.stdout().includes(text), { describe: () => `"${text}" is in:\n${started.stdout()}` })
+  waitUntil(() => started.stdout().includes(text), {
+    describe: () => `"${text}" is in:\n${started.stdout()}`,
+    timeoutMs,
+  })
 
 async function createContacts(numbers: number[]) {
   const body = (number: number) => ({ email: `contact-${number}@example.com` })

@@ -19,7 +19,7 @@ const lastNames = ['Hopper', 'Kay', 'Liskov', 'Lovelace', 'Perlman', 'Ritchie', 
 const plans = ['Free', 'Team', 'Business'] as const
 const pick = <Item>(items: readonly Item[], number: number) => items[number % items.length] as Item
 
-/** 2,000 customers, of whom number 700 and number 1400 have an address that does not exist. */
+/** 2,000 customers, of whom number 700 and number 1400 have an invalid address. */
 export const customers: Customer[] = Array.from({ length: 2_000 }, (_, index) => {
   const number = index + 1
   const [firstName, lastName] = [pick(firstNames, number), pick(lastNames, number)]
