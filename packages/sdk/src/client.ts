@@ -57,7 +57,10 @@ export class Client {
       signal?.throwIfAborted()
       const opened: OpenedUpload = upload ? openUpload(upload) : { body: json }
       try {
-        return await sendOnce({ fetch, url, method, headers, body: opened.body, signal, timeoutMs }, read)
+        const result = await sendOnce({ fetch, url, method, headers, body: opened.body, signal, timeoutMs }, read)
+        // Workers send the part before the failure as if it were the whole.
+        if (opened.failure) throw opened.failure.error
+        return result
       } catch (error) {
         opened.close?.()
         if (opened.failure) throw opened.failure.error

@@ -93,6 +93,16 @@ describe('a source that fails', () => {
     expect(sent).toHaveLength(1)
   })
 
+  test('rejects also if fetch sends the part before the failure as a whole', async () => {
+    const error = new Error('the disk is gone')
+    const fetch: typeof globalThis.fetch = async (_input, init) => {
+      await new Response(init?.body ?? null).text().catch(() => {})
+      return json(202, { id: 'imp_1' })
+    }
+    const rapport = new Rapport({ baseUrl: 'https://crm.example', fetch })
+    expect(await settleError(rapport.imports.create({ csv: failing(error) }))).toBe(error)
+  })
+
   test('such as a missing file, is told apart from a lost connection', async () => {
     vi.useRealTimers()
     const { rapport } = createFakeClient([])
