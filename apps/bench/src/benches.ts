@@ -1,4 +1,5 @@
 import { busy } from './benches/busy.ts'
+import { calling } from './benches/calling.ts'
 import { campaigning } from './benches/campaigning.ts'
 import { coldStart } from './benches/cold-start.ts'
 import { creating } from './benches/creating.ts'
@@ -34,6 +35,7 @@ export const benches: Record<string, Bench> = {
   'many-webhooks': manyWebhooks,
   'hanging-receivers': hangingReceivers,
   busy,
+  sdk: calling,
   'cold-start': coldStart,
   soak,
   kill: killing,
