@@ -117,41 +117,37 @@ describe('a source that fails', () => {
   })
 })
 
-describe('with a real connection', () => {
-  test('an upload that is rejected before its end closes its source', async () => {
-    vi.useRealTimers()
-    const server = createServer((_request, response) => {
-      response.writeHead(401, { 'content-type': 'application/json' }).end('{"message":"Unauthorized"}')
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    let isClosed = false
-    async function* endless() {
-      try {
-        for (;;) {
-          yield 'x'.repeat(1_000)
-          await new Promise(setImmediate)
-        }
-      } finally {
-        isClosed = true
+test('an upload that is rejected before its end closes its source', async () => {
+  vi.useRealTimers()
+  let isClosed = false
+  async function* endless() {
+    try {
+      for (;;) {
+        yield 'x'.repeat(1_000)
+        await new Promise(setImmediate)
       }
+    } finally {
+      isClosed = true
     }
-    const rapport = new Rapport({ baseUrl: `http://127.0.0.1:${port}` })
-    await expect(rapport.imports.create({ csv: endless() })).rejects.toMatchObject({ status: 401 })
-    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
-    expect(isClosed).toBe(true)
-    server.closeAllConnections()
-    server.close()
-  })
+  }
+  // The `fetch` of Node 20 reads on, although it has the response.
+  const fetch: typeof globalThis.fetch = async (_input, init) => {
+    void new Response(init?.body ?? null).text().catch(() => {})
+    return json(401, { message: 'Unauthorized' })
+  }
+  const rapport = new Rapport({ baseUrl: 'https://crm.example', fetch })
+  await expect(rapport.imports.create({ csv: endless() })).rejects.toMatchObject({ status: 401 })
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  expect(isClosed).toBe(true)
+})
 
-  test('an upload whose connection is lost is a ConnectionError', async () => {
-    vi.useRealTimers()
-    const server = createServer((request) => request.once('data', () => request.destroy()))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    const rapport = new Rapport({ baseUrl: `http://127.0.0.1:${port}` })
-    const error = await rapport.imports.create({ contacts: people.values() }).catch((reason: unknown) => reason)
-    expect(error).toBeInstanceOf(ConnectionError)
-    server.close()
-  })
+test('an upload whose connection is lost is a ConnectionError', async () => {
+  vi.useRealTimers()
+  const server = createServer((request) => request.once('data', () => request.destroy()))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const rapport = new Rapport({ baseUrl: `http://127.0.0.1:${port}` })
+  const error = await rapport.imports.create({ contacts: people.values() }).catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(ConnectionError)
+  server.close()
 })

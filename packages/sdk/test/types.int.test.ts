@@ -109,7 +109,7 @@ import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 export const server = createServer(async (request, response) => {
-  const event = await rapport.webhooks.unwrap(await buffer(request), request.headers, process.env['SECRET'] ?? '')
+  const event = await rapport.webhooks.unwrap(await buffer(request), request.headers, 'whsec_secret')
   response.end(event.type)
 })
 export async function copy() {
