@@ -38,7 +38,7 @@ test('local.env has the variables of a running installation, for its owner only'
   const file = join(path, 'local.env')
   await directory.save({ running: { apiUrl: 'http://127.0.0.1:3000', apiKey: 'rpk_abc', environment: {} } })
   expect(await readFile(file, 'utf8')).toBe(
-    'RAPPORT_API_URL=http://127.0.0.1:3000\nRAPPORT_API_KEY=rpk_abc\nRAPPORT_INBOX_URL=\n',
+    'export RAPPORT_API_URL=http://127.0.0.1:3000\nexport RAPPORT_API_KEY=rpk_abc\nexport RAPPORT_INBOX_URL=\n',
   )
   expect((await stat(file)).mode & 0o777).toBe(0o600)
   await directory.save({ running: undefined })

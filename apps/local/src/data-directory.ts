@@ -101,12 +101,12 @@ async function writeLocalState(file: string, state: LocalState): Promise<void> {
   await replaceFile(file, `${JSON.stringify(state, null, 2)}\n`)
 }
 
-/** Writes the addresses and the API key for `node --env-file` and `source`. Without an installation, removes the file. */
+/** Writes the addresses and the API key for shells and for `node --env-file`. Without an installation, removes the file. */
 async function writeVariables(file: string, running: LocalInstance | undefined): Promise<void> {
   if (!running) return rm(file, { force: true })
   const { apiUrl, apiKey, inboxUrl } = running
   const variables = { RAPPORT_API_URL: apiUrl, RAPPORT_API_KEY: apiKey, RAPPORT_INBOX_URL: inboxUrl ?? '' }
-  const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`)
+  const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${value}\n`)
   await replaceFile(file, lines.join(''))
 }
 

@@ -15,7 +15,7 @@ test('a path parameter is encoded, so that it stays one segment', () => {
 test.each(['', '.', '..'])('the path parameter "%s" is rejected, as it would lead to another path', (parameter) => {
   expect(() => encodePath`/contacts/${parameter}/tags`).toThrow(TypeError)
   const { rapport, sent } = createFakeClient([])
-  expect(() => rapport.contacts.delete(parameter)).toThrow(`The path parameter "${parameter}" is invalid`)
+  expect(() => rapport.contacts.delete(parameter)).toThrow(`A path parameter of /contacts/… is "${parameter}"`)
   expect(sent).toEqual([])
 })
 
@@ -79,7 +79,9 @@ test('the base URL may have a path and a trailing slash', async () => {
 test('an invalid option is a TypeError at once', () => {
   const invalid = ['', 'crm.example', '//crm.example', 'ftp://crm.example', 'https://', 'https://a b', 'https://a?b=1']
   for (const baseUrl of invalid) expect(() => new Rapport({ baseUrl })).toThrow('baseUrl: must be')
-  expect(() => new Rapport({ baseUrl: undefined as never })).toThrow('baseUrl: must be')
+  expect(() => new Rapport({ baseUrl: undefined as never })).toThrow(
+    'baseUrl: must be an http or https URL, not undefined',
+  )
   for (const apiKey of ['', 'rpk_a\n', 'Bearer rpk_a', 'rpk_ä'])
     expect(() => new Rapport({ baseUrl: 'https://crm.example', apiKey })).toThrow('apiKey: must be')
 })

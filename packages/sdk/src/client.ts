@@ -17,7 +17,8 @@ export class Client {
   /** Throws a TypeError if an option is invalid. */
   constructor(options: RapportOptions) {
     const { baseUrl, apiKey } = options
-    if (!/^https?:\/\/[^/?#\s][^?#\s]*$/.test(baseUrl)) throw new TypeError('baseUrl: must be an http or https URL')
+    if (!/^https?:\/\/[^/?#\s][^?#\s]*$/.test(baseUrl))
+      throw new TypeError(`baseUrl: must be an http or https URL, not ${JSON.stringify(baseUrl)}`)
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
       throw new TypeError('apiKey: must be an API key (rpk_…)')
     this.#options = options
@@ -90,7 +91,8 @@ export class Client {
 /** Encodes the parameters of a path. Throws a TypeError for a parameter that would lead to another path. */
 export function encodePath(texts: TemplateStringsArray, ...parameters: string[]): string {
   const encoded = parameters.map((parameter) => {
-    if (!/^(?!\.{1,2}$)./s.test(parameter)) throw new TypeError(`The path parameter "${parameter}" is invalid`)
+    if (typeof parameter !== 'string' || !/^(?!\.{1,2}$)./s.test(parameter))
+      throw new TypeError(`A path parameter of ${texts.join('…')} is ${JSON.stringify(parameter)}`)
     return encodeURIComponent(parameter)
   })
   return String.raw({ raw: texts }, ...encoded)

@@ -40,13 +40,13 @@ export class ApiError extends RapportError {
   /** The parsed body, or its text if it is not JSON. It may have more fields, such as `contactId` of a duplicate. */
   readonly body: unknown
 
-  constructor({ status, headers }: Response, body: unknown) {
+  constructor({ status, headers, url }: Response, body: unknown) {
     const { message, code, issues: found } = (typeof body === 'object' ? (body ?? {}) : {}) as Partial<ErrorBody>
     const issues = Array.isArray(found) ? found : []
     const fields = issues.map(({ path, message: text }) => `\n  ${path}: ${text}`).join('')
     const location = headers.get('location')
-    const fallback = location === null ? 'The response has no error message' : `The response redirects to ${location}`
-    super(`${status} ${message ?? fallback}${fields}`)
+    const problem = location === null ? 'returned no error message' : `redirects to ${location}`
+    super(`${status} ${message ?? `${url || 'The API'} ${problem}`}${fields}`)
     this.status = status
     this.code = code
     this.issues = issues

@@ -53,7 +53,7 @@ describe('an error response', () => {
     const error = await errorOf(new Response(html, { status: 502, headers: { 'content-type': 'text/html' } }))
     expect(error).toBeInstanceOf(ServerError)
     expect(error).toMatchObject({ status: 502, code: undefined, issues: [], requestId: undefined, body: html })
-    expect(error.message).toBe('502 The response has no error message')
+    expect(error.message).toBe('502 The API returned no error message')
   })
 
   test.each([null, [], 'text', 7, { issues: null }, { issues: 'none' }, { issues: {} }])(
@@ -201,7 +201,10 @@ describe('with a real connection', () => {
     respond = (response) => response.writeHead(301, { location: 'https://crm.example/contacts' }).end()
     const error = await errorOf(rapport.contacts.create({ email: 'ada@example.com' }))
     expect(error).toMatchObject({ name: 'ApiError', status: 301 })
-    expect(error).toHaveProperty('message', '301 The response redirects to https://crm.example/contacts')
+    expect(error).toHaveProperty(
+      'message',
+      expect.stringMatching(/^301 http:\/\/127.0.0.1:\d+\/contacts redirects to https:\/\/crm/),
+    )
     expect(requests).toBe(1)
   })
 

@@ -51,11 +51,13 @@ export async function readJson<Data>(response: Response): Promise<Data> {
   return (text === '' ? undefined : JSON.parse(text)) as Data
 }
 
-/** Returns the body. It fails with a ConnectionError, or with the reason of the signal. */
+/** Returns the body of a file. It fails with a ConnectionError, or with the reason of the signal. */
 export async function readStream(
-  { body }: Response,
+  { body, headers, url }: Response,
   signal: AbortSignal | undefined,
 ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  const type = headers.get('content-type') ?? ''
+  if (/html/.test(type)) throw new RapportError(`${url} returned ${type} instead of a file`)
   const reader = (body ?? new Blob().stream()).getReader()
   return new ReadableStream({
     async pull(controller) {

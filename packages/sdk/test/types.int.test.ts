@@ -1,6 +1,6 @@
 /** Programs of users against the declarations of the package, with two versions of TypeScript. */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -129,37 +129,6 @@ const wrong = {
   'an unknown option': "await rapport.contacts.get('con_1', { retries: 3 })",
 }
 
-/** The names that the examples of the README use and do not declare. */
-const readmeNames = {
-  createReadStream: "import { createReadStream } from 'node:fs'",
-  createWriteStream: "import { createWriteStream } from 'node:fs'",
-  pipeline: "import { pipeline } from 'node:stream/promises'",
-  parseNdjson: "import { parseNdjson } from '@rapport/sdk'",
-  Rapport: "import { Rapport } from '@rapport/sdk'",
-  rapport: "declare const rapport: import('@rapport/sdk').Rapport",
-  id: 'declare const id: string',
-  listId: 'declare const listId: string',
-  formId: 'declare const formId: string',
-  email: 'declare const email: string',
-  message: 'declare const message: string',
-  lastEventId: 'declare const lastEventId: string',
-  form: 'declare const form: { email: string }',
-  order: 'declare const order: { id: string }',
-  deal: "declare const deal: import('@rapport/sdk').DealCreate",
-  request: 'declare const request: Request',
-  handle: "declare function handle(event: import('@rapport/sdk').WebhookEvent): Promise<void>",
-  saveLastEventId: 'declare function saveLastEventId(id: string): Promise<void>',
-  readCustomers: 'declare function readCustomers(): AsyncGenerator<{ email: string }>',
-}
-
-/** An example as a module, inside a function unless it exports one. */
-function completeExample(example: string): string {
-  const [imports = '', code = ''] = /^(import .*\n)?([^]*)$/.exec(example)?.slice(1) ?? []
-  const declared = Object.entries(readmeNames).flatMap(([name, line]) => (imports.includes(` ${name} `) ? [] : [line]))
-  const body = code.includes('export ') ? code : `export async function example() {\n${code}}`
-  return [...declared, imports, body].join('\n')
-}
-
 describe.each(Object.entries(compilers))('with %s', (_version, compiler) => {
   test.each(Object.entries(environments))('a correct program for %s compiles', async (name, environment) => {
     const program = name === 'Node' ? correct + onlyInNode : correct
@@ -173,11 +142,4 @@ test('each mistake is an error', async () => {
   const lineOfMistake = setUp.split('\n').length
   const expected = programs.map((_program, index) => `program${index}.ts(${lineOfMistake},`)
   expect(errors.map((error) => error.slice(0, error.indexOf(',') + 1)).toSorted()).toEqual(expected)
-})
-
-test('the examples of the README compile', async () => {
-  const readme = await readFile(join(sdk, 'README.md'), 'utf8')
-  const examples = [...readme.matchAll(/```ts\n([^]*?)```/g)].map(([, example = '']) => completeExample(example))
-  expect(examples.length).toBeGreaterThan(6)
-  expect(await compile(compilers['TypeScript 7'], environments.Node, examples)).toEqual([])
 })
