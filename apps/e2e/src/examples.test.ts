@@ -128,8 +128,14 @@ test('the sync creates the contacts and the deal once', async () => {
 
   expect(await runExample('saas-sync', settings)).toContain('0 created, 1998 existing, 2 failed')
   expect(await get('/contacts?limit=1&count=true')).toMatchObject({ total: 1998 })
-  expect(await get('/deals')).toMatchObject({ data: [{ name: 'ord_1001: Business, 1 year', status: 'WON' }] })
+  const deals = await get<{ data: { id: string }[] }>('/deals')
+  expect(deals).toMatchObject({ data: [{ name: 'ord_1001: Business, 1 year', status: 'WON' }] })
   expect(await get('/events?limit=1')).toEqual(newest)
+
+  const path = `/deals/${deals.data[0]?.id}`
+  await stack.api.call('PATCH', path, { key: settings.key, body: { status: 'LOST' } })
+  expect(await runExample('saas-sync', settings)).toContain('is LOST')
+  expect(await get(path)).toMatchObject({ status: 'LOST' })
 })
 
 test('the CSV import prints the progress and the lines with an error', async () => {
