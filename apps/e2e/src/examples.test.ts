@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
@@ -42,6 +44,7 @@ async function createReceiver() {
     return ((await response.json()) as Record<string, number>)['contact.created'] ?? 0
   }
   return {
+    port,
     file: join(folder, 'receiver.db'),
     start: () => startExample('webhook-receiver', { ...settings, env }, /Verified events arrive/),
     readTotal,
@@ -115,6 +118,16 @@ test('the webhook receiver handles each event once, also after it was killed', a
 
   restarted.kill('SIGTERM')
   expect(await restarted.exited).toEqual({ code: 0, signal: null })
+  receiver.remove()
+})
+
+test('the webhook receiver creates no webhook if its port is in use', async () => {
+  const receiver = await createReceiver()
+  const server = createServer().listen(receiver.port, 'localhost')
+  await once(server, 'listening')
+  await expect(receiver.start()).rejects.toThrow('The variable PORT sets another port.')
+  expect(await get('/webhooks')).toMatchObject({ data: [] })
+  server.close()
   receiver.remove()
 })
 

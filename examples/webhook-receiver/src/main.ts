@@ -10,7 +10,7 @@ import { openStore } from './store.ts'
 import { eventTypes, findOrCreateWebhook, findPosition } from './webhook.ts'
 
 const { RAPPORT_API_URL: baseUrl = 'http://localhost:3000', RAPPORT_API_KEY: apiKey } = process.env
-const { PORT: port = '4000', HOST: host = 'localhost', DATA_DIR: folder = 'data' } = process.env
+const { PORT: port = '4200', HOST: host = 'localhost', DATA_DIR: folder = 'data' } = process.env
 const { WEBHOOK_URL: url = `http://localhost:${port}/webhooks` } = process.env
 if (!apiKey) throw new Error('RAPPORT_API_KEY: is required. "npx --yes pnpm start" writes it to .rapport/local.env.')
 
@@ -18,18 +18,22 @@ const store = openStore(folder)
 const handleEvents = startHandling(store)
 const rapport = new Rapport({ baseUrl, apiKey })
 
-// The position first: all events after it are in the feed, also those before the webhook exists.
-const position = await findPosition(rapport, store)
-const webhook = await findOrCreateWebhook(rapport, store, url)
 const server = createServer({
-  secret: webhook.secret,
+  readSecret: () => store.readSetting('secret'),
   readTotals: store.readTotals,
   onEvent(event) {
     store.addEvent(event, 'webhook')
     handleEvents()
   },
 })
-await server.listen({ port: Number(port), host })
+// Before it creates a webhook: if another program uses the port, nothing is left behind.
+await server.listen({ port: Number(port), host }).catch((error: Error) => {
+  console.error(`${error.message}. The variable PORT sets another port.`)
+  process.exit(1)
+})
+// The position first: all events after it are in the feed, also those before the webhook exists.
+const position = await findPosition(rapport, store)
+const webhook = await findOrCreateWebhook(rapport, store, url)
 // Also ends the pause of a webhook whose receiver was down.
 await rapport.webhooks.update(webhook.id, { url, eventTypes, enabled: true })
 console.log(`Verified events arrive at ${url}, their totals are at http://localhost:${port}/`)

@@ -2,19 +2,22 @@ import { unwrapWebhook, type WebhookEvent, WebhookSignatureError } from '@rappor
 import { fastify, type FastifyInstance } from 'fastify'
 
 interface Options {
-  secret: string
+  /** Undefined or null until the webhook exists. */
+  readSecret: () => string | null | undefined
   /** Stores the event. */
   onEvent: (event: WebhookEvent) => void
   readTotals: () => Record<string, number>
 }
 
-export function createServer({ secret, onEvent, readTotals }: Options): FastifyInstance {
+export function createServer({ readSecret, onEvent, readTotals }: Options): FastifyInstance {
   const app = fastify({ logger: { level: 'warn' } })
   // The signature covers the body exactly as received, so Fastify must not parse it.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 
   app.post<{ Body: Buffer }>('/webhooks', async (request, reply) => {
+    const secret = readSecret()
+    if (!secret) return reply.code(503).send({ message: 'The receiver starts' })
     onEvent(await unwrapWebhook(request.body, request.headers, secret))
     // Rapport waits ten seconds for a response, so the work is done afterwards.
     return reply.code(204).send()
