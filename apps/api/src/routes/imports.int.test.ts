@@ -191,8 +191,11 @@ test('the OpenAPI document describes the body', async () => {
     '/openapi.json',
   )
   expect(body.paths['/contacts/import']?.post.requestBody.content).toEqual({
-    'text/csv': { schema: { type: 'string', format: 'binary' } },
-    'application/x-ndjson': { schema: { type: 'string', format: 'binary' } },
+    'text/csv': { schema: { type: 'string', format: 'binary' }, example: 'email,firstName\nada@example.com,Ada\n' },
+    'application/x-ndjson': {
+      schema: { type: 'string', format: 'binary' },
+      example: '{"email":"ada@example.com","firstName":"Ada"}\n',
+    },
   })
 })
 
