@@ -10,6 +10,9 @@ interface Ids {
   user: string
 }
 
+/** The address of the caller: `send_test` sends only to members. */
+export const eveEmail = 'eve@example.com'
+
 const callTool = (name: string, args: object) => ({
   path: '/mcp',
   body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
@@ -43,9 +46,9 @@ export const mcpToolCases = {
   ],
   campaign_report: [({ campaign }: Ids) => callTool('campaign_report', { campaignId: campaign })],
   send_test: [
-    ({ draft }: Ids) => callTool('send_test', { campaignId: draft, email: 'eve@example.com' }),
+    ({ draft }: Ids) => callTool('send_test', { campaignId: draft, email: eveEmail }),
     ({ contact }: Ids, own: Ids) =>
-      callTool('send_test', { campaignId: own.draft, email: 'eve@example.com', contactId: contact }),
+      callTool('send_test', { campaignId: own.draft, email: eveEmail, contactId: contact }),
   ],
   list_pipelines: [],
   list_deals: [

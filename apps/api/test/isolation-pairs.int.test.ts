@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { cases, fillWorkspace, type Ids, unknownIds, type Request } from './isolation-cases.ts'
+import { eveEmail } from './isolation-mcp.ts'
 import { readEverything, toComparable } from './isolation-workspace.ts'
 import { type Json, startTestApi, type TestWorkspace } from './testing.ts'
 
@@ -26,7 +27,7 @@ const parameters: Record<string, string[]> = {}
 /** Ada's cursor of each listing with more than one page. */
 const cursors: Record<string, string> = {}
 beforeAll(async () => {
-  ;[ada, eve] = [await api.signUp(), await api.signUp()]
+  ;[ada, eve] = [await api.signUp(), await api.signUp(eveEmail)]
   ;[adaIds, eveIds] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
   for (const role of ['VIEWER', 'MEMBER', 'ADMIN'] as const) credentials[role] = await api.issueKey(eve.token, role)
   credentials['OWNER'] = eve.token

@@ -3,6 +3,7 @@ import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { cases, fillWorkspace, type Ids, unknownIds, type Request } from './isolation-cases.ts'
+import { eveEmail } from './isolation-mcp.ts'
 import { readEverything, toComparable } from './isolation-workspace.ts'
 import { expectError, type Json, type Operation, operationsOf, startTestApi, type TestWorkspace } from './testing.ts'
 
@@ -12,7 +13,7 @@ let [ada, eve]: TestWorkspace[] = []
 let [adaIds, eveIds]: Ids[] = []
 beforeAll(async () => {
   secured = (await operationsOf(api)).filter(({ isSecured }) => isSecured)
-  ;[ada, eve] = [await api.signUp(), await api.signUp()]
+  ;[ada, eve] = [await api.signUp(), await api.signUp(eveEmail)]
   ;[adaIds, eveIds] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
 })
 

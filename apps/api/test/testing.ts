@@ -56,7 +56,7 @@ export interface TestApi {
   call<Body = Json>(method: string, path: string, call?: Call): Promise<ApiResponse<Body>>
   /** POSTs, expects 201, and returns the record. */
   create<Body = Json>(path: string, key: string, body: unknown): Promise<Body>
-  signUp(): Promise<TestWorkspace>
+  signUp(email?: string): Promise<TestWorkspace>
   issueKey(token: string, role: ApiKey['role']): Promise<string>
   /** Queries the database directly. */
   query(text: string, values?: unknown[]): Promise<Json[]>
@@ -156,8 +156,7 @@ export async function startTestApi(
     return (await create<CreatedApiKey>('/api-keys', token, { name: role, role })).key
   }
 
-  async function signUp(): Promise<TestWorkspace> {
-    const email = freshEmail()
+  async function signUp(email = freshEmail()): Promise<TestWorkspace> {
     const session = await create<Session>('/auth/signup', '', { email, password })
     const { token, workspace } = session
     return { id: workspace.id, email, password, token, key: await issueKey(token, 'ADMIN') }

@@ -1,4 +1,4 @@
-/** `send_campaign`: what is sent is what was reported. */
+/** `send_campaign`: what is sent is what was reported. `send_test`: only members receive it. */
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, afterEach, expect, test, vi } from 'vitest'
 import { callTool } from '../../test/mcp.ts'
@@ -30,8 +30,16 @@ const call = <Value = Json>(name: string, args: object) => callTool<Value>(api, 
 const send = (confirmationToken?: string) =>
   call<Sending>('send_campaign', { campaignId, ...(confirmationToken !== undefined && { confirmationToken }) })
 
-const subscribe = () =>
-  api.create(`/lists/${listId}/subscribers`, workspace.key, { email: freshEmail(), status: 'CONFIRMED' })
+const subscribe = (email = freshEmail()) =>
+  api.create(`/lists/${listId}/subscribers`, workspace.key, { email, status: 'CONFIRMED' })
+
+async function readTestAddresses() {
+  const rows = await api.query(
+    `select to_address from mails where kind = 'CAMPAIGN_TEST' and data->>'campaignId' = $1`,
+    [campaignId],
+  )
+  return rows.map((row) => row['to_address'])
+}
 
 async function readCampaign() {
   const { body } = await api.call<{ status: string; queued: number }>('GET', `/campaigns/${campaignId}`, {
@@ -131,6 +139,36 @@ test('a campaign that cannot be sent has no report', async () => {
       issues: [{ path: 'subject', message: expect.stringContaining('line 1') as unknown }],
     },
   })
+})
+
+test('a test email is sent to a member, ignoring case', async () => {
+  const sent = await call('send_test', { campaignId, email: workspace.email.toUpperCase() })
+  expect(sent).toEqual({ isError: false, value: { queued: 1 } })
+  expect(await readTestAddresses()).toEqual([workspace.email.toUpperCase()])
+})
+
+test('a test email to any other address is an error and sends nothing', async () => {
+  const other = await api.signUp()
+  const invited = freshEmail()
+  await api.create('/invites', workspace.key, { email: invited, role: 'VIEWER' })
+  const subscriber = freshEmail()
+  await subscribe(subscriber)
+  const [local = '', domain = ''] = workspace.email.split('@')
+  const similar = [`${local}+eve@${domain}`, `${workspace.email}.eve.example.com`, `%@${domain}`]
+  for (const email of [other.email, invited, subscriber, ...similar]) {
+    expect([email, await call('send_test', { campaignId, email })]).toEqual([
+      email,
+      {
+        isError: true,
+        value: {
+          code: 'validation_error',
+          message: 'email: must be the address of a member of this workspace',
+          issues: [{ path: 'email', message: 'must be the address of a member of this workspace' }],
+        },
+      },
+    ])
+  }
+  expect(await readTestAddresses()).toEqual([])
 })
 
 test('a template error of a draft returns issues with line and column', async () => {

@@ -1,8 +1,9 @@
+import { isMember } from '@rapport/core/auth/users.ts'
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { SendResult, SendTestInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { reportSending, sendReportedCampaign } from '@rapport/core/campaigns/sending-report/report-sending.ts'
 import { SendingReport } from '@rapport/core/campaigns/sending-report/sending-report.schema.ts'
-import { AppError } from '@rapport/core/kernel/errors.ts'
+import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { z } from 'zod'
 import { defineTool, ToolError } from './tool.ts'
@@ -13,12 +14,21 @@ const sendTest = defineTool({
   name: 'send_test',
   title: 'Send a test email',
   description:
-    'Sends one email with `[Test]` in its subject to the given address. Not idempotent: a repeated call sends another email.',
+    'Sends one email with `[Test]` in its subject to a member of the workspace. Any other address is an error. Not idempotent: a repeated call sends another email.',
   role: 'MEMBER',
   annotations,
-  input: z.strictObject({ campaignId: Id('cmp'), ...SendTestInput.shape }),
+  input: z.strictObject({
+    campaignId: Id('cmp'),
+    ...SendTestInput.shape,
+    email: SendTestInput.shape.email.describe('The address of the member who receives the test email.'),
+  }),
   output: SendResult,
-  run: (ctx, { campaignId, ...input }) => sendTestMail(ctx, campaignId, input),
+  async run(ctx, { campaignId, ...input }) {
+    // Instructions in the data of visitors may make an agent send what it has read to an address of theirs.
+    if (!(await isMember(ctx, input.email)))
+      throw invalidField('email', 'email: must be the address of a member of this workspace')
+    return sendTestMail(ctx, campaignId, input)
+  },
 })
 
 const sendCampaign = defineTool({

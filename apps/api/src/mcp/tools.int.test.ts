@@ -3,7 +3,7 @@ import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fillWorkspace, type Ids, unknownIds } from '../../test/isolation-cases.ts'
-import { mcpToolCases } from '../../test/isolation-mcp.ts'
+import { eveEmail, mcpToolCases } from '../../test/isolation-mcp.ts'
 import { readEverything } from '../../test/isolation-workspace.ts'
 import { callMethod, callTool } from '../../test/mcp.ts'
 import { freshEmail, type Json, startTestApi, type TestWorkspace } from '../../test/testing.ts'
@@ -45,7 +45,7 @@ async function prepare() {
     draft_campaign: { name: 'November', subject: 'News', listId: ids.list, html: '<p>Hello</p>' },
     preview_campaign: { campaignId: ids.draft, contactId: ids.contact },
     campaign_report: { campaignId: ids.campaign },
-    send_test: { campaignId: ids.draft, email: 'me@example.com' },
+    send_test: { campaignId: ids.draft, email: workspace.email },
     send_campaign: { campaignId: ids.draft },
     list_pipelines: {},
     list_deals: { status: ['OPEN'], contactId: ids.contact },
@@ -210,7 +210,7 @@ describe('isolation', () => {
   let [ada, eve]: TestWorkspace[] = []
   let [adaIds, eveIds]: [Ids, Ids] = [unknownIds, unknownIds]
   beforeAll(async () => {
-    ;[ada, eve] = [await api.signUp(), await api.signUp()]
+    ;[ada, eve] = [await api.signUp(), await api.signUp(eveEmail)]
     ;[adaIds, eveIds] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
   })
 

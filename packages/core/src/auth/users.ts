@@ -1,5 +1,5 @@
 import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm'
-import type { BaseCtx } from '../request/context.ts'
+import type { BaseCtx, Ctx } from '../request/context.ts'
 import { conflict, onConstraint } from '../kernel/errors.ts'
 import { newId, type UserId } from '../kernel/ids.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
@@ -34,6 +34,16 @@ export async function markEmailVerified({ db }: BaseCtx, id: UserId): Promise<vo
 export async function findUserByEmail(ctx: BaseCtx, email: string): Promise<UserRow | undefined> {
   const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${email})`)
   return user
+}
+
+/** Whether the address, ignoring case, belongs to a member of the workspace. */
+export async function isMember(ctx: Ctx, email: string): Promise<boolean> {
+  const found = await ctx.db
+    .select({ id: users.id })
+    .from(members)
+    .innerJoin(users, eq(users.id, members.userId))
+    .where(and(eq(members.workspaceId, ctx.workspaceId), sql`lower(${users.email}) = lower(${email})`))
+  return found.length > 0
 }
 
 /**

@@ -10,13 +10,13 @@ import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
 import { lockCreator } from '../auth/lock-creator.ts'
 import { verifyCredentials } from '../auth/login-throttle.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
-import { createUser, findUserByEmail, markEmailVerified } from '../auth/users.ts'
+import { createUser, findUserByEmail, isMember, markEmailVerified } from '../auth/users.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail, throttleInvites } from '../mail/mails.ts'
 import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { invites, members, type Role, roles, users, workspaces } from '../db/schema/index.ts'
+import { invites, members, type Role, roles, workspaces } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import { type Branding, brandingColumns } from '../workspaces/branding.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
@@ -223,15 +223,6 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     small:
       'This link expires in seven days and works once. If you did not expect this invite, you can ignore this email.',
   })
-}
-
-async function isMember(ctx: Ctx, email: string): Promise<boolean> {
-  const found = await ctx.db
-    .select({ id: users.id })
-    .from(members)
-    .innerJoin(users, eq(users.id, members.userId))
-    .where(and(eq(members.workspaceId, ctx.workspaceId), sql`lower(${users.email}) = lower(${email})`))
-  return found.length > 0
 }
 
 /** The token of each email is derived from a different seed. */
