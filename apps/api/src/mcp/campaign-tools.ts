@@ -42,7 +42,7 @@ const campaigns = defineTool({
   name: 'list_campaigns',
   title: 'List campaigns',
   description:
-    'Returns the campaigns that match all filters, newest first, without their bodies. `preview_campaign` has the bodies.',
+    'Returns the campaigns that match all filters, newest first, without their bodies. `preview_campaign`, which requires the role MEMBER, returns the bodies.',
   role: 'VIEWER',
   annotations: reads,
   input: z.strictObject({ status, listId, search, ...pageInput }),
