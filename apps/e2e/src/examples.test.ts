@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { checkAppearance, findBrowserSkipReason, launchBrowser } from '@rapport/testing/browser/browser.ts'
 import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
@@ -39,9 +40,9 @@ async function createReceiver() {
   const port = await findFreePort()
   const url = `http://localhost:${port}`
   const env = { PORT: String(port), DATA_DIR: folder }
-  const readTotal = async () => {
+  const readTotal = async (type = 'contact.created') => {
     const response = await fetch(url)
-    return ((await response.json()) as Record<string, number>)['contact.created'] ?? 0
+    return ((await response.json()) as Record<string, number>)[type] ?? 0
   }
   return {
     port,
@@ -118,6 +119,26 @@ test('the webhook receiver handles each event once, also after it was killed', a
 
   restarted.kill('SIGTERM')
   expect(await restarted.exited).toEqual({ code: 0, signal: null })
+  receiver.remove()
+})
+
+test('the webhook receiver goes on after an event that it cannot handle', async () => {
+  const receiver = await createReceiver()
+  const started = await receiver.start()
+  const db = new DatabaseSync(receiver.file)
+  db.exec(
+    `insert into received (id, origin, received_at, event) values ('evt_1', 'feed', '2026', '{"type":"contact.created"}')`,
+  )
+  await createContacts([1])
+  await receiver.waitForTotal(1)
+  // The handler counted the event before it threw, which was undone.
+  expect(await receiver.readTotal()).toBe(1)
+  expect(await receiver.readTotal('failed')).toBe(1)
+  expect(started.stderr()).toContain('The event evt_1 failed')
+  expect(db.prepare('select error from received where id = ?').get('evt_1')).toEqual({ error: expect.any(String) })
+  db.close()
+  started.kill()
+  await started.exited
   receiver.remove()
 })
 

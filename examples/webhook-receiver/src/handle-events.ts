@@ -11,8 +11,8 @@ function handleEvent(store: Store, event: WebhookEvent, origin: Origin): void {
 }
 
 /**
- * Handles the events that the store has from before, and returns a function that handles new ones. An error ends the
- * program: the event remains in the store, and is handled after the next start.
+ * Handles the events that the store has from before, and returns a function that handles new ones. An event whose
+ * handler throws remains in the store with its error, and the next one is handled.
  */
 export function startHandling(store: Store): () => void {
   let isHandling = false

@@ -8,8 +8,8 @@ const schema = `
   pragma journal_mode = wal;
   pragma synchronous = full;
   create table if not exists settings (name text primary key, value text);
-  create table if not exists received (id text primary key, origin text not null, received_at text not null, event text);
-  create index if not exists open_events on received (received_at) where event is not null;
+  create table if not exists received (id text primary key, origin text not null, received_at text not null, event text, error text);
+  create index if not exists open_events on received (received_at) where event is not null and error is null;
   create table if not exists totals (type text primary key, number integer not null)`
 
 /** Where an event came from. */
@@ -30,10 +30,12 @@ export function openStore(folder: string) {
   const replaceSetting = db.prepare('insert or replace into settings (name, value) values (?, ?)')
   const insertEvent = db.prepare('insert or ignore into received (id, origin, received_at, event) values (?, ?, ?, ?)')
   const selectOpenEvent = db.prepare(
-    'select id, origin, event from received where event is not null order by received_at, id limit 1',
+    'select id, origin, event from received where event is not null and error is null order by received_at, id limit 1',
   )
   // The id remains, so that a duplicate is recognized. The personal data does not.
   const closeEvent = db.prepare('update received set event = null where id = ?')
+  const failEvent = db.prepare('update received set error = ? where id = ?')
+  const countFailed = db.prepare('select count(*) as number from received where error is not null')
   const incrementTotal = db.prepare(
     'insert into totals (type, number) values (?, 1) on conflict (type) do update set number = number + 1',
   )
@@ -68,18 +70,30 @@ export function openStore(folder: string) {
       }),
     /**
      * Calls the handler with the event that has waited longest. What the handler writes with this connection takes
-     * effect exactly once, as it is committed together with the end of the event. Returns false if no event waits.
+     * effect exactly once, as it is committed together with the end of the event. If the
+     * handler throws, what it wrote is undone, and the event stays with its error. Returns false if no event waits.
      */
     handleNext: (handler: (event: WebhookEvent, origin: Origin) => void) =>
       inTransaction(() => {
         const row = selectOpenEvent.get() as { id: string; origin: Origin; event: string } | undefined
         if (!row) return false
-        handler(JSON.parse(row.event) as WebhookEvent, row.origin)
-        closeEvent.run(row.id)
+        db.exec('savepoint handling')
+        try {
+          handler(JSON.parse(row.event) as WebhookEvent, row.origin)
+          closeEvent.run(row.id)
+        } catch (error) {
+          console.error(`The event ${row.id} failed:`, error)
+          db.exec('rollback to handling')
+          failEvent.run(String(error), row.id)
+        }
         return true
       }),
     incrementTotal: (type: string) => void incrementTotal.run(type),
-    readTotals: () => Object.fromEntries(selectTotals.all().map(({ type, number }) => [String(type), Number(number)])),
+    /** The number of handled events by type, and of the events that failed. */
+    readTotals: () => {
+      const totals = selectTotals.all().map(({ type, number }) => [String(type), Number(number)])
+      return { ...Object.fromEntries(totals), failed: Number(countFailed.get()?.['number']) } as Record<string, number>
+    },
     close: () => db.close(),
   }
 }
