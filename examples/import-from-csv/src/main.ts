@@ -24,7 +24,10 @@ const messages = new Map(done.errors.map(({ line, message }) => [line, message])
 let number = 0
 for await (const text of (await open(file)).readLines()) {
   const message = messages.get(++number)
-  if (message) console.log(`  line ${number}: ${message}\n    ${text}`)
+  if (!message) continue
+  console.log(`  line ${number}: ${message}`)
+  // With an open quotation mark, the row continues on the next line.
+  if (text.split('"').length % 2 === 1) console.log(`    ${text}`)
 }
 // The import keeps the first 100 errors, but counts all.
 if (done.failed > done.errors.length) console.log(`  and ${done.failed - done.errors.length} more`)
