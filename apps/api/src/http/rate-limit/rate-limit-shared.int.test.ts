@@ -17,6 +17,8 @@ beforeAll(async () => {
   const start = () => startProcess({ script: 'apps/api/src/main.ts', env, readyPattern })
   processes = await Promise.all([start(), start()])
   ;[first = '', second = ''] = processes.map(({ ready }) => ready?.[1] ?? '')
+  // On a busy machine, a process may first count alone, because Redis did not respond in time.
+  await waitUntil(isShared, { describe: 'both processes share their count' })
 })
 afterAll(async () => {
   for (const process of processes) process.kill()
