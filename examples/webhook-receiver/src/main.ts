@@ -27,8 +27,8 @@ const server = createServer({
   },
 })
 // Before it creates a webhook: if another program uses the port, nothing is left behind.
-await server.listen({ port: Number(port), host }).catch((error: Error) => {
-  console.error(`${error.message}. The variable PORT sets another port.`)
+await server.listen({ port: Number(port), host }).catch((error: unknown) => {
+  console.error(`${String(error)}. The variable PORT sets another port.`)
   process.exit(1)
 })
 // The position first: all events after it are in the feed, also those before the webhook exists.
