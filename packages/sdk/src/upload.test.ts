@@ -103,7 +103,7 @@ describe('a source that fails', () => {
     expect(await settleError(rapport.imports.create({ csv: failing(error) }))).toBe(error)
   })
 
-  test('such as a missing file, is told apart from a lost connection', async () => {
+  test('such as a missing file, differs from a lost connection', async () => {
     vi.useRealTimers()
     const { rapport } = createFakeClient([])
     const upload = { csv: () => createReadStream('/nonexistent/contacts.csv') }
