@@ -22,9 +22,7 @@ import { List, ListQuery } from '@rapport/core/lists/lists.schema.ts'
 import { listLists } from '@rapport/core/lists/lists.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { z } from 'zod'
-import { defineTool, pageInput, parseInput, reads } from './tool.ts'
-
-const newestFirst = { sort: '-createdAt' } as const
+import { defineTool, newestFirst, pageInput, parseInput, reads } from './tool.ts'
 
 const lists = defineTool({
   name: 'list_lists',

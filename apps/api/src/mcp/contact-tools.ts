@@ -9,7 +9,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import { TaskInput, Task } from '@rapport/core/tasks/tasks.schema.ts'
 import { createTask } from '@rapport/core/tasks/tasks.ts'
 import { z } from 'zod'
-import { defineTool, pageInput, reads } from './tool.ts'
+import { defineTool, newestFirst, pageInput, reads } from './tool.ts'
 
 const { search, email, listId, emailSubscribedStatus, createdAfter, createdBefore, updatedAfter, updatedBefore } =
   contactFilterFields
@@ -48,7 +48,7 @@ const getContact = defineTool({
   output: z.object({ contact: Contact, activity: PageOf(Activity).describe('A page of the activity.') }),
   run: async (ctx, { contactId, ...page }) => ({
     contact: await readContact(ctx, contactId),
-    activity: await listActivity(ctx, contactId, { ...page, sort: '-createdAt' }),
+    activity: await listActivity(ctx, contactId, { ...page, ...newestFirst }),
   }),
 })
 

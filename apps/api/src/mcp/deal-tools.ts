@@ -8,10 +8,9 @@ import { listPipelines } from '@rapport/core/pipelines/pipelines.ts'
 import { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { z } from 'zod'
-import { defineTool, pageInput, reads } from './tool.ts'
+import { defineTool, newestFirst, pageInput, reads } from './tool.ts'
 
 const filters = DealQuery.shape
-const newestFirst = { sort: '-createdAt' } as const
 
 const allPipelines = defineTool({
   name: 'list_pipelines',

@@ -94,6 +94,9 @@ export const pageInput = {
     .describe('The `nextCursor` of the previous page, with the same filters. Omit it to get the first page.'),
 }
 
+/** The order of every listing, so that a tool needs no argument for it. */
+export const newestFirst = { sort: '-createdAt' } as const
+
 /** An error with more for the agent than the API would return. */
 export class ToolError extends Error {
   override readonly cause: AppError
