@@ -121,8 +121,17 @@ function openAgent(lookup: LookupFunction, secureContext: SecureContext): Agent 
     secureContext,
     allowH2: false,
   }
+  const connect = buildConnector(connectorOptions)
+  // undici references its TLS sessions weakly: without this reference, the garbage collector ends them within a drain.
+  const sessions = new Map<string, Buffer>()
   return new Agent({
-    connect: buildConnector(connectorOptions),
+    connect(options, done) {
+      connect(options, (...[error, socket]) => {
+        socket?.on('session', (session: Buffer) => sessions.set(options.hostname, session))
+        if (error) return done(error, null)
+        done(null, socket)
+      })
+    },
     headersTimeout: totalTimeoutMs,
     bodyTimeout: totalTimeoutMs,
     maxResponseSize: -1,
