@@ -139,6 +139,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /api-keys/{id}': [({ apiKey }) => ({ path: `/api-keys/${apiKey}` })],
   'DELETE /api-keys/{id}': [({ apiKey }) => ({ path: `/api-keys/${apiKey}` })],
   'GET /workspace': [],
+  'GET /workspace/usage': [],
   'PATCH /workspace': [],
   'DELETE /workspace': [],
   'GET /workspaces': [],

@@ -11,13 +11,13 @@ import { type Api, createApi } from './stack.ts'
 /** The tests to run in the copy: the test of the slice, and the tests that cover every table and route. */
 const tests = [
   'packages/core/src/notes',
-  'packages/core/src/operations/contact-records',
+  'packages/core/src/operations/contacts/contact-records',
   'packages/core/src/db/schema/tenancy',
   'packages/testing/src/conventions/table-owners',
   'apps/api/test/isolation.int',
 ]
 const copy = useForFile(() => copyRepository(tests))
-const mergesAndDeletions = 'packages/core/src/operations/contact-records.ts'
+const mergesAndDeletions = 'packages/core/src/operations/contacts/contact-records.ts'
 const typeCheck = 'tsc --noEmit --incremental --tsBuildInfoFile .tsbuildinfo --pretty false'
 
 test('the recipe names at most twelve files', async () => {

@@ -4,7 +4,7 @@ import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { listActivity } from '@rapport/core/contacts/list-activity.ts'
 import { exportContacts } from '@rapport/core/contacts/export/export-contacts.ts'
 import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
-import { mergeContacts } from '@rapport/core/operations/merge-contacts.ts'
+import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
 import { addTags, updateContact, removeTag, upsertContact } from '@rapport/core/contacts/update-contact.ts'
 import {
   Activity,
@@ -26,7 +26,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
-import { deleteContact } from '@rapport/core/operations/delete-contact.ts'
+import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')

@@ -75,6 +75,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
   app.patch(
     '/custom-fields/:id',
     {
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         operationId: 'customFields.update',

@@ -13,6 +13,8 @@ import {
   MemberRemoval,
 } from '@rapport/core/team/team.schema.ts'
 import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
+import { readUsage } from '@rapport/core/operations/usage/workspace-usage.ts'
+import { Usage } from '@rapport/core/operations/usage/workspace-usage.schema.ts'
 import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
@@ -36,6 +38,22 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => readWorkspace(request.ctx),
+  )
+
+  app.get(
+    '/workspace/usage',
+    {
+      schema: {
+        ...common,
+        operationId: 'workspace.usage',
+        summary: 'Retrieve the usage of the quotas',
+        description:
+          'Returns the use and the limit of each quota of the workspace. Above a limit, requests fail with 409 and the code `quota_exceeded`.',
+        querystring: NoQuery,
+        response: { 200: Usage },
+      },
+    },
+    (request) => readUsage(request.ctx),
   )
 
   app.patch(

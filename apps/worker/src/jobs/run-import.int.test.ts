@@ -14,7 +14,7 @@ import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, expect, test } from 'vitest'
 import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
-import { deleteContact } from '@rapport/core/operations/delete-contact.ts'
+import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 
 const secret = 'a secret that is known to every test'
 const database = useTestDatabase()

@@ -28,6 +28,7 @@ export const auditActions = [
   'campaign.sent',
   'campaign.retried',
   'campaign.deleted',
+  'workspace.quotas_changed',
   'contacts.exported',
   'contact.merged',
   'custom_field.deleted',

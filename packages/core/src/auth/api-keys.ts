@@ -5,6 +5,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
+import { requireQuota } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { apiKeys, roles } from '../db/schema/index.ts'
@@ -16,7 +17,7 @@ type ApiKeyRow = typeof apiKeys.$inferSelect
 
 /**
  * Creates an API key whose role is not above the actor's. Only this response contains the key; the database stores its
- * hash.
+ * hash. Throws `quota_exceeded` if the workspace has the maximum number of API keys.
  */
 export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<CreatedApiKey> {
   const ownRank = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
@@ -24,6 +25,7 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
     throw new AppError('forbidden', 'The role of the key must not be higher than your own')
   const key = newToken('rpk')
   return inTransaction(ctx, async (ctx) => {
+    await requireQuota(ctx, 'apiKeys', { count: () => countApiKeys(ctx) })
     const apiKey: ApiKeyRow = {
       workspaceId: ctx.workspaceId,
       id: newId('key'),
@@ -43,6 +45,10 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
     await audit(ctx, 'api_key.created', { subjectId: apiKey.id, name: apiKey.name, role: apiKey.role })
     return { ...toApiKey(apiKey), key }
   })
+}
+
+export function countApiKeys(ctx: Ctx): Promise<number> {
+  return ctx.db.$count(apiKeys, isInWorkspace(ctx))
 }
 
 /** Reads one API key, without the key itself. */

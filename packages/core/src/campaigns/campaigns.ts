@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, or } from 'drizzle-orm'
+import { and, eq, getTableColumns, or, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -8,6 +8,7 @@ import { type CampaignId, type ContactId, newId } from '../kernel/ids.ts'
 import { containsText } from '../request/contains-text.ts'
 import { checkListId } from '../lists/lists.ts'
 import { checkSender } from '../mail/senders.ts'
+import { lockQuotas, quotaExceeded } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
@@ -17,8 +18,8 @@ import { checkTemplates } from './templates/check-templates.ts'
 import { plainTemplate } from './templates/template-sources.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
-export type CampaignRow = typeof campaigns.$inferSelect
-type SummaryRow = Omit<CampaignRow, 'html' | 'text'>
+export type CampaignRow = Omit<typeof campaigns.$inferSelect, 'bodyBytes'>
+type SummaryRow = Omit<CampaignRow, 'html' | 'text' | 'bodyBytes'>
 
 const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listId', 'List not found'))
 
@@ -49,7 +50,7 @@ export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Ca
     sentAt: null,
     completedAt: null,
   }
-  await ctx.db.insert(campaigns).values(campaign).catch(listNotFound)
+  await withinBodyQuota(ctx, (ctx) => ctx.db.insert(campaigns).values(campaign).catch(listNotFound))
   return toCampaign(campaign)
 }
 
@@ -65,7 +66,7 @@ export async function readCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> 
 
 /** Lists a page of the workspace's campaigns, without their templates. */
 export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Page<CampaignSummary>> {
-  const { html: _, text: __, ...columns } = getTableColumns(campaigns)
+  const { html: _, text: __, bodyBytes: ___, ...columns } = getTableColumns(campaigns)
   const { status, listId, search } = query
   const filters = [
     status && eq(campaigns.status, status),
@@ -95,14 +96,36 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   await checkTemplates(ctx, change)
   checkSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)
+  const write = async (ctx: Ctx) => {
+    const [row] = await ctx.db
+      .update(campaigns)
+      .set({ ...change, updatedAt: new Date() })
+      .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
+      .returning()
+      .catch(listNotFound)
+    if (!row) throw await createNotDraftError(ctx, id, 'changed')
+    return toCampaign(row)
+  }
+  return change.html || change.text ? withinBodyQuota(ctx, write) : write(ctx)
+}
+
+/** Runs a write that stores bodies. Throws `quota_exceeded`, and rolls back, if they exceed the quota. */
+function withinBodyQuota<Result>(ctx: Ctx, write: (ctx: Ctx) => Promise<Result>): Promise<Result> {
+  return inTransaction(ctx, async (ctx) => {
+    const { campaignBytes: limit } = await lockQuotas(ctx)
+    const result = await write(ctx)
+    if (limit !== Infinity && (await measureBodies(ctx)) > limit) throw quotaExceeded('campaignBytes', limit)
+    return result
+  })
+}
+
+/** The bytes of `html` and `text` of all campaigns of the workspace. */
+export async function measureBodies(ctx: Ctx): Promise<number> {
   const [row] = await ctx.db
-    .update(campaigns)
-    .set({ ...change, updatedAt: new Date() })
-    .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
-    .returning()
-    .catch(listNotFound)
-  if (!row) throw await createNotDraftError(ctx, id, 'changed')
-  return toCampaign(row)
+    .select({ bytes: sql<number>`coalesce(sum(${campaigns.bodyBytes}), 0)::float8` })
+    .from(campaigns)
+    .where(eq(campaigns.workspaceId, ctx.workspaceId))
+  return row?.bytes ?? 0
 }
 
 /** Deletes a DRAFT. Throws `wrong_state` for any other campaign: it is the record of the mails that were sent. */

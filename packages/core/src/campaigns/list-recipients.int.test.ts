@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mergeContacts } from '../operations/merge-contacts.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { type CampaignId, idOf, newId } from '../kernel/ids.ts'
 import {
   createTestCampaign,
@@ -12,7 +12,7 @@ import { listRecipients } from './list-recipients.ts'
 import { RecipientQuery } from './campaigns.schema.ts'
 import { sendCampaign } from './send-campaign.ts'
 import { claimBatch, type ClaimedBatch, claimRecipients, recordRecipientOutcomes } from './sending.ts'
-import { deleteContact } from '../operations/delete-contact.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

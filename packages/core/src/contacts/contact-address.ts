@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { contacts } from '../db/schema/index.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
+import { takeContactQuota } from '../quotas/contact-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 
@@ -22,6 +23,24 @@ export function findContactsByEmail(ctx: Ctx, emails: readonly string[]): Promis
         sql`lower(${contacts.email}) = any(${sql.param(lowerCase)}::text[])`,
       ),
     )
+}
+
+/**
+ * Separates the contacts that may be written from the new ones that would exceed the quota of contacts. Existing
+ * contacts may always be written.
+ */
+export async function splitByContactQuota<Item>(
+  ctx: Ctx,
+  items: readonly Item[],
+  emailOf: (item: Item) => string,
+): Promise<{ accepted: Item[]; exceeding: Item[] }> {
+  const allowed = await takeContactQuota(ctx, items.length)
+  if (allowed >= items.length) return { accepted: [...items], exceeding: [] }
+  const existing = await findContactsByEmail(ctx, items.map(emailOf))
+  const emails = new Set(existing.map(({ email }) => email.toLowerCase()))
+  const created = items.filter((item) => !emails.has(emailOf(item).toLowerCase()))
+  const exceeding = new Set(created.slice(allowed))
+  return { accepted: items.filter((item) => !exceeding.has(item)), exceeding: [...exceeding] }
 }
 
 /** Finds and locks a contact by email, ignoring case. */

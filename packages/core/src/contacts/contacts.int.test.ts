@@ -15,7 +15,7 @@ import { ActivityQuery } from './contacts.schema.ts'
 import { createCustomField } from './custom-fields/custom-fields.ts'
 import { unsubscribe } from '../operations/unsubscribe.ts'
 import { readContact } from './read-contact.ts'
-import { deleteContact } from '../operations/delete-contact.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

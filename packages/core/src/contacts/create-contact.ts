@@ -3,6 +3,7 @@ import { jsonRows } from '../db/json-rows.ts'
 import { contacts } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { newId } from '../kernel/ids.ts'
+import { requireContactQuota } from '../quotas/contact-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { alreadyExists, findContactByEmail } from './contact-address.ts'
 import { contactCreated } from './contact-events.ts'
@@ -17,10 +18,11 @@ import {
 
 /**
  * Creates a contact and emits `contact.created`. Throws `already_exists` with the id of the existing contact if the
- * email is taken.
+ * email is taken, and `quota_exceeded` if the workspace has the maximum number of contacts.
  */
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const contact = await checkNewContact(ctx, input)
+  await requireContactQuota(ctx)
   if (await insertContact(ctx, contact)) return toContact(contact)
   throw alreadyExists(await findContactByEmail(ctx, contact.email))
 }

@@ -15,7 +15,7 @@ import {
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { writeContactBatch } from './batch/write-contact-batch.ts'
 import { writeContacts } from './bulk-write-contacts.ts'
-import { mergeContacts } from '../operations/merge-contacts.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import type { Contact } from './contacts.schema.ts'
 
 const database = useTestDatabase()

@@ -16,6 +16,7 @@ import { contactUpdated } from './contact-events.ts'
 import { fillEmptyProperties } from './contact-properties.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
+import { contactQuotaExceeded, takeContactQuota } from '../quotas/contact-quota.ts'
 import { checkNewContact, insertContact } from './create-contact.ts'
 import {
   checkCustomValues,
@@ -180,8 +181,10 @@ export type CheckedChange = Omit<ContactChange, 'customFieldValues'> & {
 async function findOrCreateForUpdate(ctx: Ctx, input: ContactInput): Promise<{ contact: ContactRow; isNew: boolean }> {
   for (;;) {
     const contact = await checkNewContact(ctx, input)
-    if (await insertContact(ctx, contact)) return { contact, isNew: true }
+    const isInQuota = (await takeContactQuota(ctx, 1)) > 0
+    if (isInQuota && (await insertContact(ctx, contact))) return { contact, isNew: true }
     const known = await lockContactByEmail(ctx, input.email)
     if (known) return { contact: known, isNew: false }
+    if (!isInQuota) throw await contactQuotaExceeded(ctx)
   }
 }

@@ -1,7 +1,7 @@
 /** Random sequences of operations on deals, compared with a plain model. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mergeContacts } from '../operations/merge-contacts.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import type { Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type ContactId, type DealId, newId, type PipelineId, type StageId } from '../kernel/ids.ts'
@@ -32,7 +32,7 @@ import { listDeals } from './list-deals.ts'
 import { createDeal } from './create-deal.ts'
 import { updateDeal, deleteDeal } from './update-deal.ts'
 import { type Deal, DealChange, DealInput, DealMoveQuery, DealQuery } from './deals.schema.ts'
-import { deleteContact } from '../operations/delete-contact.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 
 const database = useTestDatabase()
 

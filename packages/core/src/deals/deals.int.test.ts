@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { listActivity } from '../contacts/list-activity.ts'
-import { mergeContacts } from '../operations/merge-contacts.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { ActivityQuery } from '../contacts/contacts.schema.ts'
 import type { Ctx } from '../request/context.ts'
 import { newId } from '../kernel/ids.ts'
@@ -21,7 +21,7 @@ import { createDeal } from './create-deal.ts'
 import { updateDeal, deleteDeal, readDeal } from './update-deal.ts'
 import { type Deal, type DealChange, DealMoveQuery } from './deals.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
-import { deleteContact } from '../operations/delete-contact.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

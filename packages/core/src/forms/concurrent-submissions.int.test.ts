@@ -2,7 +2,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { updateContact } from '../contacts/update-contact.ts'
-import { mergeContacts } from '../operations/merge-contacts.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
@@ -23,7 +23,7 @@ import type { Form } from './forms.schema.ts'
 import { listSubmissions, readSubmission, submitForm } from './submissions.ts'
 import { unsubscribe } from '../operations/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
-import { deleteContact } from '../operations/delete-contact.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

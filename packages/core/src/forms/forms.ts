@@ -14,6 +14,7 @@ import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { type FormField, forms } from '../db/schema/index.ts'
+import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { findMappingIssues } from './form-mapping.ts'
 import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm } from './forms.schema.ts'
@@ -22,7 +23,7 @@ export type FormRow = typeof forms.$inferSelect
 
 /**
  * Creates a form. Throws `validation_error` for an unknown mapping target or a list that no submission could subscribe
- * to.
+ * to, and `quota_exceeded` if the workspace has the maximum number of forms.
  */
 export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   const fields = await checkFields(ctx, input.fields)
@@ -43,8 +44,15 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
     createdAt: now,
     updatedAt: now,
   }
-  await ctx.db.insert(forms).values(form).catch(listNotFound)
+  await inTransaction(ctx, async (ctx) => {
+    await requireQuota(ctx, 'forms', { count: () => countForms(ctx) })
+    await ctx.db.insert(forms).values(form).catch(listNotFound)
+  })
   return toForm(form)
+}
+
+export function countForms(ctx: Ctx): Promise<number> {
+  return ctx.db.$count(forms, eq(forms.workspaceId, ctx.workspaceId))
 }
 
 export async function readForm(ctx: Ctx, id: FormId): Promise<Form> {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
+import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
@@ -73,6 +74,8 @@ async function saveSubmission(
   if (repeated) return repeated
   const source = `form:${form.name}`
   const contactInput = await toContactInput(ctx, form.fields, values)
+  // For known contacts too: otherwise the response would tell them from unknown ones.
+  if (contactInput) await requireContactQuota(ctx)
   const contact = contactInput && (await findOrCreateContact(ctx, { ...contactInput, tags: form.tags, source }))
   const consentFields = form.fields.filter(({ type }) => type === 'CONSENT')
   const consents = consentFields

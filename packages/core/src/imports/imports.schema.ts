@@ -3,13 +3,13 @@ import { CreatedAt, QueryBoolean, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
-const ImportStatus = z.enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED'])
+const ImportStatus = z.enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED'])
 
 export const Import = z
   .object({
     id: RecordId('imp'),
     status: ImportStatus.describe(
-      '`QUEUED`, `RUNNING`, `COMPLETED`, or `FAILED` if the file cannot be read to its end.',
+      '`QUEUED`, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED`.',
     ),
     format: z.enum(['csv', 'ndjson']).describe('The format of the file.'),
     onConflict: z

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { compareContacts, findTagOverflow, readContacts, writeContacts } from '../contacts/bulk-write-contacts.ts'
+import { splitByContactQuota } from '../contacts/contact-address.ts'
 import type { CheckedContact } from '../contacts/create-contact.ts'
 import { maxTags } from '../contacts/update-contact.ts'
 import { lockCustomFields } from '../contacts/custom-fields/custom-fields.ts'
@@ -70,7 +71,8 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   let updated = 0
   const valid = await rejectUnknownFields(ctx, rows, rejected)
   for (const round of splitIntoRounds(valid, onConflict)) {
-    const accepted = onConflict === 'skip' ? round : await rejectTagOverflow(ctx, round, rejected)
+    const inQuota = await rejectOverQuota(ctx, round, rejected)
+    const accepted = onConflict === 'skip' ? inQuota : await rejectTagOverflow(ctx, inQuota, rejected)
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
     for (const { id } of written.created) createdIds.add(id)
     // The event of a contact that this chunk creates shows its later rows too.
@@ -127,6 +129,13 @@ async function rejectTagOverflow(ctx: Ctx, rows: CheckedRow[], rejected: Outcome
     rejected.push({ line, message: `tags: a contact can have at most ${maxTags} tags` })
   }
   return rows.filter((row) => !hasOverflow(row))
+}
+
+/** Rejects rows of new contacts for which the workspace has no quota. Returns the others. */
+async function rejectOverQuota(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']): Promise<CheckedRow[]> {
+  const { accepted, exceeding } = await splitByContactQuota(ctx, rows, ({ contact }) => contact.email)
+  for (const { line } of exceeding) rejected.push({ line, message: 'The workspace has the maximum number of contacts' })
+  return accepted
 }
 
 /** Rejects rows with a value of a custom field that was removed since the rows were validated. Returns the others. */

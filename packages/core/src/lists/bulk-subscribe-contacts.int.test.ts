@@ -1,4 +1,4 @@
-import { deleteContact } from '../operations/delete-contact.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { listContacts } from '../contacts/listing/list-contacts.ts'

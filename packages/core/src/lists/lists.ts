@@ -11,6 +11,7 @@ import { containsText } from '../request/contains-text.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { lists, subscriptions } from '../db/schema/index.ts'
+import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
 
@@ -22,6 +23,7 @@ const { deletedAt: _, ...columns } = getTableColumns(lists)
 export const listColumns = { ...columns, confirmedCount }
 type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: number }
 
+/** Creates a list. Throws `quota_exceeded` if the workspace has the maximum number of lists. */
 export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
   const now = new Date()
   const list: typeof lists.$inferSelect = {
@@ -34,8 +36,15 @@ export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
     updatedAt: now,
     deletedAt: null,
   }
-  await ctx.db.insert(lists).values(list)
+  await inTransaction(ctx, async (ctx) => {
+    await requireQuota(ctx, 'lists', { count: () => countLists(ctx) })
+    await ctx.db.insert(lists).values(list)
+  })
   return toList({ ...list, confirmedCount: 0 })
+}
+
+export function countLists(ctx: Ctx): Promise<number> {
+  return ctx.db.$count(lists, and(eq(lists.workspaceId, ctx.workspaceId), isNull(lists.deletedAt)))
 }
 
 /** Reads one list with the number of its confirmed subscribers. */

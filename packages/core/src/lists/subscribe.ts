@@ -17,6 +17,7 @@ import {
   recordSubscriptionChange,
 } from '../subscriptions/subscription-record.ts'
 import { readSuppression } from '../subscriptions/suppressions.ts'
+import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
 import {
   subscriptionConfirmed,
@@ -34,6 +35,8 @@ interface SubscriptionRequest {
 /** Subscribes a visitor. The response does not reveal whether the contact was known before. */
 export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeInput): Promise<void> {
   const { ctx: visitor, doubleOptIn } = await findPublicList(base, listId)
+  // For known contacts too: otherwise the response would tell them from unknown ones.
+  await requireContactQuota(visitor)
   await inTransaction(visitor, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public' })

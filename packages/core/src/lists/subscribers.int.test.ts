@@ -17,7 +17,7 @@ import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from
 import { requestSubscription, subscribe } from './subscribe.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
-import { deleteContact } from '../operations/delete-contact.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

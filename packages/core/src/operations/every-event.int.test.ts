@@ -36,10 +36,10 @@ import {
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
-import { deleteContact } from './delete-contact.ts'
+import { deleteContact } from './contacts/delete-contact.ts'
 import { reportMailEvent } from './mail-events.ts'
 import { MailReport } from './mail-events.schema.ts'
-import { mergeContacts } from './merge-contacts.ts'
+import { mergeContacts } from './contacts/merge-contacts.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { disableFailingWebhooks } from './webhook-health.ts'
 

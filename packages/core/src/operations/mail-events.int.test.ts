@@ -22,7 +22,7 @@ import { MailReport } from './mail-events.schema.ts'
 import { purgeMailReports, reportMailEvent } from './mail-events.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
-import { deleteContact } from './delete-contact.ts'
+import { deleteContact } from './contacts/delete-contact.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

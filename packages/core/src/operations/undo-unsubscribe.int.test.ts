@@ -19,10 +19,10 @@ import { addSubscriber, removeSubscriber } from '../lists/subscribers.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { openUndo, unsubscribeUrl } from '../lists/subscription-links.ts'
 import type { Ctx } from '../request/context.ts'
-import { deleteContact } from './delete-contact.ts'
+import { deleteContact } from './contacts/delete-contact.ts'
 import { reportMailEvent } from './mail-events.ts'
 import { MailReport } from './mail-events.schema.ts'
-import { mergeContacts } from './merge-contacts.ts'
+import { mergeContacts } from './contacts/merge-contacts.ts'
 import { undoUnsubscribe, unsubscribe } from './unsubscribe.ts'
 
 const database = useTestDatabase()

@@ -7,6 +7,7 @@ import { notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId, type PipelineId } from '../kernel/ids.ts'
+import { requireQuota } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { pipelines, stages } from '../db/schema/index.ts'
@@ -30,8 +31,16 @@ export async function createDefaultPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>
   await insertPipeline(ctx, defaultPipeline)
 }
 
+/** Creates a pipeline with its stages. Throws `quota_exceeded` if the workspace has the maximum number of pipelines. */
 export function createPipeline(ctx: Ctx, input: PipelineInput): Promise<Pipeline> {
-  return inTransaction(ctx, (ctx) => insertPipeline(ctx, input))
+  return inTransaction(ctx, async (ctx) => {
+    await requireQuota(ctx, 'pipelines', { count: () => countPipelines(ctx) })
+    return insertPipeline(ctx, input)
+  })
+}
+
+export function countPipelines(ctx: Ctx): Promise<number> {
+  return ctx.db.$count(pipelines, eq(pipelines.workspaceId, ctx.workspaceId))
 }
 
 export async function readPipeline(ctx: Ctx, id: PipelineId): Promise<Pipeline> {

@@ -1,4 +1,6 @@
 import type { ApiConfig, WorkerConfig } from '../runtime/config.ts'
+import { quotasFrom } from '../runtime/quota-variables.ts'
+import type { Quotas } from '../kernel/quotas.ts'
 import type { Db } from '../db/client.ts'
 import type { Replica } from '../db/read-replica.ts'
 import type { Role } from '../db/schema/index.ts'
@@ -15,6 +17,8 @@ export interface Settings {
   /** Whether visitors may create workspaces. */
   readonly isSignUpOpen: boolean
   readonly allowedNetworks: readonly string[]
+  /** The quotas of a workspace for which the operator has set no others. */
+  readonly quotas: Quotas
   readonly keys: Keys
 }
 
@@ -62,6 +66,7 @@ export function settingsFrom(config: ApiConfig | WorkerConfig): Settings {
     mailFromDomains: config.MAIL_FROM_DOMAINS,
     isSignUpOpen: config.SIGN_UP === 'open',
     allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
+    quotas: quotasFrom(config),
     keys: deriveKeys(config.SECRET_KEY, config.SECRET_KEY_PREVIOUS),
   }
 }

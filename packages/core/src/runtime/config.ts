@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { quotaVariables } from './quota-variables.ts'
 import { RedisUrl } from './redis-address.ts'
 
 /** An invalid configuration; `message` names every invalid variable. Processes exit with code 78 (EX_CONFIG). */
@@ -69,6 +70,7 @@ const serviceVariables = {
   ).describe('The domains that workspaces and campaigns may send from; empty: any domain'),
   SIGN_UP: z.enum(['open', 'closed'], { error: 'must be open or closed' }).default('open'),
   WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe('Private networks that webhooks may reach'),
+  ...quotaVariables,
   METRICS_TOKEN: z
     .string()
     .regex(/^[!-~]{16,}$/, 'must have at least 16 characters and no spaces')

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { mergeContacts } from '../operations/merge-contacts.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { lists } from '../db/schema/index.ts'
@@ -22,7 +22,7 @@ import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
 import { suppressAddress } from './suppressions.ts'
 import { unsubscribe } from '../operations/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
-import { deleteContact } from '../operations/delete-contact.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { mergeContacts } from '../operations/merge-contacts.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { type ContactId, newId, type UserId, uuidOf } from '../kernel/ids.ts'
 import { events, members, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -16,7 +16,7 @@ import { listTasks, listTasksOfContact } from './list-tasks.ts'
 import { updateTask, deleteTask, readTask } from './tasks.ts'
 import { type Task, TaskQuery } from './tasks.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
-import { deleteContact } from '../operations/delete-contact.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { removeMember } from '../team/members.ts'
 
 const database = useTestDatabase()

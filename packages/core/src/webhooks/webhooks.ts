@@ -5,13 +5,14 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { afterCommit } from '../db/transaction.ts'
-import { conflict, notFound } from '../kernel/errors.ts'
+import { notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { webhookDrains, webhooks, workspaces } from '../db/schema/index.ts'
+import { webhookDrains, webhooks } from '../db/schema/index.ts'
 import { seal } from '../kernel/crypto.ts'
+import { requireQuota } from '../quotas/require-quota.ts'
 import { checkWebhookUrl } from './address-policy.ts'
 import { newSecret } from './signature.ts'
 import {
@@ -29,8 +30,6 @@ export type WebhookRow = typeof webhooks.$inferSelect
 
 type WebhookWithHealth = WebhookRow & HealthRow
 
-const maxWebhooks = 50
-
 /**
  * Creates an enabled webhook. Only this result contains its secret in plain text; the database stores it encrypted.
  * Throws `quota_exceeded` if the workspace has the maximum number of webhooks.
@@ -38,11 +37,7 @@ const maxWebhooks = 50
 export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWebhook> {
   const url = checkWebhookUrl(input.url, ctx.settings.allowedNetworks)
   return inTransaction(ctx, async (ctx) => {
-    // Locks the workspace, so that concurrent calls cannot exceed the maximum.
-    await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId)).for('no key update')
-    if ((await ctx.db.$count(webhooks, isLiveInWorkspace(ctx))) >= maxWebhooks) {
-      throw conflict('quota_exceeded', `A workspace has at most ${maxWebhooks} webhooks`)
-    }
+    await requireQuota(ctx, 'webhooks', { count: () => countWebhooks(ctx) })
     const id = newId('whk')
     const secret = newSecret()
     const webhook: WebhookRow = {
@@ -61,6 +56,10 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
     await audit(ctx, 'webhook.created', { subjectId: id, url })
     return { ...toWebhook({ ...webhook, ...initialHealth }), secret }
   })
+}
+
+export function countWebhooks(ctx: Ctx): Promise<number> {
+  return ctx.db.$count(webhooks, isLiveInWorkspace(ctx))
 }
 
 /** Reads one webhook. */

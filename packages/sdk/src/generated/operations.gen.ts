@@ -303,6 +303,17 @@ export class Workspace extends Resource {
   delete(body: types.WorkspaceDeleteData['body'], options?: RequestOptions): ApiPromise<void> {
     return this.client.request({ method: 'DELETE', path: '/workspace', body }, options)
   }
+
+  /**
+   * Retrieve the usage of the quotas.
+   *
+   * Returns the use and the limit of each quota of the workspace. Above a limit, requests fail with 409 and the code `quota_exceeded`.
+   *
+   * Requires the role VIEWER.
+   */
+  usage(options?: RequestOptions): ApiPromise<types.WorkspaceUsageResponse> {
+    return this.client.request({ path: '/workspace/usage' }, options)
+  }
 }
 
 export class Invites extends Resource {

@@ -813,7 +813,7 @@ export type ContactBatchFailure = {
     /**
      * What is wrong, in the words of `code` in error responses.
      */
-    code: 'validation_error' | 'already_exists' | 'internal_error';
+    code: 'validation_error' | 'already_exists' | 'quota_exceeded' | 'internal_error';
     /**
      * What is wrong, in words.
      */
@@ -1854,9 +1854,9 @@ export type Import = {
      */
     id: string;
     /**
-     * `QUEUED`, `RUNNING`, `COMPLETED`, or `FAILED` if the file cannot be read to its end.
+     * `QUEUED`, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED`.
      */
-    status: 'QUEUED' | 'RUNNING' | 'COMPLETED' | 'FAILED';
+    status: 'QUEUED' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELED';
     /**
      * The format of the file.
      */
@@ -2768,6 +2768,24 @@ export type PublicSubscribeRequest = {
 };
 
 /**
+ * The use of a quota.
+ */
+export type QuotaUsage = {
+    /**
+     * How much is used. `null` for a limit on each process, address or import, whose use is not counted.
+     */
+    used: number | null;
+    /**
+     * Whether `used` is an estimate, as for more than 10,000 contacts.
+     */
+    isEstimate: boolean;
+    /**
+     * The limit. `null` for none.
+     */
+    limit: number | null;
+};
+
+/**
  * Whether the process can serve requests.
  */
 export type Readiness = {
@@ -3156,6 +3174,80 @@ export type TemplateVariables = {
      * Always `null`: the response is complete.
      */
     nextCursor: null;
+};
+
+/**
+ * The use and the limit of each quota of the workspace.
+ */
+export type Usage = {
+    /**
+     * Contacts.
+     */
+    contacts: QuotaUsage;
+    /**
+     * Lists.
+     */
+    lists: QuotaUsage;
+    /**
+     * Forms.
+     */
+    forms: QuotaUsage;
+    /**
+     * Pipelines.
+     */
+    pipelines: QuotaUsage;
+    /**
+     * API keys.
+     */
+    apiKeys: QuotaUsage;
+    /**
+     * Webhooks.
+     */
+    webhooks: QuotaUsage;
+    /**
+     * Custom fields.
+     */
+    customFields: QuotaUsage;
+    /**
+     * The bytes of the options of all custom fields.
+     */
+    customFieldBytes: QuotaUsage;
+    /**
+     * The bytes of `html` and `text` of all campaigns.
+     */
+    campaignBytes: QuotaUsage;
+    /**
+     * The requests under way at once in each API process.
+     */
+    requests: QuotaUsage;
+    /**
+     * The exports under way at once.
+     */
+    exports: QuotaUsage;
+    /**
+     * The imports that are not finished.
+     */
+    imports: QuotaUsage;
+    /**
+     * The uncompressed bytes of one import.
+     */
+    importBytes: QuotaUsage;
+    /**
+     * The recipients of campaigns that were sent in the last 24 hours.
+     */
+    campaignMails: QuotaUsage;
+    /**
+     * The test emails and invites in the last 24 hours.
+     */
+    singleMails: QuotaUsage;
+    /**
+     * The emails of one kind to one address in 24 hours.
+     */
+    mailsPerAddress: QuotaUsage;
+    /**
+     * The webhook requests under way at once in each worker.
+     */
+    webhookRequests: QuotaUsage;
 };
 
 /**
@@ -3926,6 +4018,10 @@ export type PublicSubmitFormErrors = {
      */
     408: Error;
     /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
      * The record has changed since it was read.
      */
     412: Error;
@@ -3987,6 +4083,10 @@ export type PublicSubscribeErrors = {
      * The body was sent too slowly.
      */
     408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
     /**
      * The body is too large.
      */
@@ -5757,6 +5857,47 @@ export type WorkspaceUpdateResponses = {
 
 export type WorkspaceUpdateResponse = WorkspaceUpdateResponses[keyof WorkspaceUpdateResponses];
 
+export type WorkspaceUsageData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/workspace/usage';
+};
+
+export type WorkspaceUsageErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type WorkspaceUsageError = WorkspaceUsageErrors[keyof WorkspaceUsageErrors];
+
+export type WorkspaceUsageResponses = {
+    /**
+     * OK
+     */
+    200: Usage;
+};
+
+export type WorkspaceUsageResponse = WorkspaceUsageResponses[keyof WorkspaceUsageResponses];
+
 export type InvitesListData = {
     body?: never;
     path?: never;
@@ -6420,7 +6561,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.deleted' | 'api_key.created' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'contacts.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.deleted' | 'api_key.created' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'contacts.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -7690,6 +7831,10 @@ export type CustomFieldsUpdateErrors = {
      */
     408: Error;
     /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
      * The record has changed since it was read.
      */
     412: Error;
@@ -7841,7 +7986,7 @@ export type ImportsListData = {
         /**
          * Only imports with this status.
          */
-        status?: 'QUEUED' | 'RUNNING' | 'COMPLETED' | 'FAILED';
+        status?: 'QUEUED' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELED';
         /**
          * The field to sort by. A leading minus sorts in descending order. Default: newest first.
          */

@@ -48,7 +48,7 @@ const schemaFiles = importsOf(coreSources.find(({ path }) => path === `${core}db
 const notSlices = ['jobs', 'idempotency', 'events']
 const slices = schemaFiles.filter((name) => !notSlices.includes(name))
 /** Folders of core in the order of their dependencies: a folder may import only itself and earlier folders. */
-const layers = ['kernel', 'runtime', 'db', 'request', 'jobs', 'events', ...slices, 'operations']
+const layers = ['kernel', 'runtime', 'db', 'request', 'jobs', 'events', 'quotas', ...slices, 'operations']
 const layerOf = (path: string) => layers.indexOf(path.slice(core.length).split('/')[0] ?? '')
 
 test('every folder of core has a place in the order', () => {

@@ -39,7 +39,7 @@ const ContactBatchFailure = z
   .object({
     status: z.literal('FAILED').describe('Nothing was written for this entry.'),
     code: z
-      .enum(['validation_error', 'already_exists', 'internal_error'])
+      .enum(['validation_error', 'already_exists', 'quota_exceeded', 'internal_error'])
       .describe('What is wrong, in the words of `code` in error responses.'),
     message: z.string().describe('What is wrong, in words.'),
     issues: z

@@ -9,7 +9,7 @@ import {
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { saveContacts, writeContacts } from '../bulk-write-contacts.ts'
-import { findContactsByEmail } from '../contact-address.ts'
+import { findContactsByEmail, splitByContactQuota } from '../contact-address.ts'
 import { contactCreated, contactUpdated } from '../contact-events.ts'
 import { type ContactRow, toContact } from '../contact-record.ts'
 import { Contact, ContactInput } from '../contacts.schema.ts'
@@ -131,18 +131,19 @@ async function checkCustomFieldValues(
  * meantime: the next round writes it.
  */
 async function writeRound(ctx: Ctx, entries: readonly CheckedEntry[], onConflict: OnConflict): Promise<Results> {
-  const inputs = entries.map(({ input }) => ({
+  const { accepted, exceeding } = await splitByContactQuota(ctx, entries, emailOf)
+  const inputs = accepted.map(({ input }) => ({
     ...input,
     customFieldValues: mergeCustomValues({}, input.customFieldValues),
   }))
   const { created } = await writeContacts(ctx, inputs, onConflict === 'update' ? 'lock' : 'skip')
   await emitMany(ctx, contactCreated, created.map(toContact))
   const createdContacts = byEmail(created)
-  const conflicts = entries.filter((entry) => !createdContacts.has(emailOf(entry)))
+  const conflicts = accepted.filter((entry) => !createdContacts.has(emailOf(entry)))
   const found = byEmail(await findContactsByEmail(ctx, conflicts.map(emailOf)))
   const existing = onConflict === 'update' ? await updateExisting(ctx, conflicts, found) : found
-  const results: Results = new Map()
-  for (const entry of entries) {
+  const results: Results = new Map(exceeding.map(({ index }) => [index, exceedingEntry]))
+  for (const entry of accepted) {
     const email = emailOf(entry)
     const [contact, other] = [createdContacts.get(email), existing.get(email)]
     if (contact) results.set(entry.index, { status: 'CREATED', contact: toContact(contact) })
@@ -185,6 +186,12 @@ const rejectedEntry: ContactBatchFailure = {
   status: 'FAILED',
   code: 'internal_error',
   message: 'The contact cannot be stored',
+}
+
+const exceedingEntry: ContactBatchFailure = {
+  status: 'FAILED',
+  code: 'quota_exceeded',
+  message: 'The workspace has the maximum number of contacts',
 }
 
 const emailOf = ({ input }: { input: { email: string } }) => input.email.toLowerCase()

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull } from 'drizzle-orm'
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { audit } from '../../audit/audit.ts'
 import { byId } from '../../request/by-id.ts'
@@ -10,6 +10,7 @@ import { toTimestamp } from '../../kernel/validation.ts'
 import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../../kernel/ids.ts'
 import { enqueue } from '../../jobs/outbox.ts'
+import { requireQuota } from '../../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange } from '../../request/time-range.ts'
 import { customFields } from '../../db/schema/index.ts'
@@ -21,7 +22,10 @@ type CustomFieldRow = typeof customFields.$inferSelect
 /** The definitions of a workspace, by key. */
 export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'label' | 'type' | 'options'>>
 
-/** Creates a custom field. Throws `already_exists` if the key is taken or its former field is still being removed. */
+/**
+ * Creates a custom field. Throws `already_exists` if the key is taken or its former field is still being removed, and
+ * `quota_exceeded` if the workspace has the maximum number of fields or of bytes of options.
+ */
 export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
   const now = new Date()
   const customField: CustomFieldRow = {
@@ -35,15 +39,39 @@ export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Prom
     createdAt: now,
     updatedAt: now,
   }
-  await ctx.db
-    .insert(customFields)
-    .values(customField)
-    .catch(
-      onConstraint('custom_fields_key_key', () =>
-        conflict('already_exists', `Custom field "${input.key}" already exists or is still being removed`),
-      ),
-    )
+  await inTransaction(ctx, async (ctx) => {
+    await requireQuota(ctx, 'customFields', { count: () => countCustomFields(ctx) })
+    await requireOptionQuota(ctx, input.options)
+    await ctx.db
+      .insert(customFields)
+      .values(customField)
+      .catch(
+        onConstraint('custom_fields_key_key', () =>
+          conflict('already_exists', `Custom field "${input.key}" already exists or is still being removed`),
+        ),
+      )
+  })
   return toCustomField(customField)
+}
+
+export function countCustomFields(ctx: Ctx): Promise<number> {
+  return ctx.db.$count(customFields, isLiveInWorkspace(ctx))
+}
+
+/** The bytes of the options of all fields. A field that is being removed still counts. */
+export async function measureOptions(ctx: Ctx): Promise<number> {
+  const [row] = await ctx.db
+    .select({ bytes: sql<number>`coalesce(sum(octet_length(array_to_string(${customFields.options}, ''))), 0)::int` })
+    .from(customFields)
+    .where(eq(customFields.workspaceId, ctx.workspaceId))
+  return row?.bytes ?? 0
+}
+
+/** `replaced`: the options of the field before the change. */
+async function requireOptionQuota(ctx: Ctx, options: readonly string[], replaced: readonly string[] = []) {
+  const bytesOf = (texts: readonly string[]) => Buffer.byteLength(texts.join(''))
+  const added = bytesOf(options) - bytesOf(replaced)
+  if (added > 0) await requireQuota(ctx, 'customFieldBytes', { count: () => measureOptions(ctx), added })
 }
 
 /** Reads one custom field. */
@@ -77,6 +105,7 @@ export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: Cus
     if (change.options && current.type !== 'SELECT')
       throw invalidField('options', 'options: is only allowed for type SELECT')
     if (Object.values(change).every((value) => value === undefined)) return toCustomField(current)
+    if (change.options) await requireOptionQuota(ctx, change.options, current.options)
     const saved = { ...current, ...withoutUndefined(change), updatedAt: timeOfUpdate(current.updatedAt) }
     await ctx.db
       .update(customFields)

@@ -50,6 +50,10 @@ export const campaigns = tenantTable(
     status: text({ enum: campaignStatuses }).notNull().default('DRAFT'),
     html: text(),
     text: text(),
+    /** The size of `html` and `text`, for the quota: reading them to measure them would be slow. */
+    bodyBytes: integer()
+      .notNull()
+      .generatedAlwaysAs(sql`coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0)`),
     fromName: text(),
     fromEmail: text(),
     replyTo: text(),

@@ -105,3 +105,18 @@ export const contactAliases = tenantTable(
     extra: (t) => [index('contact_aliases_contact_index').on(t.workspaceId, t.contactId)],
   },
 )
+
+/**
+ * Deleted contacts whose traces in events, emails, imports and deliveries are still to be erased. The worker deletes
+ * the row when it has finished.
+ */
+export const erasures = tenantTable(
+  'erasures',
+  {
+    contactId: id('con').notNull(),
+    /** What identifies the person, encrypted: it is needed to find their traces. */
+    encryptedIdentity: text().notNull(),
+    createdAt: createdAt(),
+  },
+  { key: ['contactId'] },
+)

@@ -3,7 +3,7 @@ import { bigint, boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/
 import { timestamptz, bytea, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
-export const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED'] as const
+export const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED'] as const
 
 /** An import of contacts. Its counters and position are updated in the same transaction as the contacts. */
 export const imports = tenantTable(

@@ -47,11 +47,47 @@ export const mails = tenantTable(
     extra: (t) => [
       index('mails_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
       index('mails_created_index').on(t.createdAt),
-      index('mails_invites_index').on(t.workspaceId, lower(t.toAddress), t.createdAt).where(sql`${t.kind} = 'INVITE'`),
+      index('mails_address_index').on(t.workspaceId, lower(t.toAddress)),
       oneOf('mails_kind_check', t.kind, mailKinds),
       oneOf('mails_status_check', t.status, mailStatuses),
     ],
   },
+)
+
+/**
+ * The emails that were requested in the last day, for the quotas of emails. Separate from `mails`: rows outlive the
+ * contact, the list and the invite, so that deleting these does not reset a quota.
+ */
+export const mailRequests = tenantTable(
+  'mail_requests',
+  {
+    id: id('mai').notNull(),
+    kind: text({ enum: mailKinds }).notNull(),
+    /** A keyed hash of the address in lower case. */
+    addressHash: text().notNull(),
+    /** The list of a confirmation. */
+    listId: id('lst'),
+    createdAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    extra: (t) => [
+      index('mail_requests_address_index').on(t.workspaceId, t.addressHash, t.kind, t.createdAt),
+      index('mail_requests_kind_index').on(t.workspaceId, t.kind, t.createdAt),
+      index('mail_requests_created_index').on(t.createdAt),
+    ],
+  },
+)
+
+/** The domains that the operator gave to a workspace. Only workspaces with the domain may send from it. */
+export const senderDomains = tenantTable(
+  'sender_domains',
+  {
+    /** In lower case. */
+    domain: text().notNull(),
+  },
+  // A domain is looked up in all workspaces.
+  { key: ['domain'], extra: (t) => [index('sender_domains_domain_index').on(t.domain)] },
 )
 
 /** Hashes of processed reports of mail providers, so that a repeated report counts once. */

@@ -1,10 +1,27 @@
-import { boolean, index, text } from 'drizzle-orm/pg-core'
+import { boolean, index, jsonb, text } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { contacts } from './contacts.ts'
 import { lists } from './lists.ts'
 
 export const subscriptionStatuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const
+
+/** How a subscriber consented. Ids as the API shows them: the records may have been deleted since. */
+export interface Consent {
+  method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'CONFIRMATION_LINK' | 'IMPORT' | 'API'
+  /** When the consent was given or reported, ISO 8601. */
+  at: string
+  /** The IP address of the subscriber; null if another person reported the consent. */
+  address: string | null
+  /** The request for a confirmation, if the subscriber then confirmed by the link in an email. */
+  requested: Omit<Consent, 'requested'> | null
+  formId: string | null
+  /** The text of each consent field that the visitor accepted. */
+  wording: string[]
+  importId: string | null
+  /** The user or API key that reported the consent. */
+  actorId: string | null
+}
 
 export const subscriptions = tenantTable(
   'subscriptions',
@@ -16,6 +33,8 @@ export const subscriptions = tenantTable(
     /** When the last three confirmation emails were requested, newest first. */
     confirmationsRequestedAt: timestamptz().array().notNull().default([]),
     confirmedAt: timestamptz(),
+    /** The proof of consent; null if there is none yet. */
+    consent: jsonb().$type<Consent>(),
     unsubscribedAt: timestamptz(),
     /** Whether an UNSUBSCRIBED contact was removed by the operator and has not opted out itself. */
     isRemoved: boolean().notNull().default(false),

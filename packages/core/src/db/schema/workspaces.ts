@@ -1,4 +1,5 @@
-import { pgTable, text } from 'drizzle-orm/pg-core'
+import { jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import type { QuotaName } from '../../kernel/quotas.ts'
 import { timestamptz, createdAt, id } from './columns.ts'
 
 export const workspaces = pgTable('workspaces', {
@@ -11,6 +12,10 @@ export const workspaces = pgTable('workspaces', {
   /** The logo and the color of the hosted pages: forms, confirmation and unsubscribe pages. */
   logoUrl: text(),
   accentColor: text(),
+  /** Set by the operator for this workspace, instead of the quotas of the installation. 0: no limit. */
+  quotas: jsonb().$type<Partial<Record<QuotaName, number>>>().notNull().default({}),
+  /** Set by the operator: a suspended workspace can be read, but it neither changes nor sends anything. */
+  suspendedAt: timestamptz(),
   createdAt: createdAt(),
   updatedAt: createdAt(),
   /** Soft delete: the worker deletes the data of the workspace, then the row. */

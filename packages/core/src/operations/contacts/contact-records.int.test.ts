@@ -11,11 +11,11 @@ import {
   createTestList,
   createTestTask,
 } from '@rapport/testing/fixtures/factories.ts'
-import * as schema from '../db/schema/index.ts'
-import { submitForm } from '../forms/submissions.ts'
-import { type ContactId, uuidOf } from '../kernel/ids.ts'
-import { addSubscriber } from '../lists/subscribers.ts'
-import type { Ctx } from '../request/context.ts'
+import * as schema from '../../db/schema/index.ts'
+import { submitForm } from '../../forms/submissions.ts'
+import { type ContactId, uuidOf } from '../../kernel/ids.ts'
+import { addSubscriber } from '../../lists/subscribers.ts'
+import type { Ctx } from '../../request/context.ts'
 import { contactRecords } from './contact-records.ts'
 import { deleteContact } from './delete-contact.ts'
 import { mergeContacts } from './merge-contacts.ts'
@@ -25,7 +25,7 @@ const owned = Object.entries(schema)
   .flatMap(([name, table]) => (name in contactRecords && is(table, Table) ? [getTableName(table)] : []))
   .toSorted()
 /** Tables whose rows remain after the deletion of their contact: history and campaign statistics. */
-const outliving = ['campaign_batches', 'campaign_recipients', 'events']
+const outliving = ['campaign_batches', 'campaign_recipients', 'erasures', 'events']
 
 let database: TestDatabase
 let ctx: Ctx

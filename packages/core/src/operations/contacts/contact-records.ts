@@ -1,20 +1,20 @@
 /** Moves or deletes the records of a contact that is merged or deleted. */
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
-import { deleteAliasesOfContact, redirectAliases } from '../contacts/contact-aliases.ts'
-import type * as schema from '../db/schema/index.ts'
-import { deleteDealsOfContact, moveDeals } from '../deals/update-deal.ts'
-import { deleteSubmissionsOfContact, moveSubmissions } from '../forms/submissions.ts'
-import type { ContactId } from '../kernel/ids.ts'
-import { deleteSubscriptionsOfContact, moveSubscriptions } from '../lists/move-subscriptions.ts'
-import type { Ctx } from '../request/context.ts'
-import { deleteTasksOfContact, moveTasks } from '../tasks/tasks.ts'
+import { deleteAliasesOfContact, redirectAliases } from '../../contacts/contact-aliases.ts'
+import type * as schema from '../../db/schema/index.ts'
+import { deleteDealsOfContact, moveDeals } from '../../deals/update-deal.ts'
+import { deleteSubmissionsOfContact, moveSubmissions } from '../../forms/submissions.ts'
+import type { ContactId } from '../../kernel/ids.ts'
+import { deleteSubscriptionsOfContact, moveSubscriptions } from '../../lists/move-subscriptions.ts'
+import type { Ctx } from '../../request/context.ts'
+import { deleteTasksOfContact, moveTasks } from '../../tasks/tasks.ts'
 
 type Schema = typeof schema
 type TableOfContacts = {
   [Name in keyof Schema]: Schema[Name] extends { contactId: AnyPgColumn } ? Name : never
 }[keyof Schema]
-/** Rows that remain after the deletion of their contact: history and campaign statistics. */
-type OutlivingTable = 'campaignRecipients' | 'events'
+/** Rows that remain after the deletion of their contact: history, campaign statistics and the erasure itself. */
+type OutlivingTable = 'campaignRecipients' | 'events' | 'erasures'
 
 interface ContactRecords {
   move: (ctx: Ctx, contacts: { from: ContactId; to: ContactId }) => Promise<unknown>

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { unsubscribeUrl } from '../lists/subscription-links.ts'
-import { subscriptions } from '../db/schema/index.ts'
+import { unsubscribeUrl } from '../../lists/subscription-links.ts'
+import { subscriptions } from '../../db/schema/index.ts'
 import {
   addSubscribers,
   createTestContact,
@@ -11,10 +11,10 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { mergeContacts } from './merge-contacts.ts'
-import { updateContact } from '../contacts/update-contact.ts'
-import { unsubscribe } from './unsubscribe.ts'
-import { readContact } from '../contacts/read-contact.ts'
-import { newId } from '../kernel/ids.ts'
+import { updateContact } from '../../contacts/update-contact.ts'
+import { unsubscribe } from '../unsubscribe.ts'
+import { readContact } from '../../contacts/read-contact.ts'
+import { newId } from '../../kernel/ids.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -1,0 +1,41 @@
+import { z } from 'zod'
+
+const UsageOfQuota = z
+  .object({
+    used: z
+      .number()
+      .int()
+      .nullable()
+      .describe('How much is used. `null` for a limit on each process, address or import, whose use is not counted.'),
+    isEstimate: z.boolean().describe('Whether `used` is an estimate, as for more than 10,000 contacts.'),
+    limit: z.number().int().nullable().describe('The limit. `null` for none.'),
+  })
+  .meta({
+    id: 'QuotaUsage',
+    description: 'The use of a quota.',
+    examples: [{ used: 12, isEstimate: false, limit: 200 }],
+  })
+export type UsageOfQuota = z.output<typeof UsageOfQuota>
+
+export const Usage = z
+  .object({
+    contacts: UsageOfQuota.describe('Contacts.'),
+    lists: UsageOfQuota.describe('Lists.'),
+    forms: UsageOfQuota.describe('Forms.'),
+    pipelines: UsageOfQuota.describe('Pipelines.'),
+    apiKeys: UsageOfQuota.describe('API keys.'),
+    webhooks: UsageOfQuota.describe('Webhooks.'),
+    customFields: UsageOfQuota.describe('Custom fields.'),
+    customFieldBytes: UsageOfQuota.describe('The bytes of the options of all custom fields.'),
+    campaignBytes: UsageOfQuota.describe('The bytes of `html` and `text` of all campaigns.'),
+    requests: UsageOfQuota.describe('The requests under way at once in each API process.'),
+    exports: UsageOfQuota.describe('The exports under way at once.'),
+    imports: UsageOfQuota.describe('The imports that are not finished.'),
+    importBytes: UsageOfQuota.describe('The uncompressed bytes of one import.'),
+    campaignMails: UsageOfQuota.describe('The recipients of campaigns that were sent in the last 24 hours.'),
+    singleMails: UsageOfQuota.describe('The test emails and invites in the last 24 hours.'),
+    mailsPerAddress: UsageOfQuota.describe('The emails of one kind to one address in 24 hours.'),
+    webhookRequests: UsageOfQuota.describe('The webhook requests under way at once in each worker.'),
+  })
+  .meta({ id: 'Usage', description: 'The use and the limit of each quota of the workspace.' })
+export type Usage = z.output<typeof Usage>

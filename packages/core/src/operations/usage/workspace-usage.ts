@@ -1,0 +1,79 @@
+import { and, eq, gt, inArray, sql } from 'drizzle-orm'
+import { countApiKeys } from '../../auth/api-keys.ts'
+import { measureBodies } from '../../campaigns/campaigns.ts'
+import { countCustomFields, measureOptions } from '../../contacts/custom-fields/custom-fields.ts'
+import { countContacts } from '../../contacts/listing/count-contacts.ts'
+import { campaigns, contacts, imports, mailRequests } from '../../db/schema/index.ts'
+import { countForms } from '../../forms/forms.ts'
+import { type QuotaName, quotaNames } from '../../kernel/quotas.ts'
+import { countLists } from '../../lists/lists.ts'
+import { countPipelines } from '../../pipelines/pipelines.ts'
+import { readQuotas } from '../../quotas/require-quota.ts'
+import type { Ctx } from '../../request/context.ts'
+import { countWebhooks } from '../../webhooks/webhooks.ts'
+import type { Usage, UsageOfQuota } from './workspace-usage.schema.ts'
+
+/**
+ * Returns the use and the limit of each quota. `used` is null for limits on work under way in one process, and for
+ * limits that apply to each address or import.
+ */
+export async function readUsage(ctx: Ctx): Promise<Usage> {
+  const limits = await readQuotas(ctx)
+  const usage = {} as Record<QuotaName, UsageOfQuota>
+  for (const name of quotaNames) {
+    const { used, isEstimate } = await (measurements[name]?.(ctx) ?? { used: null, isEstimate: false })
+    usage[name] = { used, isEstimate, limit: limits[name] === Infinity ? null : limits[name] }
+  }
+  return usage
+}
+
+type Measurement = (ctx: Ctx) => Promise<Pick<UsageOfQuota, 'used' | 'isEstimate'>>
+
+const exact =
+  (measure: (ctx: Ctx) => Promise<number>): Measurement =>
+  async (ctx) => ({ used: await measure(ctx), isEstimate: false })
+
+const measurements: Record<QuotaName, Measurement | undefined> = {
+  async contacts(ctx) {
+    const { total, isEstimate } = await countContacts(ctx, eq(contacts.workspaceId, ctx.workspaceId))
+    return { used: total, isEstimate }
+  },
+  lists: exact(countLists),
+  forms: exact(countForms),
+  pipelines: exact(countPipelines),
+  apiKeys: exact(countApiKeys),
+  webhooks: exact(countWebhooks),
+  customFields: exact(countCustomFields),
+  customFieldBytes: exact(measureOptions),
+  campaignBytes: exact(measureBodies),
+  imports: exact((ctx) =>
+    ctx.db.$count(
+      imports,
+      and(eq(imports.workspaceId, ctx.workspaceId), inArray(imports.status, ['RECEIVING', 'QUEUED', 'RUNNING'])),
+    ),
+  ),
+  campaignMails: exact(countCampaignMails),
+  singleMails: exact((ctx) =>
+    ctx.db.$count(
+      mailRequests,
+      and(
+        eq(mailRequests.workspaceId, ctx.workspaceId),
+        inArray(mailRequests.kind, ['CAMPAIGN_TEST', 'INVITE']),
+        gt(mailRequests.createdAt, sql`now() - interval '1 day'`),
+      ),
+    ),
+  ),
+  exports: undefined,
+  requests: undefined,
+  importBytes: undefined,
+  mailsPerAddress: undefined,
+  webhookRequests: undefined,
+}
+
+async function countCampaignMails(ctx: Ctx): Promise<number> {
+  const [row] = await ctx.db
+    .select({ queued: sql<number>`coalesce(sum(${campaigns.queued}), 0)::float8` })
+    .from(campaigns)
+    .where(and(eq(campaigns.workspaceId, ctx.workspaceId), gt(campaigns.sentAt, sql`now() - interval '1 day'`)))
+  return row?.queued ?? 0
+}
