@@ -154,7 +154,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /members': [],
   'GET /members/{id}': [({ member }) => ({ path: `/members/${member}` })],
   'PATCH /members/{id}': [({ member }) => ({ path: `/members/${member}`, body: { role: 'MEMBER' } })],
-  'DELETE /members/{id}': [({ member }) => ({ path: `/members/${member}?revokeApiKeys=true` })],
+  'DELETE /members/{id}': [({ member }) => ({ path: `/members/${member}` })],
   'GET /contacts': [({ list }) => ({ path: `/contacts?listId=${list}` })],
   'POST /contacts': [],
   'PUT /contacts': [],

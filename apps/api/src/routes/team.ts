@@ -3,15 +3,7 @@ import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { createInvite, deleteInvite, listInvites, readInvite, resendInvite } from '@rapport/core/team/invites.ts'
 import { updateMember, listMembers, readMember, removeMember } from '@rapport/core/team/members.ts'
-import {
-  Invite,
-  InviteInput,
-  InviteQuery,
-  Member,
-  MemberChange,
-  MemberQuery,
-  MemberRemoval,
-} from '@rapport/core/team/team.schema.ts'
+import { Invite, InviteInput, InviteQuery, Member, MemberChange, MemberQuery } from '@rapport/core/team/team.schema.ts'
 import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
 import { readUsage } from '@rapport/core/operations/usage/workspace-usage.ts'
 import { Usage } from '@rapport/core/operations/usage/workspace-usage.schema.ts'
@@ -235,7 +227,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'members.update',
         summary: 'Update the role of a member',
         description:
-          'The new role is at most your own. Invites that the member created for a higher role are revoked. Returns 409 for the last OWNER.',
+          'The new role is at most your own. API keys that the member created are lowered to the new role, and invites that the new role may not create are revoked. Returns 409 for the last OWNER.',
         params: IdParams('usr'),
         querystring: NoQuery,
         body: MemberChange,
@@ -254,16 +246,16 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'members.delete',
         summary: 'Remove a member',
         description:
-          'Ends the sessions of the member immediately, revokes the invites that they created, and clears the assignee of their tasks, with a `task.updated` event for each. Their API keys stay valid, because programs may depend on them; `revokeApiKeys=true` revokes them too. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.',
+          'Ends the sessions of the member immediately, revokes the API keys and invites that they created, and clears the assignee of their tasks, with a `task.updated` event for each. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.',
         params: IdParams('usr'),
-        querystring: MemberRemoval,
+        querystring: NoQuery,
         response: { 204: Empty },
       },
     },
     async (request, reply) => {
       const { actor } = request.ctx
       if (actor.kind !== 'user' || actor.userId !== request.params.id) requireRole(actor, 'ADMIN')
-      await removeMember(request.ctx, request.params.id, request.query)
+      await removeMember(request.ctx, request.params.id)
       reply.code(204)
       return null
     },

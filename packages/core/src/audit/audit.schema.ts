@@ -18,6 +18,7 @@ export const auditActions = [
   'member.removed',
   'session.deleted',
   'api_key.created',
+  'api_key.changed',
   'api_key.deleted',
   'workspace.created',
   'workspace.changed',

@@ -8,10 +8,10 @@ import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { apiKeys, roles } from '../db/schema/index.ts'
+import { apiKeys, type Role, roles } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from './auth.schema.ts'
-import { lockCreator } from './lock-creator.ts'
+import { lockActor } from './lock-actor.ts'
 
 type ApiKeyRow = typeof apiKeys.$inferSelect
 
@@ -33,7 +33,7 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
       role: input.role,
       prefix: key.slice(0, 10),
       keyHash: hashToken(key),
-      createdBy: await lockCreator(ctx),
+      createdBy: await lockActor(ctx),
       expiresAt: input.expiresAt,
       lastUsedAt: null,
       createdAt: new Date(),
@@ -97,14 +97,28 @@ export async function deleteApiKey(ctx: Ctx, id: ApiKeyId): Promise<void> {
 }
 
 /**
- * Revokes every API key that the user created, directly or with one of these keys. Runs in the caller's transaction.
+ * Revokes every API key that the user created, directly or with one of these keys. The caller's transaction has locked
+ * or deleted the membership, so that no further key is created: see `lockActor`.
  */
 export async function deleteApiKeysByCreator(ctx: Ctx, userId: UserId): Promise<void> {
-  // Repeats until none is left: while the deletion waits for a locked key, a request can create another key with it.
-  for (;;) {
-    const deleted = await ctx.db.delete(apiKeys).where(isCreatedBy(ctx, userId)).returning()
-    if (deleted.length === 0) return
-    for (const { id, name } of deleted) await audit(ctx, 'api_key.deleted', { subjectId: id, name })
+  const deleted = await ctx.db.delete(apiKeys).where(isCreatedBy(ctx, userId)).returning()
+  for (const { id, name } of deleted) await audit(ctx, 'api_key.deleted', { subjectId: id, name })
+}
+
+/**
+ * Lowers every API key that the user created, directly or with one of these keys, to at most this role. The caller's
+ * transaction has changed the role of the membership, so that no key with a higher role is created: see `lockActor`.
+ */
+export async function lowerApiKeysByCreator(ctx: Ctx, userId: UserId, highestRole: Role): Promise<void> {
+  for (const before of roles.slice(roles.indexOf(highestRole) + 1)) {
+    const lowered = await ctx.db
+      .update(apiKeys)
+      .set({ role: highestRole })
+      .where(and(isCreatedBy(ctx, userId), eq(apiKeys.role, before)))
+      .returning()
+    for (const { id, name } of lowered) {
+      await audit(ctx, 'api_key.changed', { subjectId: id, name, before, role: highestRole })
+    }
   }
 }
 

@@ -114,18 +114,19 @@ export type OwnWorkspace = z.output<typeof OwnWorkspace>
 export const WorkspaceQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type WorkspaceQuery = z.output<typeof WorkspaceQuery>
 
-/** For records that remain after their creator has left the workspace. */
 export const CreatedBy = RecordId('usr')
   .nullable()
   .describe(
-    'The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.',
+    'The user who created the record, directly or with an API key. `null` if it was created on the command line.',
   )
 
 export const ApiKey = z
   .object({
     id: RecordId('key'),
     name: z.string().describe('The name of the key.'),
-    role: z.enum(roles).describe('The role of the key: at most the role of the user who created it.'),
+    role: z
+      .enum(roles)
+      .describe('The role of the key: at most the role of the user who created it, also after that role has changed.'),
     prefix: z.string().meta({ description: 'The first characters of the key, to recognize it.' }),
     createdBy: CreatedBy,
     expiresAt: Timestamp.nullable().describe('When the key stops working. `null` if it does not expire.'),
@@ -159,9 +160,7 @@ export type ApiKeyInput = z.output<typeof ApiKeyInput>
 
 export const ApiKeyQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
-  createdBy: Id('usr')
-    .optional()
-    .describe('The id of the user who created the keys. The user may no longer be a member.'),
+  createdBy: Id('usr').optional().describe('The id of the user who created the keys, directly or with an API key.'),
 })
 export type ApiKeyQuery = z.output<typeof ApiKeyQuery>
 

@@ -96,8 +96,9 @@ export async function replacePassword(
       .returning({ id: passwordResets.id })
     if (used.length === 0) throw invalidToken()
     await db.update(passwordResets).set(expiredAtCreation).where(eq(passwordResets.userId, user.id))
-    await db.delete(sessions).where(eq(sessions.userId, user.id))
+    // Before the sessions are deleted: `onReset` locks the memberships, and `lockActor` defines the order of locks.
     await onReset({ ...base, db }, user.id)
+    await db.delete(sessions).where(eq(sessions.userId, user.id))
     await rememberClient({ ...base, db }, user.email)
   })
 }

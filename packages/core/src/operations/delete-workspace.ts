@@ -1,6 +1,7 @@
 import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
 import { deleteAllApiKeys } from '../auth/api-keys.ts'
+import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
@@ -23,10 +24,11 @@ export function deleteWorkspace(ctx: Ctx, { name }: WorkspaceDeletion): Promise<
       .where(and(eq(workspaces.id, ctx.workspaceId), isNull(workspaces.deletedAt)))
       .returning({ name: workspaces.name })
     if (!deleted) throw notFound('Workspace')
+    await requireUnchangedActor(ctx)
     if (!isSameName(name, deleted.name)) throw invalidField('name', 'name: must be the name of the workspace')
+    await removeAllMembers(ctx)
     await deleteAllApiKeys(ctx)
     await ctx.db.delete(invites).where(eq(invites.workspaceId, ctx.workspaceId))
-    await removeAllMembers(ctx)
     await enqueue(ctx, 'maintenance', ctx.workspaceId)
   })
 }

@@ -7,7 +7,7 @@ import { AppError, conflict, invalidToken, notFound, onConstraint } from '../ker
 import { toTimestamp } from '../kernel/validation.ts'
 import { type InviteId, newId, type UserId } from '../kernel/ids.ts'
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
-import { lockCreator } from '../auth/lock-creator.ts'
+import { lockActor } from '../auth/lock-actor.ts'
 import { verifyCredentials } from '../auth/login-throttle.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
 import { createUser, findUserByEmail, isMember, markEmailVerified } from '../auth/users.ts'
@@ -36,7 +36,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
     if (await isMember(ctx, input.email)) throw conflict('already_exists', 'This address already belongs to a member')
     const id = newId('inv')
     const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed({ id, resends: 0 })))
-    const createdBy = await lockCreator(ctx)
+    const createdBy = await lockActor(ctx)
     const [row] = await ctx.db
       .insert(invites)
       .values({ ...input, workspaceId: ctx.workspaceId, id, tokenHash, createdBy, expiresAt: inSevenDays })
@@ -59,6 +59,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
  */
 export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
+    await lockActor(ctx)
     const [row] = await ctx.db
       .update(invites)
       .set({ resends: sql`${invites.resends} + 1`, expiresAt: inSevenDays })

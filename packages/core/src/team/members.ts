@@ -1,8 +1,9 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { audit } from '../audit/audit.ts'
-import { deleteApiKeysByCreator } from '../auth/api-keys.ts'
+import { deleteApiKeysByCreator, lowerApiKeysByCreator } from '../auth/api-keys.ts'
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
+import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
@@ -12,7 +13,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { members, type Role, users, workspaces } from '../db/schema/index.ts'
 import { unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
-import type { Member, MemberChange, MemberQuery, MemberRemoval } from './team.schema.ts'
+import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
 
 interface MemberRow {
   id: UserId
@@ -45,8 +46,9 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
 }
 
 /**
- * Changes the role of a member. Neither the old nor the new role may be above the actor's own. Invites that the member
- * could not create with the new role are deleted. Throws `wrong_state` for the last OWNER.
+ * Changes the role of a member. Neither the old nor the new role may be above the actor's own. API keys that the member
+ * created are lowered to the new role, and invites that the member could not create with it are deleted. Throws
+ * `wrong_state` for the last OWNER.
  */
 export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): Promise<Member> {
   return inTransaction(ctx, async (ctx) => {
@@ -55,6 +57,7 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
     if (role !== 'OWNER') await requireAnotherOwner(ctx, member)
     if (role === member.role) return toMember(member)
     await ctx.db.update(members).set({ role }).where(byUserId(ctx, userId))
+    await lowerApiKeysByCreator(ctx, userId, role)
     await deleteInvitesByCreator(ctx, userId, role)
     await audit(ctx, 'member.changed', { subjectId: userId, before: member.role, role })
     return toMember({ ...member, role })
@@ -62,19 +65,19 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 }
 
 /**
- * Removes a member from the workspace and clears the assignee of their tasks. Their sessions in it and the invites they
- * created are deleted, and the account too if this was its last workspace. API keys that they created belong to the
- * workspace and remain, unless `revokeApiKeys` is set. Throws `wrong_state` for the last OWNER.
+ * Removes a member from the workspace and clears the assignee of their tasks. Their sessions in it, and the API keys and
+ * invites that they created, are deleted, and the account too if this was its last workspace. Throws `wrong_state` for
+ * the last OWNER.
  */
-export function removeMember(ctx: Ctx, userId: UserId, { revokeApiKeys }: MemberRemoval = {}): Promise<void> {
+export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const member = await lockMember(ctx, userId)
     await requireAnotherOwner(ctx, member)
     await lockUsers(ctx, [userId])
     await unassignTasks(ctx, userId)
     await ctx.db.delete(members).where(byUserId(ctx, userId))
+    await deleteApiKeysByCreator(ctx, userId)
     await deleteInvitesByCreator(ctx, userId)
-    if (revokeApiKeys) await deleteApiKeysByCreator(ctx, userId)
     await deleteUsersWithoutWorkspace(ctx, [userId])
     await audit(ctx, 'member.removed', { subjectId: userId, email: member.email, role: member.role })
   })
@@ -87,6 +90,7 @@ async function lockMember(ctx: Ctx, userId: UserId): Promise<MemberRow> {
     .from(workspaces)
     .where(eq(workspaces.id, ctx.workspaceId))
     .for('no key update')
+  await requireUnchangedActor(ctx)
   const [member] = await selectMembers(ctx).where(byUserId(ctx, userId))
   if (!member) throw notFound('User')
   requireRoleNotAboveOwn(ctx, member.role)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CreatedBy, MailToken, Password } from '../auth/auth.schema.ts'
 import { RecordId } from '../kernel/ids.ts'
-import { CreatedAt, QueryBoolean, Email, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, Email, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
 
@@ -87,17 +87,9 @@ export const MemberQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type MemberQuery = z.output<typeof MemberQuery>
 
 export const MemberChange = z
-
   .strictObject({ role: AnyRole.describe('The new role, at most your own.') })
   .meta({ id: 'MemberUpdate', description: 'The new role of a member.', examples: [{ role: 'ADMIN' }] })
 export type MemberChange = z.output<typeof MemberChange>
-
-export const MemberRemoval = z.strictObject({
-  revokeApiKeys: QueryBoolean.optional().describe(
-    'Also revokes the API keys that the member created. `GET /api-keys?createdBy=` lists them.',
-  ),
-})
-export type MemberRemoval = z.output<typeof MemberRemoval>
 
 export const CreateWorkspaceInput = z.strictObject({ name: SingleLine(200, 1), ownerEmail: Email })
 export type CreateWorkspaceInput = z.output<typeof CreateWorkspaceInput>

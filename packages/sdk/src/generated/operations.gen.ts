@@ -399,7 +399,7 @@ export class Members extends Resource {
   /**
    * Update the role of a member.
    *
-   * The new role is at most your own. Invites that the member created for a higher role are revoked. Returns 409 for the last OWNER.
+   * The new role is at most your own. API keys that the member created are lowered to the new role, and invites that the new role may not create are revoked. Returns 409 for the last OWNER.
    *
    * Requires the role ADMIN.
    */
@@ -410,12 +410,12 @@ export class Members extends Resource {
   /**
    * Remove a member.
    *
-   * Ends the sessions of the member immediately, revokes the invites that they created, and clears the assignee of their tasks, with a `task.updated` event for each. Their API keys stay valid, because programs may depend on them; `revokeApiKeys=true` revokes them too. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.
+   * Ends the sessions of the member immediately, revokes the API keys and invites that they created, and clears the assignee of their tasks, with a `task.updated` event for each. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.
    *
    * Requires the role VIEWER.
    */
-  delete(id: string, query?: types.MembersDeleteData['query'], options?: RequestOptions): ApiPromise<void> {
-    return this.client.request({ method: 'DELETE', path: encodePath`/members/${id}`, query }, options)
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/members/${id}` }, options)
   }
 }
 

@@ -55,7 +55,7 @@ export type ApiKey = {
      */
     name: string;
     /**
-     * The role of the key: at most the role of the user who created it.
+     * The role of the key: at most the role of the user who created it, also after that role has changed.
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
@@ -63,7 +63,7 @@ export type ApiKey = {
      */
     prefix: string;
     /**
-     * The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.
+     * The user who created the record, directly or with an API key. `null` if it was created on the command line.
      */
     createdBy: string | null;
     /**
@@ -1037,7 +1037,7 @@ export type CreatedApiKey = {
      */
     name: string;
     /**
-     * The role of the key: at most the role of the user who created it.
+     * The role of the key: at most the role of the user who created it, also after that role has changed.
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
@@ -1045,7 +1045,7 @@ export type CreatedApiKey = {
      */
     prefix: string;
     /**
-     * The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.
+     * The user who created the record, directly or with an API key. `null` if it was created on the command line.
      */
     createdBy: string | null;
     /**
@@ -1951,7 +1951,7 @@ export type Invite = {
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
-     * The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.
+     * The user who created the record, directly or with an API key. `null` if it was created on the command line.
      */
     createdBy: string | null;
     /**
@@ -5424,7 +5424,7 @@ export type ApiKeysListData = {
          */
         sort?: 'createdAt' | '-createdAt';
         /**
-         * The id of the user who created the keys. The user may no longer be a member.
+         * The id of the user who created the keys, directly or with an API key.
          */
         createdBy?: string;
     };
@@ -6327,12 +6327,7 @@ export type MembersDeleteData = {
          */
         id: string;
     };
-    query?: {
-        /**
-         * Also revokes the API keys that the member created. `GET /api-keys?createdBy=` lists them.
-         */
-        revokeApiKeys?: boolean;
-    };
+    query?: never;
     url: '/members/{id}';
 };
 
@@ -6561,7 +6556,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.deleted' | 'api_key.created' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'contacts.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.deleted' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'contacts.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
