@@ -6,15 +6,27 @@ import { requiredRole } from './required-role.ts'
 
 /**
  * Requires a workspace credential on every route of the scope. The hook is `preParsing`: it runs after the rate limits
- * (`onRequest`), so that failed attempts count, and before the body is read.
+ * (`onRequest`), so that failed attempts count, and before the body is read. It runs again if the body arrived later.
  */
 export const authentication = fp(
   async (scope: FastifyInstance, { authenticate }: { authenticate: Authenticate }) => {
+    const slowBodies = new WeakSet<FastifyRequest>()
+
+    async function authorize(request: FastifyRequest, token: string) {
+      request.ctx = await authenticate(request.baseCtx, token)
+      requireRole(request.ctx.actor, requiredRole(request.routeOptions))
+    }
+
     scope.addHook('preParsing', async (request) => {
       const token = bearerToken(request)
       if (!token) throw unauthenticated()
-      request.ctx = await authenticate(request.baseCtx, token)
-      requireRole(request.ctx.actor, requiredRole(request.routeOptions))
+      await authorize(request, token)
+      // A client that sends its body slowly must not keep rights that it loses meanwhile. An injected request has no
+      // such property.
+      if ('complete' in request.raw && !request.raw.complete) slowBodies.add(request)
+    })
+    scope.addHook('preValidation', async (request) => {
+      if (slowBodies.has(request)) await authorize(request, bearerToken(request) ?? '')
     })
   },
   { name: 'authentication', dependencies: ['request-context', 'rate-limits'] },
