@@ -114,7 +114,6 @@ async function workspaceRoutes(
   { config, database, publicForms }: Pick<Dependencies, 'config' | 'database'> & { publicForms: PublicFormCache },
 ) {
   await scope.register(authentication, { authenticate: createAuthenticator(database.db) })
-  // Registered before `idempotencyKeys`: a response about one credential must not be replayed to another.
   await scope.register(meRoutes)
   await scope.register(idempotencyKeys)
   await scope.register(apiKeyRoutes)

@@ -177,7 +177,8 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/resend-verification',
     {
-      config: { role: 'VIEWER', errorStatuses: [403] },
+      // A repetition returns 409: there is at most one email an hour.
+      config: { role: 'VIEWER', errorStatuses: [403, 409], ignoresIdempotencyKey: true },
       schema: {
         ...common,
         operationId: 'auth.resendVerification',
@@ -250,7 +251,8 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/logout',
     {
-      config: { role: 'VIEWER', errorStatuses: [403] },
+      // A repetition returns 401: the session has ended.
+      config: { role: 'VIEWER', errorStatuses: [403], ignoresIdempotencyKey: true },
       schema: {
         tags,
         operationId: 'auth.logOut',

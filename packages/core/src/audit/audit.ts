@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { Actor, Ctx } from '../request/context.ts'
+import { type Ctx, getActorId } from '../request/context.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type IdOf, type IdPrefix, newId } from '../kernel/ids.ts'
@@ -61,11 +61,6 @@ export async function listAuditEntries(ctx: Ctx, query: AuditQuery): Promise<Pag
         .limit(limit),
   })
   return { ...page, data: page.data.map(toAuditEntry) }
-}
-
-function getActorId(actor: Actor): string | null {
-  if (actor.kind === 'user') return actor.userId
-  return actor.kind === 'apiKey' ? actor.apiKeyId : null
 }
 
 function toAuditEntry(row: AuditRow): AuditEntry {

@@ -30,6 +30,12 @@ export type Actor =
   /** The worker. */
   | { kind: 'system' }
 
+/** The id of the user or API key; null for visitors and the system. */
+export function getActorId(actor: Actor): UserId | ApiKeyId | null {
+  if (actor.kind === 'user') return actor.userId
+  return actor.kind === 'apiKey' ? actor.apiKeyId : null
+}
+
 /** The context of functions that need no workspace, such as signup and login. */
 export interface BaseCtx {
   readonly db: Db

@@ -1,5 +1,5 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
-import { type Ctx, inTransaction } from './context.ts'
+import { type Ctx, getActorId, inTransaction } from './context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
 import { idempotencyRecords } from '../db/schema/index.ts'
@@ -13,7 +13,8 @@ export interface RecordedResponse {
 }
 
 /**
- * Runs `work` once per key within 24 hours and returns the recorded response for every repetition. The record is
+ * Runs `work` once per actor and key within 24 hours and returns the recorded response for every repetition. Another
+ * user or API key has records of its own, as a response may contain a secret that is shown only once. The record is
  * committed with the writes of `work`, so a crash cannot separate them. An error that `toResponse` converts to a
  * response is recorded like a success, and its writes are rolled back; any other error is not recorded. Throws
  * `request_in_progress` while the first request runs, `wrong_state` if the SECRET_KEY of the response is unknown, and
@@ -25,8 +26,9 @@ export function runIdempotently(
   work: (ctx: Ctx) => Promise<RecordedResponse>,
 ): Promise<{ response: RecordedResponse; replayed: boolean }> {
   return inTransaction(ctx, async (ctx) => {
-    await lockKey(ctx, request.key)
-    const known = await findRecord(ctx, request)
+    const key = toOwnKey(ctx, request.key)
+    await lockKey(ctx, key)
+    const known = await findRecord(ctx, { key, hash: request.hash })
     if (known) return { response: known, replayed: true }
     const response = await inTransaction(ctx, work).catch((error: unknown) => {
       const errorResponse = request.toResponse(error)
@@ -34,11 +36,11 @@ export function runIdempotently(
       return errorResponse
     })
     const { status, location } = response
-    const body = seal(ctx.settings.keys, response.body, bindingOf(ctx, request.key))
+    const body = seal(ctx.settings.keys, response.body, bindingOf(ctx, key))
     const values = { requestHash: request.hash, status, location, body, createdAt: sql`now()` }
     await ctx.db
       .insert(idempotencyRecords)
-      .values({ workspaceId: ctx.workspaceId, key: request.key, ...values })
+      .values({ workspaceId: ctx.workspaceId, key, ...values })
       .onConflictDoUpdate({ target: [idempotencyRecords.workspaceId, idempotencyRecords.key], set: values })
     return { response, replayed: false }
   })
@@ -86,5 +88,8 @@ function openBody(ctx: Ctx, key: string, sealed: string): string {
     throw conflict('wrong_state', 'This Idempotency-Key was used before, but its response cannot be decrypted')
   }
 }
+
+/** The stored key. A key of a client contains no line break, so that the parts are unambiguous. */
+const toOwnKey = ({ actor }: Ctx, key: string) => `${getActorId(actor) ?? actor.kind}\n${key}`
 
 const bindingOf = (ctx: Ctx, key: string) => `${ctx.workspaceId} ${key}`

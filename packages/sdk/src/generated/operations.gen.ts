@@ -143,7 +143,7 @@ export class Auth extends Resource {
    * Requires the role VIEWER.
    */
   resendVerification(options?: RequestOptions): ApiPromise<void> {
-    return this.client.request({ method: 'POST', path: '/auth/resend-verification', isIdempotent: true }, options)
+    return this.client.request({ method: 'POST', path: '/auth/resend-verification' }, options)
   }
 
   /**
@@ -154,7 +154,7 @@ export class Auth extends Resource {
    * Requires the role VIEWER.
    */
   logOut(options?: RequestOptions): ApiPromise<void> {
-    return this.client.request({ method: 'POST', path: '/auth/logout', isIdempotent: true }, options)
+    return this.client.request({ method: 'POST', path: '/auth/logout' }, options)
   }
 }
 

@@ -5075,12 +5075,6 @@ export type AuthMeResponse = AuthMeResponses[keyof AuthMeResponses];
 
 export type AuthResendVerificationData = {
     body?: never;
-    headers?: {
-        /**
-         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
-         */
-        'Idempotency-Key'?: string;
-    };
     path?: never;
     query?: never;
     url: '/auth/resend-verification';
@@ -5115,10 +5109,6 @@ export type AuthResendVerificationErrors = {
      * The content type of the body is not supported.
      */
     415: Error;
-    /**
-     * The `Idempotency-Key` was used for another request.
-     */
-    422: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -5330,12 +5320,6 @@ export type WorkspacesListResponse = WorkspacesListResponses[keyof WorkspacesLis
 
 export type AuthLogOutData = {
     body?: never;
-    headers?: {
-        /**
-         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
-         */
-        'Idempotency-Key'?: string;
-    };
     path?: never;
     query?: never;
     url: '/auth/logout';
@@ -5359,10 +5343,6 @@ export type AuthLogOutErrors = {
      */
     408: Error;
     /**
-     * The request conflicts with the current state of a record, or with a request that is still running.
-     */
-    409: Error;
-    /**
      * The body is too large.
      */
     413: Error;
@@ -5370,10 +5350,6 @@ export type AuthLogOutErrors = {
      * The content type of the body is not supported.
      */
     415: Error;
-    /**
-     * The `Idempotency-Key` was used for another request.
-     */
-    422: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */

@@ -5,6 +5,7 @@ import { tenantTable } from './tenant-table.ts'
 export const idempotencyRecords = tenantTable(
   'idempotency_records',
   {
+    /** The id of the user or API key, a line break, and the `Idempotency-Key`. */
     key: text().notNull(),
     requestHash: text().notNull(),
     status: integer().notNull(),
