@@ -122,9 +122,11 @@ test('records changes of access, exports and deletions, but no rejected requests
   await call(`DELETE /lists/${String(list['id'])}`)
   const before = await readLog('?sort=createdAt&limit=100')
   expect(before.map(({ action }) => action)).toEqual([
+    'session.created',
     'api_key.created',
     'invite.created',
     'invite.accepted',
+    'session.created',
     'member.changed',
     'member.removed',
     'invite.created',
@@ -138,7 +140,7 @@ test('records changes of access, exports and deletions, but no rejected requests
     'contacts.exported',
     'list.deleted',
   ])
-  expect(before[2]?.actor).toEqual({ kind: 'user', id })
+  expect(before[3]?.actor).toEqual({ kind: 'user', id })
   expectError(await call(`DELETE /members/${id}`), 404)
   expectError(
     await call('POST /invites', { email, role: 'VIEWER' }, await api.issueKey(workspace.token, 'MEMBER')),
@@ -154,6 +156,7 @@ test('filters entries by action and actor, for ADMINs only', async () => {
   expect((await readLog('?action=api_key.created')).map(({ details }) => details['name'])).toEqual(['Theirs', 'ADMIN'])
   expect((await readLog(`?actorId=${theirs?.actor.id}`)).map(({ action }) => action)).toEqual([
     'api_key.created',
+    'session.created',
     'invite.accepted',
   ])
   expect(await readLog('?actorId=unknown')).toEqual([])

@@ -8,7 +8,7 @@ import { PageQuery, Sort } from '../request/paging.ts'
 type Deletion = Extract<EventType, `${string}.deleted`>
 const deletions = eventTypes.filter((type): type is Deletion => type.endsWith('.deleted'))
 
-/** Actions that grant or revoke access, reach many recipients or cannot be undone. */
+/** Log-ins, and actions that grant or revoke access, reach many recipients or cannot be undone. */
 export const auditActions = [
   'invite.created',
   'invite.resent',
@@ -16,7 +16,12 @@ export const auditActions = [
   'invite.accepted',
   'member.changed',
   'member.removed',
+  'session.created',
   'session.deleted',
+  'login.failed',
+  'login.locked_out',
+  'password_reset.requested',
+  'password_reset.completed',
   'api_key.created',
   'api_key.changed',
   'api_key.deleted',
@@ -63,7 +68,7 @@ export const AuditEntry = z
   })
   .meta({
     id: 'AuditEntry',
-    description: 'An action that grants or revokes access, reaches many recipients or cannot be undone.',
+    description: 'A log-in, or an action that grants or revokes access, reaches many recipients or cannot be undone.',
     examples: [
       {
         id: 'aud_01kag7m3v9e8fs2t4w6x8y0z1b',

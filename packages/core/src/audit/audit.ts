@@ -20,12 +20,17 @@ interface AuditDetails {
  * Records an action and its actor in the transaction of the action. Entries are immutable and are deleted with their
  * workspace.
  */
-export async function audit(
-  ctx: Ctx,
+export function audit(ctx: Ctx, action: AuditAction, details: AuditDetails = {}): Promise<void> {
+  return auditEach([ctx], action, details)
+}
+
+/** Records an action in several workspaces, in one statement. The contexts belong to one request. */
+export async function auditEach(
+  contexts: readonly Ctx[],
   action: AuditAction,
   { subjectId, ...details }: AuditDetails = {},
 ): Promise<void> {
-  await ctx.db.insert(auditEntries).values({
+  const entries = contexts.map((ctx) => ({
     workspaceId: ctx.workspaceId,
     id: newId('aud'),
     action,
@@ -35,7 +40,8 @@ export async function audit(
     details: withoutUndefined(details) as AuditRow['details'],
     address: ctx.address?.slice(0, 100) ?? null,
     requestId: ctx.requestId,
-  })
+  }))
+  await contexts[0]?.db.insert(auditEntries).values(entries)
 }
 
 /** Returns a page of the audit log. */

@@ -8,6 +8,7 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { purgeLoginFailures } from './login-throttle.ts'
 import { requestPasswordReset } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
+import { verifyPassword } from './passwords.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
 const password = 'a long sentence that is hard to guess'
@@ -146,6 +147,23 @@ test('an attempt that is rejected for lack of capacity is not a failure', async 
   expect(outcomes.filter((outcome) => outcome === 'unauthorized')).toHaveLength(80 - busy)
   // One counter of the client, and one of all unknown clients.
   expect(await database.db.$count(loginFailures, sql`count = 0`)).toBe(2 * busy)
+})
+
+test('a flood of unknown clients does not keep a known client from logging in', async () => {
+  const knownAddress = '203.0.113.7'
+  expect(await attempt(email, password, knownAddress)).toBe('in')
+  const flooding = new AbortController()
+  const keepGuessing = async () => {
+    while (!flooding.signal.aborted) await verifyPassword(undefined, 'a wrong password')
+  }
+  // As many as may run or wait.
+  const flood = Array.from({ length: 34 }, keepGuessing)
+  expect(await attempt(email, password)).toBe('unavailable')
+  const known = Array.from({ length: 5 }, () => attempt(email, password, knownAddress))
+  expect(await Promise.all(known)).toEqual(['in', 'in', 'in', 'in', 'in'])
+  expect(await attempt(email, password)).toBe('unavailable')
+  flooding.abort()
+  await Promise.all(flood)
 })
 
 test('stores no email address, and purges failures older than a day', async () => {

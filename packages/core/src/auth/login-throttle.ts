@@ -5,6 +5,7 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
 import { loginFailures } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
+import { auditFailedLogin } from './account-audit.ts'
 import { verifyPassword } from './passwords.ts'
 import { findUserByEmail } from './users.ts'
 
@@ -33,20 +34,25 @@ const knownPeriodEnd = sql`now() + interval '90 days'`
  * Returns the user of this email and password. Returns undefined if either is wrong, in constant time. Failures are
  * counted per email, whether or not it has an account: for each client, and in total for all clients without a
  * successful login in the last 90 days. Above the limit, attempts throw `rate_limited`, even with the correct password.
- * The wait never exceeds 15 minutes, and failures of other clients never delay a client that has logged in before.
+ * The wait never exceeds 15 minutes, and failures of other clients never delay a client that has logged in before. A wrong
+ * password is recorded in the audit log of each workspace of the account.
  */
 export async function verifyCredentials(
   ctx: BaseCtx,
   email: string,
   password: string,
 ): Promise<Awaited<ReturnType<typeof findUserByEmail>>> {
-  const counters = await countAttempt(ctx, email)
+  const { counters, isKnown, waitSeconds } = await countAttempt(ctx, email)
   const user = await findUserByEmail(ctx, email)
-  const isCorrect = await verifyPassword(user?.passwordHash, password).catch(async (error: unknown) => {
+  const client = isKnown ? 'known' : 'unknown'
+  const isCorrect = await verifyPassword(user?.passwordHash, password, client).catch(async (error: unknown) => {
     await uncountAttempt(ctx, counters)
     throw error
   })
-  if (!isCorrect) return undefined
+  if (!isCorrect) {
+    await auditFailedLogin(ctx, { userId: user?.id, waitSeconds })
+    return undefined
+  }
   await uncountAttempt(ctx, counters)
   await rememberClient(ctx, email)
   return user
@@ -73,26 +79,35 @@ export async function purgeLoginFailures(db: Db): Promise<number> {
   return result.rowCount ?? 0
 }
 
-/** Counts the attempt before the password is verified. Returns the incremented counters. */
-async function countAttempt(ctx: BaseCtx, email: string): Promise<FailureCounter[]> {
+interface Attempt {
+  /** The incremented counters. */
+  counters: FailureCounter[]
+  /** Whether the client has logged in with this email before. */
+  isKnown: boolean
+  /** How long the next attempts must wait if this one fails; 0 below the limits. */
+  waitSeconds: number
+}
+
+/** Counts the attempt before the password is verified. */
+async function countAttempt(ctx: BaseCtx, email: string): Promise<Attempt> {
   const [client, unknownClients] = [toClientCounter(ctx, email), toUnknownClientsCounter(email)]
-  const { isKnown } = await incrementCounter(ctx, client)
-  if (isKnown) return [client]
-  await incrementCounter(ctx, unknownClients).catch(async (error: unknown) => {
+  const { isKnown, waitSeconds } = await incrementCounter(ctx, client)
+  if (isKnown) return { counters: [client], isKnown, waitSeconds }
+  const shared = await incrementCounter(ctx, unknownClients).catch(async (error: unknown) => {
     await uncountAttempt(ctx, [client])
     throw error
   })
-  return [client, unknownClients]
+  return { counters: [client, unknownClients], isKnown, waitSeconds: Math.max(waitSeconds, shared.waitSeconds) }
 }
 
 /** One statement, so that concurrent attempts cannot exceed the limit. */
 async function incrementCounter(
   { db }: BaseCtx,
   { hash, freeAttempts }: FailureCounter,
-): Promise<{ isKnown: boolean }> {
+): Promise<Pick<Attempt, 'isKnown' | 'waitSeconds'>> {
   const { count, lastFailedAt, knownUntil } = loginFailures
-  const blockedUntil = sql`${lastFailedAt} +
-    make_interval(secs => least(${maxWaitSeconds}::int, power(2, least(${count} - ${freeAttempts}::int, 10))))`
+  const wait = sql`least(${maxWaitSeconds}::int, power(2, least(${count} - ${freeAttempts}::int, 10)))`
+  const blockedUntil = sql`${lastFailedAt} + make_interval(secs => ${wait})`
   const [counted] = await db
     .insert(loginFailures)
     .values({ emailHash: hash, count: 1 })
@@ -101,7 +116,10 @@ async function incrementCounter(
       set: { count: sql`${count} + 1`, lastFailedAt: sql`now()` },
       setWhere: sql`${count} < ${freeAttempts}::int or ${blockedUntil} <= now()`,
     })
-    .returning({ isKnown: sql<boolean>`coalesce(${knownUntil} > now(), false)` })
+    .returning({
+      isKnown: sql<boolean>`coalesce(${knownUntil} > now(), false)`,
+      waitSeconds: sql<number>`case when ${count} < ${freeAttempts}::int then 0 else ${wait}::int end`,
+    })
   if (counted) return counted
   const secondsLeft = sql<number>`ceil(extract(epoch from ${blockedUntil} - now()))::int`
   const [row] = await db.select({ seconds: secondsLeft }).from(loginFailures).where(eq(loginFailures.emailHash, hash))

@@ -1,7 +1,9 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError, onConstraint } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
 import { normalizeEmail, toTimestamp } from '../kernel/validation.ts'
 import { members, sessions, workspaces } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
@@ -30,7 +32,7 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
     await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
     const actor = { kind: 'user', userId: row.id, role: 'OWNER' } as const
     await sendVerificationMail({ ...ctx, workspaceId: workspace.id, actor }, row.id)
-    return openSession(db, toUser(row), workspace)
+    return openSession({ ...ctx, workspaceId: workspace.id, actor }, toUser(row), workspace)
   })
 }
 
@@ -49,14 +51,18 @@ export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   const user = await verifyCredentials(ctx, email, input.password)
   if (!user) throw invalidLogin
   const [membership] = await ctx.db
-    .select({ workspace: workspaces })
+    .select({ workspace: workspaces, role: members.role })
     .from(members)
     .innerJoin(workspaces, eq(workspaces.id, members.workspaceId))
     .where(and(eq(members.userId, user.id), input.workspaceId ? eq(members.workspaceId, input.workspaceId) : undefined))
     .orderBy(asc(members.createdAt), asc(members.workspaceId))
     .limit(1)
   if (!membership) throw invalidLogin
-  return openSession(ctx.db, toUser(user), toWorkspace(membership.workspace)).catch(
+  const { workspace, role } = membership
+  const actor = { kind: 'user', userId: user.id, role } as const
+  return inTransaction({ ...ctx, workspaceId: workspace.id, actor }, (ctx) =>
+    openSession(ctx, toUser(user), toWorkspace(workspace)),
+  ).catch(
     // The member was removed concurrently.
     onConstraint('sessions_member_fk', () => invalidLogin),
   )
@@ -67,7 +73,13 @@ export async function logOut(ctx: Ctx, token: string): Promise<void> {
   if (ctx.actor.kind === 'apiKey') {
     throw new AppError('forbidden', 'An API key has no session: to revoke the key, call DELETE /api-keys/{id}')
   }
-  await ctx.db.delete(sessions).where(eq(sessions.tokenHash, hashToken(token)))
+  await inTransaction(ctx, async (ctx) => {
+    const [ended] = await ctx.db
+      .delete(sessions)
+      .where(and(eq(sessions.workspaceId, ctx.workspaceId), eq(sessions.tokenHash, hashToken(token))))
+      .returning({ id: sessions.id })
+    if (ended) await audit(ctx, 'session.deleted', { subjectId: ended.id })
+  })
 }
 
 /** Deletes expired sessions, at most 1,000, and returns the number. */
@@ -77,11 +89,13 @@ export async function purgeSessions(db: Db): Promise<number> {
   return result.rowCount ?? 0
 }
 
-async function openSession(db: Db, user: User, workspace: Workspace): Promise<Session> {
+async function openSession(ctx: Ctx, user: User, workspace: Workspace): Promise<Session> {
+  const id = newId('ses')
   const token = newToken('rps')
   const expiresAt = new Date(Date.now() + sessionDays * 24 * 60 * 60 * 1000)
-  await db
+  await ctx.db
     .insert(sessions)
-    .values({ tokenHash: hashToken(token), workspaceId: workspace.id, userId: user.id, expiresAt })
+    .values({ id, tokenHash: hashToken(token), workspaceId: workspace.id, userId: user.id, expiresAt })
+  await audit(ctx, 'session.created', { subjectId: id })
   return { token, expiresAt: toTimestamp(expiresAt), user, workspace }
 }

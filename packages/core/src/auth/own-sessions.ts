@@ -3,12 +3,13 @@ import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { idOf, type SessionId, type WorkspaceId } from '../kernel/ids.ts'
+import type { SessionId, WorkspaceId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { members, sessions, workspaces } from '../db/schema/index.ts'
 import type { OpenSession, OwnWorkspace, SessionQuery, WorkspaceQuery } from './auth.schema.ts'
 import { toWorkspace } from '../workspaces/workspaces.ts'
+import { noUserId } from './users.ts'
 
 /** Returns a page of the open sessions of the current user, in all workspaces. Empty for an API key. */
 export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<OpenSession>> {
@@ -78,6 +79,5 @@ interface OwnWorkspaceRow {
   role: OwnWorkspace['role']
 }
 
-const noUserId = idOf('usr', '00000000-0000-0000-0000-000000000000')
 const getOwnUserId = ({ actor }: Ctx) => (actor.kind === 'user' ? actor.userId : noUserId)
 const isOwnSession = (ctx: Ctx) => eq(sessions.userId, getOwnUserId(ctx))

@@ -10,6 +10,7 @@ import { members, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import { type Branding, findBrandingOfUser } from '../workspaces/branding.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
+import { auditAccount, auditVisitorOfAccount } from './account-audit.ts'
 import { rememberClient } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 
@@ -44,6 +45,7 @@ export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPassw
     })
     const ctx = publicContext(base, membership.workspaceId)
     await enqueueMail(ctx, { kind: 'PASSWORD_RESET', to: user.email, data: { passwordResetId: id } })
+    await auditVisitorOfAccount(base, 'password_reset.requested', { userId: user.id })
   })
 }
 
@@ -99,6 +101,7 @@ export async function replacePassword(
     // Before the sessions are deleted: `onReset` locks the memberships, and `lockActor` defines the order of locks.
     await onReset({ ...base, db }, user.id)
     await db.delete(sessions).where(eq(sessions.userId, user.id))
+    await auditAccount({ ...base, db }, 'password_reset.completed', user.id)
     await rememberClient({ ...base, db }, user.email)
   })
 }

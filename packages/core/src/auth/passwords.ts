@@ -8,10 +8,12 @@ const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 const commonPasswords = new Set(list)
 
+const queue = { maxWaiting: 32, message: 'Too many concurrent password checks; try again' }
 /**
- * A hash occupies a thread for about 15 ms by design. Only two run at a time, so that requests get the other threads.
+ * A hash occupies a thread for about 15 ms by design. Only three of the four threads hash, so that requests get the
+ * last one. Clients that have logged in before have a thread and a queue of their own, which others cannot fill.
  */
-const runHashing = limitConcurrency(2, { maxWaiting: 32, message: 'Too many concurrent password checks; try again' })
+const hashingSlots = { known: limitConcurrency(1, queue), unknown: limitConcurrency(2, queue) }
 
 /** Verified when the user does not exist, so that an unknown address takes as long as a wrong password. */
 const dummyHash = hash('no user has this password', parameters)
@@ -26,14 +28,18 @@ export function checkPassword(password: string, email: string): void {
 
 /** Returns the hash to store. Throws `unavailable` when too many passwords are waiting. */
 export function hashPassword(password: string): Promise<string> {
-  return runHashing(() => hash(password, parameters))
+  return hashingSlots.unknown(() => hash(password, parameters))
 }
 
 /**
  * Returns whether the password matches the hash. Takes the same time without a hash, which matches nothing. Throws
- * `unavailable` when too many passwords are waiting.
+ * `unavailable` when too many passwords of such clients are waiting.
  */
-export async function verifyPassword(passwordHash: string | undefined, password: string): Promise<boolean> {
-  const matches = await runHashing(async () => verify(passwordHash ?? (await dummyHash), password))
+export async function verifyPassword(
+  passwordHash: string | undefined,
+  password: string,
+  client: keyof typeof hashingSlots = 'unknown',
+): Promise<boolean> {
+  const matches = await hashingSlots[client](async () => verify(passwordHash ?? (await dummyHash), password))
   return matches && passwordHash !== undefined
 }

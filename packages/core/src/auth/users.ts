@@ -1,12 +1,15 @@
 import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { conflict, onConstraint } from '../kernel/errors.ts'
-import { newId, type UserId } from '../kernel/ids.ts'
+import { idOf, newId, type UserId } from '../kernel/ids.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { User } from './auth.schema.ts'
 import { members, users } from '../db/schema/index.ts'
 
 type UserRow = typeof users.$inferSelect
+
+/** Never the id of a user. */
+export const noUserId = idOf('usr', '00000000-0000-0000-0000-000000000000')
 
 /** Creates a user. Throws `already_exists` if the address is taken. */
 export async function createUser(
