@@ -1,3 +1,4 @@
+import { type EventId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
@@ -143,7 +144,6 @@ test('a cursor is valid only unchanged, for its own listing, sort and workspace'
     else await refuse(getPage(path, `cursor=${cursor}`, other.key))
   }
   const cursor = cursors.get('/contacts') ?? ''
-  const [body = '', mac = ''] = cursor.split('.')
   const wrong = [
     'x',
     '0',
@@ -153,11 +153,8 @@ test('a cursor is valid only unchanged, for its own listing, sort and workspace'
     cursor.slice(0, -1),
     `${cursor}x`,
     `${cursor}.${cursor}`,
-    body,
-    `${body}.`,
-    `.${mac}`,
-    `${mac}.${body}`,
-    `${Buffer.from('["2020-01-01T00:00:00.000Z","x"]').toString('base64url')}.${mac}`,
+    `${cursor}=`,
+    Buffer.from('["2020-01-01T00:00:00.000Z","x"]').toString('base64url'),
     Buffer.from(JSON.stringify('x'.repeat(300))).toString('base64url'),
     '[object Object]',
   ]
@@ -169,6 +166,26 @@ test('a cursor is valid only unchanged, for its own listing, sort and workspace'
   expectError(await getPage('/contacts', `cursor=${cursor}&cursor=${cursor}`), 400)
   // An empty cursor is an error of the client, not the first page.
   await refuse(getPage('/contacts', 'cursor='))
+})
+
+const readableTextOf = (cursor: string | null) =>
+  (cursor ?? '').split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'))
+
+test.each(listings)('the cursor of %s does not show its position', async (path) => {
+  const { data, nextCursor } = (await getPage(path, `${newestFirst[path] ?? ''}limit=1`)).body
+  const [last] = data as [Item]
+  const shown = readableTextOf(nextCursor).join()
+  expect(shown.length).toBeGreaterThan(60)
+  for (const fact of [uuidOf(idOf(last) as EventId), last.createdAt]) expect(shown).not.toContain(fact)
+})
+
+test('the cursor of the event feed does not show the transaction id of PostgreSQL', async () => {
+  const { data, nextCursor } = (await getPage('/events', 'limit=1')).body
+  const [row] = await api.query('select transaction_id::text as id from events where id = $1', [
+    uuidOf(data[0]?.id as EventId),
+  ])
+  expect(row?.['id']).toMatch(/^\d+$/)
+  expect(readableTextOf(nextCursor).join()).not.toContain(row?.['id'])
 })
 
 const sorts = ['createdAt', 'updatedAt', 'email'] as const

@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { deriveKeys, hashToken, newToken, verifyPayload, seal, signPayload, unseal } from './crypto.ts'
+import {
+  decryptPayload,
+  deriveKeys,
+  encryptPayload,
+  hashToken,
+  newToken,
+  seal,
+  signPayload,
+  unseal,
+  verifyPayload,
+} from './crypto.ts'
 
 const testSecret = 'a secret that is known to every test'
 const keys = deriveKeys(testSecret)
@@ -56,6 +66,36 @@ describe('an encrypted value', () => {
       }
     }
     expect(wrong.filter(opens)).toEqual([])
+  })
+})
+
+describe('an encrypted payload', () => {
+  const encrypted = encryptPayload(keys.cursors, 'contacts', ['a', 1, 'é"'])
+
+  test('decrypts, is safe in a URL and shows no part of it', () => {
+    expect(decryptPayload(keys.cursors, 'contacts', encrypted)).toEqual(['a', 1, 'é"'])
+    expect(encrypted).toMatch(/^[\w-]+$/)
+    expect(Buffer.from(encrypted, 'base64url').includes('"a"')).toBe(false)
+  })
+
+  test('is valid for its own purpose and key only', () => {
+    expect(decryptPayload(keys.cursors, 'lists', encrypted)).toBeUndefined()
+    expect(decryptPayload(keys.links, 'contacts', encrypted)).toBeUndefined()
+    expect(decryptPayload(otherKeys.cursors, 'contacts', encrypted)).toBeUndefined()
+  })
+
+  test('has the same length for numbers with few and with many digits', () => {
+    const lengths = ['0', '12345', '18446744073709551615'].map(
+      (number) => encryptPayload(keys.cursors, 'events', [number, '0190e1a0-7b6c-7c43-9d13-9f6cbd2f4f5a']).length,
+    )
+    expect(new Set(lengths).size).toBe(1)
+  })
+
+  test('is invalid after any change, truncation or addition', () => {
+    const cuts = encrypted.split('').map((_character, at) => encrypted.slice(0, at))
+    const more = [`${encrypted}=`, `${encrypted}.`, ` ${encrypted}`, `${encrypted}${encrypted}`, '\u0000', 'é', '[]']
+    const wrong = [...changeEachCharacter(encrypted), ...cuts, ...more, 'a'.repeat(100_000)]
+    expect(wrong.filter((text) => decryptPayload(keys.cursors, 'contacts', text))).toEqual([])
   })
 })
 
@@ -122,6 +162,7 @@ test('a former SECRET_KEY verifies and decrypts, but never signs or encrypts', (
   ])
   expect(verifyPayload(changed.links, 'confirm', signPayload(keys.links, 'confirm', ['a']))).toEqual(['a'])
   expect(unseal(changed, seal(keys, 'text', 'row'), 'row')).toBe('text')
+  expect(decryptPayload(changed.cursors, 'lists', encryptPayload(keys.cursors, 'lists', ['a']))).toEqual(['a'])
   expect(verifyPayload(keys.links, 'confirm', signPayload(changed.links, 'confirm', ['a']))).toBeUndefined()
   expect(() => unseal(keys, seal(changed, 'text', 'row'), 'row')).toThrow('encrypted with another SECRET_KEY')
 })

@@ -29,7 +29,7 @@ export function deriveKeys(secretKey: string, formerSecretKeys: readonly string[
     ...formerSecretKeys.map((secret) => derive(secret, purpose)),
   ]
   return {
-    cursors: ring('cursors'),
+    cursors: ring('encrypted cursors'),
     links: ring('links'),
     tokens: ring('tokens'),
     optOuts: ring('opt-outs'),
@@ -96,15 +96,38 @@ function computeMac(key: Buffer, purpose: string, body: string) {
 }
 
 /**
+ * Encrypts a payload that only Rapport reads again, such as the position of a cursor, for one purpose (AES-256-GCM).
+ * Its length does not show the number of digits of a number in it.
+ */
+export function encryptPayload([key]: KeyRing, purpose: string, payload: readonly (string | number)[]): string {
+  const text = JSON.stringify(payload)
+  // The parser ignores spaces after JSON.
+  const padded = text.padEnd(Math.ceil(text.length / 64) * 64)
+  return Buffer.concat(encrypt(key, padded, purpose)).toString('base64url')
+}
+
+/** Decrypts a payload of the same purpose. Returns undefined if its key is unknown or it was changed. */
+export function decryptPayload(keys: KeyRing, purpose: string, encrypted: string): (string | number)[] | undefined {
+  const bytes = Buffer.from(encrypted, 'base64url')
+  // The decoder of Node ignores invalid characters and unused bits.
+  if (bytes.length <= 28 || bytes.toString('base64url') !== encrypted) return undefined
+  const parts = [bytes.subarray(0, 12), bytes.subarray(12, 28), bytes.subarray(28)] as const
+  for (const key of keys) {
+    try {
+      return JSON.parse(decrypt(key, parts, purpose)) as (string | number)[]
+    } catch {
+      // Encrypted with another key, or changed.
+    }
+  }
+  return undefined
+}
+
+/**
  * Encrypts a value for the database (AES-256-GCM). `boundTo` names the row: copied to another row, the value cannot be
  * decrypted. The result starts with the id of its key, so that keys can be rotated.
  */
 export function seal({ storage: [key] }: Keys, text: string, boundTo: string): string {
-  const iv = randomBytes(12)
-  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(boundTo))
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-  const parts = [iv, cipher.getAuthTag(), sealed].map((part) => part.toString('base64url'))
-  return [getKeyId(key), ...parts].join('.')
+  return [getKeyId(key), ...encrypt(key, text, boundTo).map((part) => part.toString('base64url'))].join('.')
 }
 
 /** Decrypts a value that `seal` encrypted for the same row. Throws if its key is unknown or the value was changed. */
@@ -114,11 +137,25 @@ export function unseal(keys: Keys, sealed: string, boundTo: string): string {
   if (!key || !iv || !tag || body === undefined || rest.length > 0) {
     throw new Error('A stored secret was encrypted with another SECRET_KEY')
   }
+  const toBytes = (part: string) => Buffer.from(part, 'base64url')
+  return decrypt(key, [toBytes(iv), toBytes(tag), toBytes(body)], boundTo)
+}
+
+type EncryptedParts = readonly [iv: Buffer, tag: Buffer, body: Buffer]
+
+function encrypt(key: Buffer, text: string, boundTo: string): EncryptedParts {
+  const iv = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(boundTo))
+  const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return [iv, cipher.getAuthTag(), body]
+}
+
+function decrypt(key: Buffer, [iv, tag, body]: EncryptedParts, boundTo: string): string {
   // Without an explicit length Node accepts a truncated tag, which is easier to guess.
-  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
+  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: 16 })
     .setAAD(Buffer.from(boundTo))
-    .setAuthTag(Buffer.from(tag, 'base64url'))
-  return decipher.update(body, 'base64url', 'utf8') + decipher.final('utf8')
+    .setAuthTag(tag)
+  return decipher.update(body, undefined, 'utf8') + decipher.final('utf8')
 }
 
 /** The ids of all known storage keys. Every encrypted value starts with the id of its key. */

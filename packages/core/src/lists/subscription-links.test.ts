@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
-import { deriveKeys, signPayload } from '../kernel/crypto.ts'
+import { deriveKeys, encryptPayload, signPayload } from '../kernel/crypto.ts'
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { hashEmail } from '../subscriptions/opt-outs.ts'
 import { confirmationUrl, openConfirmation, openUnsubscribe, unsubscribeUrl } from './subscription-links.ts'
@@ -59,10 +59,10 @@ test('a link opens only for its own purpose', () => {
   expect(() => openUnsubscribe(ctx, confirmToken)).toThrow(expect.objectContaining(invalid))
 })
 
-test('rejects a link of another installation and a signed cursor', () => {
+test('rejects a link of another installation and a cursor', () => {
   const otherCtx = { ...ctx, settings: { ...testSettings, keys: deriveKeys('the secret of another installation') } }
   expect(() => openUnsubscribe(otherCtx, unsubscribeToken)).toThrow(expect.objectContaining(invalid))
-  const cursor = signPayload(testSettings.keys.cursors, 'unsubscribe', ['a', 'b', 'c'])
+  const cursor = encryptPayload(testSettings.keys.cursors, 'unsubscribe', ['a', 'b', 'c'])
   expect(() => openUnsubscribe(ctx, cursor)).toThrow(expect.objectContaining(invalid))
 })
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Ctx } from './context.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
-import { verifyPayload, signPayload } from '../kernel/crypto.ts'
+import { decryptPayload, encryptPayload } from '../kernel/crypto.ts'
 import { timeRange } from './time-range.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
@@ -82,7 +82,7 @@ function createPage<Item extends z.ZodType>(item: Item) {
 }
 
 interface Listing<Row> {
-  /** Part of the cursor's signature: a cursor of another listing is invalid. */
+  /** The cursor is encrypted for this name: a cursor of another listing is invalid. */
   name: string
   query: { limit: number; cursor?: string | undefined; sort: string }
   /** The sort field as a column, and its value in a row as text that PostgreSQL parses without loss. */
@@ -127,12 +127,12 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   const data = rows.slice(0, query.limit)
   const last = rows.length > query.limit ? data.at(-1) : undefined
   const nextCursor = last
-    ? signPayload(ctx.settings.keys.cursors, scope, [key.valueOf(last), uuidOf(id.valueOf(last))])
+    ? encryptPayload(ctx.settings.keys.cursors, scope, [key.valueOf(last), uuidOf(id.valueOf(last))])
     : null
   return { data, nextCursor }
 
   function openCursor(cursor: string) {
-    const payload = verifyPayload(ctx.settings.keys.cursors, scope, cursor)
+    const payload = decryptPayload(ctx.settings.keys.cursors, scope, cursor)
     if (!payload) throw invalidField('cursor', 'Invalid cursor')
     const [key, uuid] = payload
     return { key: String(key), uuid: String(uuid) }
@@ -154,10 +154,10 @@ export function pageOfList<Item>(
   const start = query.cursor === undefined ? 0 : findAfter(query.cursor)
   const data = items.slice(start, start + query.limit)
   const last = start + query.limit < items.length ? data.at(-1) : undefined
-  return { data, nextCursor: last ? signPayload(ctx.settings.keys.cursors, scope, [nameOf(last)]) : null }
+  return { data, nextCursor: last ? encryptPayload(ctx.settings.keys.cursors, scope, [nameOf(last)]) : null }
 
   function findAfter(cursor: string): number {
-    const payload = verifyPayload(ctx.settings.keys.cursors, scope, cursor)
+    const payload = decryptPayload(ctx.settings.keys.cursors, scope, cursor)
     const index = items.findIndex((item) => nameOf(item) === payload?.[0])
     if (index < 0) throw invalidField('cursor', 'Invalid cursor')
     return index + 1
