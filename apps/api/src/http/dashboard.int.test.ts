@@ -1,6 +1,16 @@
+import { once } from 'node:events'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { describe, expect, test } from 'vitest'
-import { expectError, freshAddress, startTestApi } from '../../test/testing.ts'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { describe, expect, test, vi } from 'vitest'
+import {
+  type ApiResponse,
+  countStatuses,
+  expectError,
+  freshAddress,
+  startTestApi,
+  type TestApi,
+} from '../../test/testing.ts'
+import { openRedis } from './rate-limit/redis-connection.ts'
 
 const password = 'the password of the operators'
 const api = useForFile(() => startTestApi({ environment: { DASHBOARD_PASSWORD: password } }))
@@ -34,16 +44,78 @@ test('every path of the dashboard requires the password', async () => {
   }
 })
 
-test('failed logins count against the rate limit', async () => {
+/** Guesses on all paths in turn: each path has a rate limit of its own, but they share the lock-out. */
+const guess = (on: TestApi, from: string, count = 0) =>
+  on.call('GET', paths[count % paths.length] ?? '', { from, headers: basic('admin', `guess ${count}`) })
+const logIn = (on: TestApi, from: string) => on.call('GET', '/queues', { from, headers: basic('admin', password) })
+
+async function expectLockedOut(response: Promise<ApiResponse>) {
+  const { status, text, headers } = await response
+  expect([status, text]).toEqual([429, '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}'])
+  expect(Number(headers['retry-after'])).toBeGreaterThan(800)
+  expect(Number(headers['retry-after'])).toBeLessThanOrEqual(900)
+  expect(headers['x-ratelimit-remaining']).toBe('0')
+}
+
+test.each([
+  ['198.51.100.20', '198.51.100.20', '198.51.100.21'],
+  ['2001:db8:20:1::1', '2001:db8:20:1:ffff::9', '2001:db8:20:2::1'],
+])('ten wrong passwords from %s lock %s out, but not %s', async (from, locked, other) => {
+  for (let count = 0; count < 9; count++) expectError(await guess(api, from, count), 401)
+  expect((await logIn(api, locked)).status).toBe(200)
+  await expectLockedOut(guess(api, from))
+  for (const path of paths)
+    await expectLockedOut(api.call('GET', path, { from: locked, headers: basic('admin', password) }))
+  expect((await logIn(api, other)).status).toBe(200)
+})
+
+test('right passwords and requests without a password do not lock an address out', async () => {
   const from = freshAddress()
-  for (let count = 0; count < 100; count++) {
-    expect((await api.call('GET', '/queues', { from, headers: basic('admin', `guess ${count}`) })).status).toBe(401)
+  for (let count = 0; count < 15; count++) {
+    expect((await logIn(api, from)).status).toBe(200)
+    expectError(await api.call('GET', '/queues', { from }), 401)
   }
-  const response = await api.call('GET', '/queues', { from, headers: basic('admin', password) })
-  expect([response.status, response.text]).toEqual([
-    429,
-    '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
-  ])
+})
+
+test('concurrent guesses are not more than ten, even if the right password is among them', async () => {
+  const from = freshAddress()
+  const guesses = Array.from({ length: 60 }, (_, count) => (count === 40 ? logIn(api, from) : guess(api, from, count)))
+  expect(countStatuses(await Promise.all(guesses))).toEqual({ 401: 9, 429: 51 })
+})
+
+test('an address of an exempt network is locked out too, for 15 minutes', async () => {
+  const environment = { DASHBOARD_PASSWORD: password, RATE_LIMIT_EXEMPT: '198.51.100.0/24' }
+  const exempting = await startTestApi({ environment })
+  const from = '198.51.100.9'
+  const startedAt = Date.now()
+  vi.useFakeTimers({ toFake: ['Date'], now: startedAt })
+  for (let count = 0; count < 10; count++) await guess(exempting, from, count)
+  vi.setSystemTime(startedAt + 15 * 60_000 - 1)
+  expect((await logIn(exempting, from)).headers['retry-after']).toBe('1')
+  vi.setSystemTime(startedAt + 15 * 60_000)
+  expect((await logIn(exempting, from)).status).toBe(200)
+  vi.useRealTimers()
+  await exempting.close()
+})
+
+test('with Redis, API processes share the lock-out', async () => {
+  const server = await createTestRedis()
+  const redis = openRedis(server.url, () => {})
+  await once(redis, 'ready')
+  const start = () => startTestApi({ redis, environment: { DASHBOARD_PASSWORD: password } })
+  const [first, second] = [await start(), await start()]
+  const from = freshAddress()
+  for (let count = 0; count < 9; count++) expectError(await guess(count % 2 ? first : second, from, count), 401)
+  expect((await logIn(second, from)).status).toBe(200)
+  await expectLockedOut(guess(first, from))
+  for (const on of [first, second]) await expectLockedOut(logIn(on, from))
+  // Reading the count of an address without failures leaves nothing behind.
+  expect((await logIn(first, '203.0.113.99')).status).toBe(200)
+  expect(await redis.keys('*dashboard*')).toEqual([`{rapport:limit}:unknown dashboard password ${from}`])
+  await first.close()
+  await second.close()
+  redis.disconnect()
+  await server.close()
 })
 
 test('shows every queue with the password, and loads no external resources', async () => {

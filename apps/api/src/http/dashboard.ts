@@ -14,6 +14,7 @@ import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { clientKeyOf } from './rate-limit/rate-limit.ts'
 
 const contentSecurityPolicy = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
 
@@ -36,11 +37,13 @@ export const dashboard = fp(
       throw error
     })
     await app.register(async (scope) => {
+      const checkLockout = createLockoutCheck(scope)
       await scope.register(basicAuth, {
         authenticate: { realm: 'Rapport queues' },
-        validate: async (user, enteredPassword) => {
-          if (isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(enteredPassword, password)) return
-          throw new AppError('unauthorized', 'Invalid user name or password')
+        validate: async (user, enteredPassword, request) => {
+          const isCorrect = isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(enteredPassword, password)
+          await checkLockout(request, { isCorrect })
+          if (!isCorrect) throw new AppError('unauthorized', 'Invalid user name or password')
         },
       })
       // `preParsing`, as in `authentication`: after the rate limits, before the body is read.
@@ -58,6 +61,24 @@ export const dashboard = fp(
   },
   { name: 'dashboard', dependencies: ['error-handler', 'rate-limits'] },
 )
+
+/**
+ * Ten wrong passwords lock the client's address out, from all paths, until 15 minutes after the first. The check of an
+ * attempt and its count are one step, so that concurrent guesses are not more than ten either.
+ */
+function createLockoutCheck(scope: FastifyInstance) {
+  const countFailure = scope.createRateLimit({
+    max: 10,
+    timeWindow: 15 * 60_000,
+    keyGenerator: (request) => `dashboard password ${clientKeyOf(request)}`,
+    allowList: [],
+  })
+  return async (request: FastifyRequest, { isCorrect }: { isCorrect: boolean }) => {
+    const limit = await countFailure(request, { increment: !isCorrect })
+    if (limit.isAllowed || limit.remaining > 0) return
+    throw new AppError('rate_limited', 'Too many wrong passwords', { retryAfterSeconds: limit.ttlInSeconds })
+  }
+}
 
 /** Whether another site made the browser send this change (CSRF). Clients other than browsers send neither header. */
 function isCrossSite({ method, headers, host }: FastifyRequest, { PUBLIC_URL }: ApiConfig): boolean {

@@ -24,6 +24,11 @@ export function createRateLimitStore(redis: RedisClient | undefined): FastifyRat
       count({ key: this.#prefix + client, windowMs }).then((result) => callback(null, result), callback)
     }
 
+    /** In order with `incr`: the result includes every hit of this process that came before. */
+    read(...[client, callback, windowMs]: Parameters<FastifyRateLimitStore['incr']>) {
+      count({ key: this.#prefix + client, windowMs, isRead: true }).then((result) => callback(null, result), callback)
+    }
+
     child(options: object) {
       // The plugin documents `routeInfo`; its types leave it out.
       const { routeInfo } = options as { routeInfo: { method?: string | string[]; url?: string } }
@@ -39,14 +44,15 @@ export const localWindowsKept = 50_000
 function createLocalCounter() {
   const windows = new LRUCache<string, { current: number; endsAt: number }>({ max: localWindowsKept })
 
-  function increment({ key, windowMs }: Hit): Count {
+  function increment({ key, windowMs, isRead }: Hit): Count {
     const now = Date.now()
     let window = windows.get(key)
     if (!window || window.endsAt <= now) {
+      if (isRead) return { current: 0, ttl: 0 }
       window = { current: 0, endsAt: now + windowMs }
       windows.set(key, window)
     }
-    window.current += 1
+    if (!isRead) window.current += 1
     return { current: window.current, ttl: window.endsAt - now }
   }
 

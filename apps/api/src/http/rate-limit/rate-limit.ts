@@ -39,6 +39,6 @@ export const rateLimits = fp(
 )
 
 /** An invalid address from a trusted proxy counts as the proxy: arbitrary text must not get a count of its own. */
-function clientKeyOf({ baseCtx, socket }: FastifyRequest): string {
+export function clientKeyOf({ baseCtx, socket }: FastifyRequest): string {
   return normalizeClientIp(baseCtx.address ?? '') ?? socket.remoteAddress ?? ''
 }

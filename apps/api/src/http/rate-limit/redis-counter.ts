@@ -10,6 +10,8 @@ import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 export interface Hit {
   key: string
   windowMs: number
+  /** Returns the count without counting. */
+  isRead?: boolean
 }
 
 export interface Count {
@@ -20,32 +22,34 @@ export interface Count {
 
 export type Counter = (hit: Hit) => Promise<Count>
 
-const incrementScript = `
+/** For each key an argument: the window in milliseconds, or 0 to read the count. */
+const countScript = `
 local counts = {}
 for index, key in ipairs(KEYS) do
-  local current = redis.call('INCR', key)
+  local window = tonumber(ARGV[index])
+  local current = window > 0 and redis.call('INCR', key) or tonumber(redis.call('GET', key) or 0)
   local ttl = redis.call('PTTL', key)
-  if ttl < 0 then
-    ttl = tonumber(ARGV[index])
+  if window > 0 and ttl < 0 then
+    ttl = window
     redis.call('PEXPIRE', key, ttl)
   end
-  counts[#counts + 1] = { current, ttl }
+  counts[#counts + 1] = { current, math.max(ttl, 0) }
 end
 return counts`
 
-type Increment = (...countKeysAndWindows: (string | number)[]) => Promise<[current: number, ttl: number][]>
+type CountAll = (...countKeysAndWindows: (string | number)[]) => Promise<[current: number, ttl: number][]>
 
 /**
  * Counts in Redis. Rejects when Redis fails, and immediately while `isUnavailable` is true, so that queued hits do not
  * each wait for a timeout.
  */
 export function createRedisCounter(redis: RedisClient, { isUnavailable }: { isUnavailable: () => boolean }): Counter {
-  redis.defineCommand('rapportCount', { lua: incrementScript })
-  const { rapportCount } = redis as RedisClient & { rapportCount: Increment }
+  redis.defineCommand('rapportCount', { lua: countScript })
+  const { rapportCount } = redis as RedisClient & { rapportCount: CountAll }
   return microBatch(async (hits: Hit[]): Promise<Count[]> => {
     if (isUnavailable()) throw new Error('Redis is unavailable')
     const keys = hits.map(({ key }) => key)
-    const windows = hits.map(({ windowMs }) => windowMs)
+    const windows = hits.map(({ windowMs, isRead }) => (isRead ? 0 : windowMs))
     const counts = await rapportCount.call(redis, hits.length, ...keys, ...windows)
     return counts.map(([current, ttl]) => ({ current, ttl }))
   })
