@@ -17,7 +17,7 @@ const guidePolicy =
 
 const html = (policy: string) => ({
   type: 'text/html; charset=utf-8',
-  headers: { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' },
+  headers: { 'content-security-policy': policy },
 })
 
 const plainText = 'text/plain; charset=utf-8'

@@ -24,13 +24,20 @@ interface Options {
   stopping: AbortSignal | undefined
 }
 
+/** A page replaces the policy with its own. Everything else loads nothing and is in no frame if a browser shows it. */
+const securityHeaders = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+}
+
 /** Sets the context of every request and the common headers of every response. */
 export const requestContext = fp(
   async (app: FastifyInstance, { database, replica, settings, stopping }: Options) => {
     app.decorateRequest('baseCtx')
     app.decorateRequest('ctx')
     app.addHook('onRequest', async (request, reply) => {
-      reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+      reply.headers({ 'x-request-id': request.id, ...securityHeaders })
       if (stopping?.aborted) reply.raw.setHeader('Connection', 'close')
       const { id: requestId, ip: address } = request
       request.baseCtx = { db: database.db, ...(replica && { replica }), requestId, address, settings }

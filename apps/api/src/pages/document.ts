@@ -113,7 +113,6 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
   return reply
     .type('text/html; charset=utf-8')
     .header('content-security-policy', policy.join('; '))
-    .header('referrer-policy', 'no-referrer')
     .preventCache()
     .send(String(engine.renderSync(layout, { title, heading, content, style, branding, brandStyle })))
 }

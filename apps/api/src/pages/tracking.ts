@@ -18,7 +18,7 @@ const common = {
 /** The pixel and the links of a tracked email. */
 export const trackingPages: FastifyPluginAsyncZod = async (app) => {
   app.addHook('onRequest', async (_request, reply) => {
-    reply.preventCache().header('referrer-policy', 'no-referrer')
+    reply.preventCache()
   })
 
   app.get(
