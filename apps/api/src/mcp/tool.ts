@@ -3,6 +3,7 @@ import type { Tool as ToolDefinition } from '@modelcontextprotocol/server'
 import type { Role } from '@rapport/core/db/schema/index.ts'
 import { type AppError, invalidFields } from '@rapport/core/kernel/errors.ts'
 import { completeJsonSchema, simplifySchemas } from '@rapport/core/kernel/json-schema.ts'
+import { Token } from '@rapport/core/kernel/validation.ts'
 import { toIssues } from '@rapport/core/kernel/zod-messages.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { z } from 'zod'
@@ -87,9 +88,7 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): ToolDefinition
 /** The arguments of a tool that returns a page. */
 export const pageInput = {
   limit: z.int().min(1).max(100).default(20).describe('The maximum number of records on the page.'),
-  cursor: z
-    .string()
-    .max(600, 'Invalid cursor')
+  cursor: Token(600)
     .optional()
     .describe('The `nextCursor` of the previous page, with the same filters. Omit it to get the first page.'),
 }

@@ -30,7 +30,7 @@ export async function openOperatorPort(config: WorkerConfig, deps: OperatorPortD
   if (port === undefined) return undefined
   registerProcessMetrics(deps.metrics.registry, deps.database)
   if (deps.backend.ping) registerRedisMetrics(deps.metrics.registry, deps.backend.ping)
-  const server = createServer({ requestTimeout: 5_000 }, (request, response) => {
+  const server = createServer({ requestTimeout: 5_000, joinDuplicateHeaders: true }, (request, response) => {
     void handleRequest(request, deps, config.METRICS_TOKEN)
       .catch(() => jsonResponse(500))
       .then(({ status, type, body }) => response.writeHead(status, { 'content-type': type }).end(body))

@@ -29,6 +29,14 @@ export function Verbatim(max: number) {
     .refine((value) => !controlsExceptLineBreaks.test(value), 'must not contain control characters')
 }
 
+/** A token or cursor. A text that is too long gets the same error as any other wrong token: it becomes empty. */
+export function Token(max: number) {
+  return z
+    .string()
+    .overwrite((token) => (token.length > max ? '' : token))
+    .meta({ maxLength: max })
+}
+
 function text(max: number, min: number) {
   return z
     .string()

@@ -4,6 +4,7 @@ import type { Ctx } from './context.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { decryptPayload, encryptPayload } from '../kernel/crypto.ts'
+import { Token } from '../kernel/validation.ts'
 import { timeRange } from './time-range.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
@@ -21,9 +22,7 @@ export const PageQuery = z.strictObject({
     .refine((limit) => limit >= 1 && limit <= 100, limitMessage)
     .default(50)
     .meta({ type: 'integer', minimum: 1, maximum: 100, description: 'The maximum number of records on the page.' }),
-  cursor: z
-    .string()
-    .max(600, 'Invalid cursor')
+  cursor: Token(600)
     .optional()
     .describe('The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.'),
   ...timeRange('created'),

@@ -127,9 +127,9 @@ export function toLoggedErrorBody(error: unknown, { id, log }: FastifyRequest): 
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const response = toLoggedErrorBody(error, request)
   if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) {
-    // RFC 6750 §3.1: no error code for a request without a token.
-    const hasToken = /^Bearer +\S/i.test(request.headers.authorization ?? '')
-    reply.header('www-authenticate', hasToken ? 'Bearer error="invalid_token"' : 'Bearer')
+    // RFC 6750 §3.1: no error code for a request without a credential.
+    const hasCredential = request.headers.authorization !== undefined
+    reply.header('www-authenticate', hasCredential ? 'Bearer error="invalid_token"' : 'Bearer')
   }
   if (response.statusCode === 503) reply.header('retry-after', '1')
   if (error instanceof AppError && error.retryAfterSeconds) {

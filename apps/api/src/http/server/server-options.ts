@@ -19,8 +19,14 @@ export function serverOptions(config: ApiConfig, log: FastifyBaseLogger): Fastif
     bodyLimit: mebibyte,
     // The plugin `slow-requests` limits the time for the body.
     requestTimeout: 0,
-    // Node's own response to a request without `host` has no body: see the plugin `request-context`.
-    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: 5_000, requireHostHeader: false },
+    http: {
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: 5_000,
+      // Node's own response to a request without `host` has no body: see the plugin `request-context`.
+      requireHostHeader: false,
+      // Of two credentials, Node would use the first, and a proxy may have checked the second. Joined, they are invalid.
+      joinDuplicateHeaders: true,
+    },
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     // While closing, a request on an open connection still gets its response; then the connection is closed.
