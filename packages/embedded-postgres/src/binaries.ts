@@ -24,12 +24,13 @@ export interface CommandResult {
 
 /**
  * Runs a program until it exits, in a separate session, so that a Ctrl-C in the terminal does not reach it. It inherits
- * no environment variables, as PGDATA, PGPORT and others would change its behavior.
+ * no environment variables, as PGDATA, PGPORT and others would change its behavior. It reads `input` from its standard
+ * input: other users of the machine can see its parameters.
  */
 export function runCommand(
   command: string,
   parameters: string[],
-  options: { account: Account; directory: string },
+  options: { account: Account; directory: string; input?: string },
 ): Promise<CommandResult> {
   return new Promise((resolve) => {
     let output = ''
@@ -38,10 +39,12 @@ export function runCommand(
       cwd: options.directory,
       detached: true,
       env: { LC_ALL: 'C', PATH: '/usr/bin:/bin' },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     })
     child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
     child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text))
+    // A program that does not read its input may exit before it is written.
+    child.stdin.on('error', () => {}).end(options.input)
     child.once('error', (error) => resolve({ code: null, output: error.message }))
     child.once('close', (code) => resolve({ code, output: output.trim() }))
   })

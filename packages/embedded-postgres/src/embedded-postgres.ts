@@ -1,39 +1,24 @@
-import { chown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { findPostgresBinaries, runCommand } from './binaries.ts'
-import type { Account, CommandResult, PostgresBinaries } from './binaries.ts'
+import { runCommand } from './binaries.ts'
+import type { CommandResult } from './binaries.ts'
+import { openCluster, superuser } from './cluster.ts'
+import type { Cluster } from './cluster.ts'
 import { findFreePort } from './free-port.ts'
+import { requirePasswords } from './passwords.ts'
 
-/** A PostgreSQL server on 127.0.0.1 for development and tests. All local users can connect without a password. */
+/** A PostgreSQL server on 127.0.0.1 for development and tests. Each connection needs a password. */
 export interface EmbeddedPostgres {
   readonly port: number
-  /** Returns the URL of a database. */
+  /** Returns the URL of a database for the superuser, with its password. */
   url(database: string): string
   /** Closes open connections and stops the server; the data is kept. Can be called more than once. */
   stop(): Promise<void>
 }
 
-/** A cluster on disk. `path` is the data directory as the account of the server can resolve it. */
-interface Cluster {
-  readonly binaries: PostgresBinaries
-  readonly account: Account
-  readonly directory: string
-  readonly path: string
-}
-
-const superuser = 'rapport'
 const startAttempts = 10
-
-/** Sorts by code point like C, but supports all letters: their case (builtin) and trigrams of them (lc-ctype). */
-const locale = [
-  '--encoding=UTF8',
-  '--locale=C',
-  `--lc-ctype=${process.platform === 'darwin' ? 'en_US' : 'C'}.UTF-8`,
-  '--locale-provider=builtin',
-  '--builtin-locale=C.UTF-8',
-]
 
 /**
  * Starts the PostgreSQL from npm with its data in `directory`, which is created if it does not exist. Stops a server
@@ -49,19 +34,14 @@ export async function startEmbeddedPostgres(options: {
 }): Promise<EmbeddedPostgres> {
   const directory = resolve(options.directory)
   await mkdir(directory, { recursive: true })
-  const data = join(directory, 'data')
-  const account = await findAccount(data)
-  const binaries = await findPostgresBinaries(account)
-  if (!(await exists(join(data, 'PG_VERSION'))))
-    await createCluster({ binaries, account, data, durable: options.durable })
-
-  const cluster = { binaries, account, directory: data, path: await findPath(data, account) }
+  const cluster = await openCluster(join(directory, 'data'), { durable: options.durable })
   await stopOrphanedServer(cluster)
+  const password = await requirePasswords(cluster)
   const port = await startServer(cluster, options)
   let stopping: Promise<void> | undefined
   return {
     port,
-    url: (database) => `postgres://${superuser}@127.0.0.1:${port}/${database}`,
+    url: (database) => `postgres://${superuser}:${password}@127.0.0.1:${port}/${database}`,
     stop: () => (stopping ??= stopServer(cluster)),
   }
 }
@@ -78,69 +58,6 @@ export async function ensureDatabase(postgres: EmbeddedPostgres, name: string): 
   } finally {
     await client.end()
   }
-}
-
-/** As root, the server runs as the owner of the data, or as an unprivileged account. */
-async function findAccount(data: string): Promise<Account> {
-  if (process.getuid?.() !== 0) return {}
-  const owner = await stat(data).catch(() => undefined)
-  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
-  for (const name of ['postgres', '_postgres', 'nobody']) {
-    const [uid, gid] = await Promise.all([readAccountId('-u', name), readAccountId('-g', name)])
-    if (!(uid > 0 && gid > 0)) continue
-    // The data belongs to root, for example because root copied it here.
-    if (owner) await runCommand('chown', ['-R', `${uid}:${gid}`, data], { account: {}, directory: '/' })
-    return { uid, gid }
-  }
-  throw new Error(
-    'PostgreSQL does not run as root, and this machine has no unprivileged user such as "postgres" to run it as. ' +
-      'Start as a non-root user, or set DATABASE_URL.',
-  )
-}
-
-async function readAccountId(flag: '-u' | '-g', name: string): Promise<number> {
-  const result = await runCommand('id', [flag, name], { account: {}, directory: '/' })
-  return result.code === 0 ? Number(result.output) : 0
-}
-
-/** Renamed when complete, so that a killed initdb leaves no folder that looks like a cluster. */
-async function createCluster(options: {
-  binaries: PostgresBinaries
-  account: Account
-  data: string
-  durable: boolean
-}): Promise<void> {
-  const { account, binaries, data } = options
-  const unfinished = `${data}.new`
-  await rm(unfinished, { recursive: true, force: true })
-  await mkdir(unfinished, { mode: 0o700 })
-  if (account.uid !== undefined && account.gid !== undefined) await chown(unfinished, account.uid, account.gid)
-  const path = await findPath(unfinished, account)
-  const sync = options.durable ? [] : ['--no-sync']
-  const result = await runCommand(
-    binaries.initdb,
-    ['-D', path, '-U', superuser, '--auth=trust', '--no-instructions', ...locale, ...sync],
-    { account, directory: unfinished },
-  )
-  if (result.code !== 0) throw new Error(`PostgreSQL could not create a cluster in ${data}:\n${result.output}`)
-  await rename(unfinished, data)
-}
-
-/**
- * Returns the data directory as a path that the account can resolve. If a parent folder is closed to the account, Linux
- * has a workaround: root starts the process in the folder, where it can use /proc/self/cwd as the path.
- */
-async function findPath(data: string, account: Account): Promise<string> {
-  if (account.uid === undefined) return data
-  const canEnter = (path: string) =>
-    runCommand('/bin/sh', ['-c', 'cd -- "$0"', path], { account, directory: data }).then(({ code }) => code === 0)
-  if (await canEnter(data)) return data
-  const current = '/proc/self/cwd'
-  if (await canEnter(current)) return current
-  throw new Error(
-    `PostgreSQL runs as the user with uid ${account.uid}, which has no access to ${data}. ` +
-      'Set DATA_DIR to a folder that this user can access, start as a non-root user, or set DATABASE_URL.',
-  )
 }
 
 function runPgCtl(cluster: Cluster, ...parameters: string[]): Promise<CommandResult> {
@@ -224,14 +141,4 @@ async function stopServer(cluster: Cluster): Promise<void> {
   // Another process may have stopped or killed it meanwhile.
   const isGone = stopped.code === 0 || (await runPgCtl(cluster, 'status')).code === 3
   if (!isGone) throw new Error(`PostgreSQL in ${cluster.directory} did not stop:\n${stopped.output}`)
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw new Error(`Cannot read ${path}. Check whether it belongs to another user.`, { cause: error })
-  }
 }

@@ -32,7 +32,7 @@ const rejectedWords = [
 const exceptions: readonly { path: string; line: string; reason: string }[] = [
   { path: 'apps/bench/src/campaigns.ts', line: "'nobody'", reason: 'an account of the operating system' },
   {
-    path: 'packages/embedded-postgres/src/embedded-postgres.ts',
+    path: 'packages/embedded-postgres/src/cluster.ts',
     line: "'nobody'",
     reason: 'an account of the operating system',
   },

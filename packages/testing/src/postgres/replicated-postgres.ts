@@ -38,7 +38,9 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
   const data = join(replicaDirectory, 'data')
   await cp(join(primaryDirectory, 'data'), data, { recursive: true, preserveTimestamps: true })
   await writeFile(join(data, 'standby.signal'), '')
-  const connectionSetting = `primary_conninfo = 'host=127.0.0.1 port=${first.port} user=rapport'\n`
+  const { username, password } = new URL(first.url('rapport'))
+  const connection = `host=127.0.0.1 port=${first.port} user=${username} password=${password}`
+  const connectionSetting = `primary_conninfo = '${connection}'\n`
   await appendFile(join(data, 'postgresql.auto.conf'), connectionSetting)
 
   const primary = await startEmbeddedPostgres({
