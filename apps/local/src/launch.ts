@@ -2,7 +2,8 @@ import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createFirstWorkspace } from '@rapport/core/auth/bootstrap.ts'
 import { readApiConfig, readWorkerConfig } from '@rapport/core/runtime/config.ts'
-import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import { ensureOwnedDatabase } from '@rapport/embedded-postgres/owned-database.ts'
 import { addressesIn, dataDirectoryOf, projectDirectory } from '@rapport/core/runtime/local-instance.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { startInbox } from './inbox/inbox.ts'
@@ -10,7 +11,7 @@ import { openDataDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
 import { startProgram, waitForOrphanedPrograms } from './processes.ts'
 import type { ProgramName, RunningProgram } from './processes.ts'
-import { choosePorts, completeEnvironment, databaseName, localApiUrl } from './settings.ts'
+import { choosePorts, completeEnvironment, databaseName, databaseRole, localApiUrl } from './settings.ts'
 import type { Environment, Ports } from './settings.ts'
 import type { Started } from './welcome.ts'
 
@@ -90,7 +91,8 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
     })
     abandonPostgres = () => postgres.stop()
     undo.push(abandonPostgres)
-    await ensureDatabase(postgres, 'rapport')
+    const password = directory.state.databasePassword
+    await ensureOwnedDatabase(postgres, { database: 'rapport', role: databaseRole, password })
   }
 
   async function startMailInbox(directory: DataDirectory, ports: Ports): Promise<void> {

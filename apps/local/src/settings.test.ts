@@ -2,7 +2,13 @@ import { readApiConfig, readWorkerConfig } from '@rapport/core/runtime/config.ts
 import { expect, test } from 'vitest'
 import { completeEnvironment, databaseName, localApiUrl } from './settings.ts'
 
-const state = { secretKey: 's'.repeat(44), dashboardPassword: 'remembered', apiKeys: {}, processes: {} }
+const state = {
+  secretKey: 's'.repeat(44),
+  dashboardPassword: 'remembered',
+  databasePassword: 'random',
+  apiKeys: {},
+  processes: {},
+}
 const ports = { api: 3001, postgres: 5433, inbox: { smtp: 1025, web: 1080 } }
 const everyName = {
   HOST: '0.0.0.0',
@@ -28,7 +34,7 @@ test('adds missing variables, so that the API and the worker accept the environm
   expect(readApiConfig(environment)).toMatchObject({
     PORT: 3001,
     PUBLIC_URL: 'http://localhost:3001',
-    DATABASE_URL: 'postgres://rapport@127.0.0.1:5433/rapport',
+    DATABASE_URL: 'postgres://rapport_app:random@127.0.0.1:5433/rapport',
     SECRET_KEY: state.secretKey,
     DASHBOARD_PASSWORD: 'remembered',
     WEBHOOK_ALLOWED_NETWORKS: ['127.0.0.0/8', '::1/128'],

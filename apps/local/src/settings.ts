@@ -5,6 +5,8 @@ export type Environment = Record<string, string | undefined>
 
 const defaultApiPort = 3000
 export const embeddedDatabase = 'embedded'
+/** The role of the API, the worker and the migrations in the embedded PostgreSQL. It is not a superuser. */
+export const databaseRole = 'rapport_app'
 
 /** The ports of the servers to start. Undefined for a server that the environment configures. */
 export interface Ports {
@@ -51,7 +53,9 @@ export function completeEnvironment(inherited: Environment, ports: Ports, state:
   const defaults: Environment = {
     PORT: String(ports.api),
     PUBLIC_URL: `http://localhost:${ports.api}`,
-    DATABASE_URL: ports.postgres ? `postgres://rapport@127.0.0.1:${ports.postgres}/rapport` : undefined,
+    DATABASE_URL: ports.postgres
+      ? `postgres://${databaseRole}:${state.databasePassword}@127.0.0.1:${ports.postgres}/rapport`
+      : undefined,
     SMTP_URL: ports.inbox ? `smtp://127.0.0.1:${ports.inbox.smtp}` : undefined,
     MAIL_FROM: 'hello@rapport.localhost',
     SECRET_KEY: state.secretKey,

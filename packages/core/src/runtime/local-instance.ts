@@ -12,6 +12,8 @@ export const LocalInstance = z.object({
   apiKey: z.string(),
   /** The mail inbox in the browser. Absent if mails go to another server. */
   inboxUrl: z.string().optional(),
+  /** The `Authorization` header for the inbox. */
+  inboxAuthorization: z.string().optional(),
   /** The addresses and keys that the API and the worker were started with. */
   environment: z.record(z.string(), z.string()),
 })
