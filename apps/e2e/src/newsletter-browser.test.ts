@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
 import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { consentWording, createForm, createList } from './public-form.ts'
 import { startSite } from './test-site.ts'
@@ -14,22 +14,27 @@ describe.skipIf(findBrowserSkipReason())('the local installation in a browser', 
   let directory: string
   let start: StartedProcess
   let inboxUrl: string
+  let username: string
+  let password: string
   let api: Api
   let key: string
   let browser: Browser
+  let context: BrowserContext
   let page: Page
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'rapport-newsletter-'))
     start = await startProcess({
       script: 'apps/local/src/main.ts',
       env: { DATA_DIR: directory, PORT: '0' },
-      readyPattern: /API +(http\S+)[^]*Inbox +(http\S+)[^]*API key +(rpk_\S+)[^]*Ctrl-C/,
+      readyPattern: /API +(http\S+)[^]*user (\S+), password (\S+)[^]*Inbox +(http\S+)[^]*API key +(rpk_\S+)[^]*Ctrl-C/,
       timeoutMs: 60_000,
     })
-    const [, apiUrl = '', inbox = '', apiKey = ''] = start.ready ?? []
-    ;[api, inboxUrl, key] = [createApi(apiUrl), inbox, apiKey]
+    let apiUrl: string
+    ;[, apiUrl = '', username = '', password = '', inboxUrl = '', key = ''] = start.ready ?? []
+    api = createApi(apiUrl)
     browser = await launchBrowser()
-    page = await browser.newPage()
+    context = await browser.newContext({ httpCredentials: { username, password } })
+    page = await context.newPage()
   })
   afterAll(async () => {
     await browser.close()
@@ -76,7 +81,7 @@ describe.skipIf(findBrowserSkipReason())('the local installation in a browser', 
 
   test('the inbox shows a mail that arrives while its page is being opened', async () => {
     const list = await createList(api, key)
-    const [stored, opening] = [Promise.withResolvers<void>(), await browser.newPage()]
+    const [stored, opening] = [Promise.withResolvers<void>(), await context.newPage()]
     // The page is loaded, and its connection for changes is delayed.
     await opening.route('**/changes', async (route) => {
       await stored.promise
@@ -85,8 +90,9 @@ describe.skipIf(findBrowserSkipReason())('the local installation in a browser', 
     await opening.goto(`${inboxUrl}?to=mary@example.com`)
     await opening.getByText('No mail to mary@example.com yet.').waitFor()
     await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: 'mary@example.com' } })
+    const headers = { authorization: `Basic ${btoa(`${username}:${password}`)}` }
     const isStored = async () =>
-      (await api.call<object[]>('GET', `${inboxUrl}/email?to=mary@example.com`)).body.length > 0
+      (await api.call<object[]>('GET', `${inboxUrl}/email?to=mary@example.com`, { headers })).body.length > 0
     await waitUntil(isStored, { describe: 'the mail is stored' })
     stored.resolve()
     await opening.getByRole('link', { name: 'mary@example.com' }).waitFor()

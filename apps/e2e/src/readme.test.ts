@@ -23,9 +23,9 @@ test('the quick start and the tutorial work as printed', async () => {
   })
   let printed: string
   try {
-    const { RAPPORT_INBOX_URL = '' } = parseEnv(readFileSync(join(home, '.rapport/local.env'), 'utf8'))
+    const local = parseEnv(readFileSync(join(home, '.rapport/local.env'), 'utf8'))
     const running = runExamples(readSteps(), { folder: home, path })
-    ;[printed] = await Promise.all([running, confirmSubscription(RAPPORT_INBOX_URL)])
+    ;[printed] = await Promise.all([running, confirmSubscription(local)])
   } finally {
     start.kill('SIGTERM')
     await start.exited
@@ -45,10 +45,11 @@ test('the quick start and the tutorial work as printed', async () => {
 })
 
 /** Presses the button in the confirmation email, as the reader does. */
-async function confirmSubscription(inboxUrl: string): Promise<void> {
+async function confirmSubscription(local: NodeJS.Dict<string>): Promise<void> {
+  const { RAPPORT_INBOX_URL: inboxUrl, RAPPORT_INBOX_AUTHORIZATION: authorization = '' } = local
   const link = await waitUntil(
     async () => {
-      const emails = await (await fetch(`${inboxUrl}/email`)).text()
+      const emails = await (await fetch(`${inboxUrl}/email`, { headers: { authorization } })).text()
       return /http:[^"\s]*\/public\/subscriptions\/confirm\?token=[\w.-]*/.exec(emails)?.[0]
     },
     { describe: 'the confirmation email arrives', timeoutMs: 60_000 },

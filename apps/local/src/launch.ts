@@ -6,6 +6,8 @@ import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postg
 import { ensureOwnedDatabase } from '@rapport/embedded-postgres/owned-database.ts'
 import { addressesIn, dataDirectoryOf, projectDirectory } from '@rapport/core/runtime/local-instance.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
+import { basicAuthorization } from './inbox/credentials.ts'
+import type { Credentials } from './inbox/credentials.ts'
 import { startInbox } from './inbox/inbox.ts'
 import { openDataDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
@@ -63,7 +65,7 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
     checkEnvironment(environment)
     stopping.signal.throwIfAborted()
 
-    await waitForAll([startPostgres(directory, ports), startMailInbox(directory, ports)])
+    await waitForAll([startPostgres(directory, ports), startMailInbox(directory, ports, credentialsIn(environment))])
     stopping.signal.throwIfAborted()
     const databaseUrl = environment['DATABASE_URL'] ?? ''
     await migrate(environment['DATABASE_DIRECT_URL'] || databaseUrl).catch((error: unknown) => {
@@ -78,7 +80,8 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
     undo.push(() => directory.save({ running: undefined }))
     const started = describe({ directory, environment, ports, apiUrl, apiKey })
     const { inboxUrl } = started
-    await directory.save({ running: { apiUrl, apiKey, inboxUrl, environment: addressesIn(environment) } })
+    const inbox = inboxUrl ? { inboxUrl, inboxAuthorization: basicAuthorization(credentialsIn(environment)) } : {}
+    await directory.save({ running: { apiUrl, apiKey, ...inbox, environment: addressesIn(environment) } })
     return started
   }
 
@@ -95,10 +98,10 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
     await ensureOwnedDatabase(postgres, { database: 'rapport', role: databaseRole, password })
   }
 
-  async function startMailInbox(directory: DataDirectory, ports: Ports): Promise<void> {
+  async function startMailInbox(directory: DataDirectory, ports: Ports, credentials: Credentials): Promise<void> {
     if (ports.inbox === undefined) return
     const { smtp: smtpPort, web: webPort } = ports.inbox
-    const inbox = await startInbox({ directory: join(directory.path, 'mails'), smtpPort, webPort })
+    const inbox = await startInbox({ directory: join(directory.path, 'mails'), smtpPort, webPort, credentials })
     undo.push(() => inbox.stop())
   }
 
@@ -134,6 +137,11 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
 function checkEnvironment(environment: Environment): void {
   readApiConfig(environment)
   readWorkerConfig(environment)
+}
+
+/** The user and password of the queue dashboard, which also open the inbox. */
+function credentialsIn(environment: Environment): Credentials {
+  return { user: environment['DASHBOARD_USER'] ?? '', password: environment['DASHBOARD_PASSWORD'] ?? '' }
 }
 
 /** Waits for all steps even if one fails, so that `stop` knows everything that was started. */
@@ -208,8 +216,7 @@ function describe(options: {
   return {
     apiUrl,
     publicUrl: publicUrl === apiUrl ? undefined : publicUrl,
-    dashboardUser: environment['DASHBOARD_USER'] ?? '',
-    dashboardPassword: environment['DASHBOARD_PASSWORD'] ?? '',
+    ...credentialsIn(environment),
     inboxUrl: ports.inbox && `http://localhost:${ports.inbox.web}`,
     databaseUrl: ports.postgres === undefined ? undefined : environment['DATABASE_URL'],
     apiKey: options.apiKey,

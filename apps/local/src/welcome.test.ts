@@ -4,8 +4,8 @@ import { welcome } from './welcome.ts'
 const started = {
   apiUrl: 'http://localhost:3000',
   publicUrl: undefined,
-  dashboardUser: 'admin',
-  dashboardPassword: 'open sesame',
+  user: 'admin',
+  password: 'open sesame',
   inboxUrl: 'http://localhost:1080',
   databaseUrl: undefined,
   apiKey: 'rpk_abc',

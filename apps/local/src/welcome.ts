@@ -6,8 +6,9 @@ export interface Started {
   readonly apiUrl: string
   /** PUBLIC_URL, if it differs from `apiUrl`. */
   readonly publicUrl: string | undefined
-  readonly dashboardUser: string
-  readonly dashboardPassword: string
+  /** Of the dashboard and the inbox. */
+  readonly user: string
+  readonly password: string
   /** Undefined if SMTP_URL is set. */
   readonly inboxUrl: string | undefined
   /** Undefined if DATABASE_URL is set. */
@@ -23,8 +24,8 @@ export function welcome(started: Started): string {
     ['API', apiUrl],
     ['Public', started.publicUrl],
     ['Reference', `${apiUrl}/docs`],
-    ['Dashboard', `${apiUrl}/queues`, `user ${started.dashboardUser}, password ${started.dashboardPassword}`],
-    ['Inbox', started.inboxUrl, 'the last 1,000 emails; as JSON at /email?limit=20'],
+    ['Dashboard', `${apiUrl}/queues`, `user ${started.user}, password ${started.password}`],
+    ['Inbox', started.inboxUrl, 'same user and password; the last 1,000 emails; as JSON at /email?limit=20'],
     ['Database', started.databaseUrl],
     ['API key', apiKey],
   ]

@@ -5,8 +5,12 @@ import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { basicAuthorization } from './credentials.ts'
 import { startInbox } from './inbox.ts'
 import type { Inbox } from './inbox.ts'
+
+const credentials = { user: 'admin', password: 'pässword: with a colon' }
+const headers = { authorization: basicAuthorization(credentials) }
 
 let directory: string
 let smtpPort: number
@@ -17,14 +21,14 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'rapport-inbox-'))
   smtpPort = await findFreePort(21_025)
   webPort = await findFreePort(smtpPort + 1)
-  inbox = await startInbox({ directory, smtpPort, webPort })
+  inbox = await startInbox({ directory, smtpPort, webPort, credentials })
 })
 afterAll(async () => {
   await inbox.stop()
   await rm(directory, { recursive: true, force: true })
 })
 beforeEach(async () => {
-  await fetch(address('/email'), { method: 'DELETE' })
+  await fetch(address('/email'), { method: 'DELETE', headers })
 })
 
 test('returns the newest mail to a recipient as JSON and as text', async () => {
@@ -41,7 +45,7 @@ test('returns the newest mail to a recipient as JSON and as text', async () => {
   })
   expect(await getText('/email/latest/text?to=ada@example.com')).toBe('two\n')
   expect(await getJson('/email?to=ada@example.com')).toHaveLength(2)
-  expect((await fetch(address('/email/latest?to=unknown@example.com'))).status).toBe(404)
+  expect((await fetch(address('/email/latest?to=unknown@example.com'), { headers })).status).toBe(404)
 })
 
 test('returns headers unchanged, including List-Unsubscribe-Post', async () => {
@@ -58,7 +62,7 @@ test('finds a blind copy by its recipient', async () => {
 test('keeps mails over a restart', async () => {
   await send({ subject: 'Kept', text: 'x' })
   await inbox.stop()
-  inbox = await startInbox({ directory, smtpPort, webPort })
+  inbox = await startInbox({ directory, smtpPort, webPort, credentials })
   expect(await getJson('/email')).toMatchObject([{ subject: 'Kept' }])
 })
 
@@ -68,13 +72,33 @@ test('the page lists a mail and shows it in a sandboxed frame without scripts', 
   const page = await getText(`/?mail=${id}`)
   expect(page).toContain('<b>Shown</b>')
   expect(page).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"')
-  const frame = await fetch(address(`/email/${id}/html`))
+  const frame = await fetch(address(`/email/${id}/html`), { headers })
   expect(frame.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups .*default-src 'none'/)
+})
+
+test.each([
+  ['no credentials', undefined],
+  ['a wrong password', basicAuthorization({ ...credentials, password: 'wrong' })],
+  ['a wrong user', basicAuthorization({ ...credentials, user: 'root' })],
+  ['a bearer token', 'Bearer rpk_abc'],
+])('with %s, nothing can be read or deleted', async (_, authorization) => {
+  await send({ subject: 'Reset your password', text: 'secret' })
+  const { id } = await getJson('/email/latest')
+  const paths = ['/', `/?mail=${id}`, '/email', '/email/latest', `/email/${id}`, `/email/${id}/source`, '/changes']
+  const requests = [...paths.map((path) => ['GET', path] as const), ['DELETE', '/email'], ['POST', '/email']] as const
+  for (const [method, path] of requests) {
+    const response = await fetch(address(path), { method, ...(authorization && { headers: { authorization } }) })
+    expect(response.status).toBe(401)
+    expect(response.headers.get('www-authenticate')).toBe('Basic realm="Rapport inbox", charset="UTF-8"')
+    expect(await response.text()).not.toMatch(/secret|Reset/)
+  }
+  expect(await getJson('/email')).toHaveLength(1)
 })
 
 test('rejects requests with a foreign Host header (DNS rebinding)', async () => {
   const status = await new Promise((resolve, reject) => {
-    const request = get({ host: '127.0.0.1', port: webPort, path: '/email', headers: { host: `evil.test:${webPort}` } })
+    const foreign = { ...headers, host: `evil.test:${webPort}` }
+    const request = get({ host: '127.0.0.1', port: webPort, path: '/email', headers: foreign })
     request.on('response', (response) => (response.resume(), resolve(response.statusCode))).on('error', reject)
   })
   expect(status).toBe(403)
@@ -83,11 +107,11 @@ test('rejects requests with a foreign Host header (DNS rebinding)', async () => 
 test('open connections do not delay the stop', async () => {
   const transport = createTransport({ host: '127.0.0.1', port: smtpPort, pool: true })
   await transport.sendMail({ from: 'a@example.com', to: 'b@example.com', text: 'x' })
-  const page = await fetch(address('/changes'))
+  const page = await fetch(address('/changes'), { headers })
   await expect(inbox.stop()).resolves.toBeUndefined()
   transport.close()
   await page.body?.cancel().catch(() => {})
-  inbox = await startInbox({ directory, smtpPort, webPort })
+  inbox = await startInbox({ directory, smtpPort, webPort, credentials })
 })
 
 async function send(message: { to?: string; [field: string]: unknown }): Promise<void> {
@@ -99,10 +123,10 @@ async function send(message: { to?: string; [field: string]: unknown }): Promise
 const address = (path: string) => `http://localhost:${webPort}${path}`
 
 async function getText(path: string): Promise<string> {
-  return (await fetch(address(path))).text()
+  return (await fetch(address(path), { headers })).text()
 }
 
 async function getJson(path: string): Promise<{ id: string; headers: unknown[] }> {
-  const response = await fetch(address(path))
+  const response = await fetch(address(path), { headers })
   return (await response.json()) as { id: string; headers: unknown[] }
 }

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import PostalMime from 'postal-mime'
 import type { Address, Attachment } from 'postal-mime'
@@ -45,6 +45,7 @@ const maxHeaderBytes = 64 * 1024
 export async function openMailStore(directory: string, maxMails: number): Promise<MailStore> {
   // Mails contain links that give access to accounts, so only the current user may read them.
   await mkdir(directory, { recursive: true, mode: 0o700 })
+  await chmod(directory, 0o700)
   const names = await readdir(directory)
   const ids = names.filter((name) => name.endsWith(extension)).map((name) => name.slice(0, -extension.length))
   ids.sort()

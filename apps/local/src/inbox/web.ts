@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
 import { script } from './assets.ts'
+import { basicAuthorization } from './credentials.ts'
+import type { Credentials } from './credentials.ts'
 import type { Mail, MailStore } from './mail-store.ts'
 import { inboxPage, mailDocument, textDocument } from './pages.ts'
 import type { View } from './pages.ts'
@@ -13,6 +16,8 @@ interface WebResponse {
   /** The Content-Security-Policy; the default allows nothing. */
   readonly policy?: string
   readonly fileName?: string
+  /** The `WWW-Authenticate` header, with which a browser asks for the credentials. */
+  readonly challenge?: string
 }
 
 const scriptHash = createHash('sha256').update(script).digest('base64')
@@ -26,12 +31,21 @@ const mailPolicy =
 const pageLength = 200
 const jsonLength = 20
 
-/** Shows the store in a browser at `/` and as JSON at `/email`. Listens on loopback only. */
-export async function startWeb(store: MailStore, port: number): Promise<{ stop(): Promise<void> }> {
+/**
+ * Shows the store in a browser at `/` and as JSON at `/email`. Listens on loopback only, and refuses requests without the
+ * credentials: other users of the machine and webhooks can connect too.
+ */
+export async function startWeb(
+  store: MailStore,
+  { port, credentials }: { port: number; credentials: Credentials },
+): Promise<{ stop(): Promise<void> }> {
   const names = new Set(['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`))
+  const authorization = basicAuthorization(credentials)
   const server = createServer((request, response) => {
+    const { headers } = request
     // Prevents DNS rebinding: a website could resolve its own host name to this machine and read the response.
-    if (!names.has(request.headers.host ?? '')) return send(response, text(403, 'Open the inbox at localhost'))
+    if (!names.has(headers.host ?? '')) return send(response, text(403, 'Open the inbox at localhost'))
+    if (!isSameSecret(headers.authorization ?? '', authorization)) return send(response, unauthorized)
     const url = new URL(request.url ?? '/', 'http://localhost')
     if (url.pathname === '/changes') return streamChanges(store, response)
     handleRequest(store, request, url)
@@ -109,6 +123,12 @@ function attachment(mail: Mail, index: number): WebResponse {
 }
 
 const html = (body: string, policy: string): WebResponse => ({ type: 'text/html', body, policy })
+const unauthorized: WebResponse = {
+  status: 401,
+  type: 'text/plain',
+  body: 'The inbox needs the user and password of the dashboard, which "pnpm start" prints\n',
+  challenge: 'Basic realm="Rapport inbox", charset="UTF-8"',
+}
 const text = (status: number, body: string | Uint8Array): WebResponse => ({ status, type: 'text/plain', body })
 const json = (value: unknown): WebResponse => ({
   type: 'application/json',
@@ -123,6 +143,7 @@ function send(response: ServerResponse, content: WebResponse): void {
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
+    ...(content.challenge && { 'www-authenticate': content.challenge }),
     ...(content.fileName && {
       'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(content.fileName)}`,
     }),
