@@ -19,6 +19,7 @@ import { debugLog } from './http/debug-log.ts'
 import { errorHandler } from './http/errors/error-handler.ts'
 import { idempotencyKeys } from './http/idempotency.ts'
 import { metrics } from './http/metrics.ts'
+import { ownHost } from './http/own-host.ts'
 import { createPublicFormCache, type PublicFormCache } from './http/public-form-cache.ts'
 import { rateLimits } from './http/rate-limit/rate-limit.ts'
 import { readiness } from './http/readiness.ts'
@@ -80,6 +81,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(jsonBody)
   await app.register(slowRequests, { timeoutMs: requestTimeoutMs })
   await app.register(requestContext, { database, replica, settings: settingsFrom(config), stopping })
+  await app.register(ownHost, { config })
   await app.register(tracing, { tracer })
   await app.register(debugLog)
   await app.register(rateLimits, { redis, exempt: config.RATE_LIMIT_EXEMPT })
