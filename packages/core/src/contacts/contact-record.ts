@@ -16,6 +16,8 @@ export const contactColumnsIn = (workspaceId: SQLWrapper) => ({
   ...columns,
   emailSubscribedStatus: currentStatus(workspaceId).as('emailSubscribedStatus'),
 })
+/** A page of contacts is bounded by them. */
+export const largeContactColumns = [contacts.customFieldValues, contacts.tags]
 export type ContactRow = Omit<typeof contacts.$inferSelect, 'searchText'>
 
 /** Converts a row to the shape used in responses, events and exports. */

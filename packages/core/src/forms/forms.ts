@@ -11,6 +11,7 @@ import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type FormId, type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
+import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { type FormField, forms } from '../db/schema/index.ts'
@@ -70,12 +71,12 @@ export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>>
     query,
     ...byCreation<FormRow>(forms),
     read: ({ after, orderBy, limit }) =>
-      ctx.db
-        .select()
-        .from(forms)
-        .where(and(eq(forms.workspaceId, ctx.workspaceId), isCreatedInRange(forms, query), after))
-        .orderBy(...orderBy)
-        .limit(limit),
+      selectBoundedPage(ctx.db, forms, {
+        where: and(eq(forms.workspaceId, ctx.workspaceId), isCreatedInRange(forms, query), after),
+        orderBy,
+        limit,
+        large: [forms.fields],
+      }),
   })
   return { ...page, data: page.data.map(toForm) }
 }

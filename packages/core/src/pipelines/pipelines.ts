@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -8,6 +8,7 @@ import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId, type PipelineId } from '../kernel/ids.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
+import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { pipelines, stages } from '../db/schema/index.ts'
@@ -52,6 +53,10 @@ export async function readPipeline(ctx: Ctx, id: PipelineId): Promise<Pipeline> 
   return withStages(ctx, row)
 }
 
+const stageNames = sql`(
+  select string_agg(s.name, '') from ${stages} s
+  where s.workspace_id = ${pipelines.workspaceId} and s.pipeline_id = ${pipelines.id})`
+
 /** Returns a page of the workspace's pipelines, each with its stages in order. */
 export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Page<Pipeline>> {
   const page = await readPage<PipelineRow>(ctx, {
@@ -59,12 +64,12 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
     query,
     ...byCreation<PipelineRow>(pipelines),
     read: ({ after, orderBy, limit }) =>
-      ctx.db
-        .select()
-        .from(pipelines)
-        .where(and(eq(pipelines.workspaceId, ctx.workspaceId), isCreatedInRange(pipelines, query), after))
-        .orderBy(...orderBy)
-        .limit(limit),
+      selectBoundedPage(ctx.db, pipelines, {
+        where: and(eq(pipelines.workspaceId, ctx.workspaceId), isCreatedInRange(pipelines, query), after),
+        orderBy,
+        limit,
+        large: [stageNames],
+      }),
   })
   const stagesByPipeline = await readStages(
     ctx,

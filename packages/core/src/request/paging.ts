@@ -5,6 +5,7 @@ import { invalidField } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { decryptPayload, encryptPayload } from '../kernel/crypto.ts'
 import { Token } from '../kernel/validation.ts'
+import type { BoundedRow } from './page-bytes.ts'
 import { timeRange } from './time-range.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
@@ -21,7 +22,13 @@ export const PageQuery = z.strictObject({
     .transform(Number)
     .refine((limit) => limit >= 1 && limit <= 100, limitMessage)
     .default(50)
-    .meta({ type: 'integer', minimum: 1, maximum: 100, description: 'The maximum number of records on the page.' }),
+    .meta({
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      description:
+        'The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.',
+    }),
   cursor: Token(600)
     .optional()
     .describe('The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.'),
@@ -92,7 +99,8 @@ interface Listing<Row> {
   }
   /** The tiebreaker, unique in the listing. */
   id: { column: SQLWrapper; valueOf: (row: Row) => IdOf<IdPrefix> }
-  read: (part: PageWindow) => Promise<Row[]>
+  /** Where records can be large, it selects `withinPageBytes`. */
+  read: (part: PageWindow) => Promise<(Row & BoundedRow)[]>
 }
 
 export interface PageWindow {
@@ -124,10 +132,12 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
     limit: query.limit + 1,
   })
   const data = rows.slice(0, query.limit)
-  const last = rows.length > query.limit ? data.at(-1) : undefined
-  const nextCursor = last
-    ? encryptPayload(ctx.settings.keys.cursors, scope, [key.valueOf(last), uuidOf(id.valueOf(last))])
-    : null
+  const last = data.at(-1)
+  const hasMore = (rows[0]?.found ?? rows.length) > data.length
+  const nextCursor =
+    last && hasMore
+      ? encryptPayload(ctx.settings.keys.cursors, scope, [key.valueOf(last), uuidOf(id.valueOf(last))])
+      : null
   return { data, nextCursor }
 
   function openCursor(cursor: string) {

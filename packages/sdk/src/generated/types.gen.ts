@@ -5137,7 +5137,7 @@ export type SessionsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -5261,7 +5261,7 @@ export type WorkspacesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -5380,7 +5380,7 @@ export type ApiKeysListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -5879,7 +5879,7 @@ export type InvitesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -6232,7 +6232,7 @@ export type MembersListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -6510,7 +6510,7 @@ export type AuditLogListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -6584,7 +6584,7 @@ export type ContactsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -7365,7 +7365,7 @@ export type ContactsListActivityData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -7502,7 +7502,7 @@ export type CustomFieldsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -7939,7 +7939,7 @@ export type ImportsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -8061,7 +8061,7 @@ export type FormsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -8407,7 +8407,7 @@ export type FormsListSubmissionsData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -8613,7 +8613,7 @@ export type ListsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -8967,7 +8967,7 @@ export type ListsListSubscribersData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -9261,7 +9261,7 @@ export type CampaignsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -10328,7 +10328,7 @@ export type CampaignsListRecipientsData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -10473,7 +10473,7 @@ export type PipelinesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -10872,7 +10872,7 @@ export type DealsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -11262,7 +11262,7 @@ export type DealsListActivityData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -11333,7 +11333,7 @@ export type TasksListOfContactData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -11495,7 +11495,7 @@ export type TasksListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -11785,7 +11785,7 @@ export type WebhooksListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -12211,7 +12211,7 @@ export type WebhooksListDeliveriesData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -12589,7 +12589,7 @@ export type EventsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -12719,7 +12719,7 @@ export type EventTypesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**

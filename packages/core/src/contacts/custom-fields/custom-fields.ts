@@ -11,6 +11,7 @@ import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../../kernel/ids.ts'
 import { enqueue } from '../../jobs/outbox.ts'
 import { requireQuota } from '../../quotas/require-quota.ts'
+import { selectBoundedPage } from '../../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange } from '../../request/time-range.ts'
 import { customFields } from '../../db/schema/index.ts'
@@ -87,12 +88,12 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
     query,
     ...byCreation<CustomFieldRow>(customFields),
     read: ({ after, orderBy, limit }) =>
-      ctx.db
-        .select()
-        .from(customFields)
-        .where(and(isLiveInWorkspace(ctx), isCreatedInRange(customFields, query), after))
-        .orderBy(...orderBy)
-        .limit(limit),
+      selectBoundedPage(ctx.db, customFields, {
+        where: and(isLiveInWorkspace(ctx), isCreatedInRange(customFields, query), after),
+        orderBy,
+        limit,
+        large: [customFields.options],
+      }),
   })
   return { ...page, data: page.data.map(toCustomField) }
 }

@@ -1,12 +1,13 @@
-import { and, arrayContains, eq, exists, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, arrayContains, eq, exists, getTableColumns, isNull, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { invalidField } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
+import { found, withinPageBytes } from '../../request/page-bytes.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
 import { hasStatus } from '../../subscriptions/subscribed-status.ts'
-import { contactColumns, type ContactRow, toContact } from '../contact-record.ts'
+import { contactColumns, type ContactRow, largeContactColumns, toContact } from '../contact-record.ts'
 import { type ContactCount, countContacts } from './count-contacts.ts'
 import { readNewestContacts } from './newest-contacts.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
@@ -53,24 +54,30 @@ const maxRanked = 1_000
 
 /** Ranks at most 1,000 matches, so that the cost is bounded when a search matches most of the workspace. */
 function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: SQL | undefined) {
-  const found = ctx.db
-    .select({ ...contactColumns(ctx), rank: searchRank(query.search).as('rank') })
+  const rank = sql<number>`rank`.as('rank')
+  const ranked = ctx.db
+    .select({ ...getTableColumns(contacts), rank: searchRank(query.search).as('rank') })
     .from(contacts)
     .where(where)
     .limit(maxRanked)
-    .as('found')
+    .as('contacts')
   return readPage<ContactRow & { rank: number }>(ctx, {
     name: `contacts ${query.search}`,
     query: { ...query, sort: '-rank' },
-    key: { column: found.rank, type: 'float8', valueOf: (row) => String(row.rank) },
-    id: { column: found.id, valueOf: (row) => row.id },
-    read: ({ after, orderBy, limit }) =>
-      ctx.db
+    key: { column: rank, type: 'float8', valueOf: (row) => String(row.rank) },
+    id: { column: contacts.id, valueOf: (row) => row.id },
+    read: ({ after, orderBy, limit }) => {
+      const rows = ctx.db
         .select()
-        .from(found)
+        .from(ranked)
         .where(after)
         .orderBy(...orderBy)
-        .limit(limit),
+        .limit(limit)
+      return ctx.db
+        .select({ ...contactColumns(ctx), rank, found })
+        .from(withinPageBytes(contacts, rows, { orderBy, large: largeContactColumns }))
+        .orderBy(...orderBy)
+    },
   })
 }
 
@@ -81,15 +88,19 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
     query: { ...query, sort },
     key: sortKeys[sort.replace('-', '') as keyof typeof sortKeys],
     id: { column: contacts.id, valueOf: (row) => row.id },
-    read: ({ after, orderBy, limit, position }) =>
-      isUnfiltered(query)
-        ? readNewestContacts(ctx, { position, limit })
-        : ctx.db
-            .select(contactColumns(ctx))
-            .from(contacts)
-            .where(and(where, after))
-            .orderBy(...orderBy)
-            .limit(limit),
+    read: ({ after, orderBy, limit, position }) => {
+      if (isUnfiltered(query)) return readNewestContacts(ctx, { position, limit })
+      const rows = ctx.db
+        .select()
+        .from(contacts)
+        .where(and(where, after))
+        .orderBy(...orderBy)
+        .limit(limit)
+      return ctx.db
+        .select({ ...contactColumns(ctx), found })
+        .from(withinPageBytes(contacts, rows, { orderBy, large: largeContactColumns }))
+        .orderBy(...orderBy)
+    },
   })
 }
 
