@@ -1,6 +1,12 @@
 import { previewCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
-import { createCampaign, listCampaigns, readCampaign, updateCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import {
+  createCampaign,
+  listCampaigns,
+  readCampaign,
+  readCampaignSummary,
+  updateCampaign,
+} from '@rapport/core/campaigns/campaigns.ts'
 import {
   Campaign,
   CampaignChange,
@@ -126,7 +132,7 @@ const report = defineTool({
   }),
   run: (ctx, { campaignId, ...query }) =>
     readFromReplica(ctx, async (ctx) => {
-      const { html: _, text: __, ...campaign } = await readCampaign(ctx, campaignId)
+      const campaign = await readCampaignSummary(ctx, campaignId)
       const stats = await readStats(ctx, campaignId)
       return { campaign, stats, recipients: await listRecipients(ctx, campaignId, { ...query, ...newestFirst }) }
     }),

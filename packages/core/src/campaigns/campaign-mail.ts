@@ -14,7 +14,7 @@ import {
 } from '../mail/outgoing-mail.ts'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
-import { findReferencedContact, readCampaign } from './campaigns.ts'
+import { findReferencedContact, readCampaignSummary } from './campaigns.ts'
 import { senderOf } from './sending-report/reported-sending.ts'
 import { createExampleRecipient } from './templates/example-recipient.ts'
 import { type Recipient, toRecipient } from './recipient.ts'
@@ -127,7 +127,7 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
  * `validation_error` if a template exceeds its limits.
  */
 export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
-  await readCampaign(ctx, campaignId)
+  await readCampaignSummary(ctx, campaignId)
   const { subject, html, text } = await renderPreviewMail(ctx, campaignId, async () =>
     contactId ? toRecipient(await findReferencedContact(ctx, contactId)) : await createExampleRecipient(ctx),
   )
@@ -142,7 +142,7 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
   // Before the transaction: it must not stay open while the templates are rendered.
   await previewCampaign(ctx, id, { contactId })
   return inTransaction(ctx, async (ctx) => {
-    const { listId } = await readCampaign(ctx, id)
+    const { listId } = await readCampaignSummary(ctx, id)
     if (listId === null || !(await lockList(ctx, listId))) throw createListDeletedError()
     await enqueueMail(ctx, {
       kind: 'CAMPAIGN_TEST',

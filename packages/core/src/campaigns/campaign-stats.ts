@@ -3,11 +3,11 @@ import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import type { Audience, CampaignStats } from './campaigns.schema.ts'
-import { readCampaign } from './campaigns.ts'
+import { readCampaignSummary } from './campaigns.ts'
 
 /** Counts the subscribers that `send` would reach or exclude now. All counts are 0 if the list was deleted. */
 export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> {
-  const { listId } = await readCampaign(ctx, id)
+  const { listId } = await readCampaignSummary(ctx, id)
   const result = await ctx.db.execute<{ status: string; count: number }>(sql`
     select status, count(*)::int as count from subscriptions
     where workspace_id = ${uuidOf(ctx.workspaceId)} and list_id = ${listId && uuidOf(listId)}::uuid

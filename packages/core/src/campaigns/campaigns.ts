@@ -19,7 +19,10 @@ import { plainTemplate } from './templates/template-sources.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
 export type CampaignRow = Omit<typeof campaigns.$inferSelect, 'bodyBytes'>
-type SummaryRow = Omit<CampaignRow, 'html' | 'text' | 'bodyBytes'>
+export type SummaryRow = Omit<CampaignRow, 'html' | 'text'>
+const { html: _, text: __, bodyBytes: ___, ...columns } = getTableColumns(campaigns)
+/** Without the templates, which may have 1 MiB each. */
+export const summaryColumns = columns
 
 const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listId', 'List not found'))
 
@@ -64,9 +67,18 @@ export async function readCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> 
   return toCampaign(row)
 }
 
+/** Reads one campaign without its templates. */
+export async function readCampaignSummary(ctx: Ctx, id: CampaignId): Promise<CampaignSummary> {
+  const [row] = await ctx.db
+    .select(summaryColumns)
+    .from(campaigns)
+    .where(byId(campaigns, ctx, id))
+  if (!row) throw notFound('Campaign')
+  return toCampaignSummary(row)
+}
+
 /** Lists a page of the workspace's campaigns, without their templates. */
 export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Page<CampaignSummary>> {
-  const { html: _, text: __, bodyBytes: ___, ...columns } = getTableColumns(campaigns)
   const { status, listId, search } = query
   const filters = [
     status && eq(campaigns.status, status),
@@ -82,7 +94,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
     ...byCreation<SummaryRow>(campaigns),
     read: ({ after, orderBy, limit }) =>
       ctx.db
-        .select(columns)
+        .select(summaryColumns)
         .from(campaigns)
         .where(and(eq(campaigns.workspaceId, ctx.workspaceId), ...filters, after))
         .orderBy(...orderBy)
@@ -153,7 +165,7 @@ export async function createNotDraftError(
   id: CampaignId,
   action: 'changed' | 'deleted' | 'sent',
 ): Promise<AppError> {
-  const { status } = await readCampaign(ctx, id)
+  const { status } = await readCampaignSummary(ctx, id)
   return conflict('wrong_state', `Only a DRAFT can be ${action}: this campaign is ${status}`)
 }
 

@@ -108,12 +108,12 @@ function requireStatus({ status }: CampaignRow, allowed: CampaignRow['status'][]
 type Change = Partial<Pick<CampaignRow, 'status' | 'pauseReason' | 'completedAt'>>
 
 async function saveStatus(ctx: Ctx, current: CampaignRow, change: Change): Promise<CampaignRow> {
-  const saved = { ...change, updatedAt: timeOfUpdate(current.updatedAt) }
+  const changes = { ...change, updatedAt: timeOfUpdate(current.updatedAt) }
   await ctx.db
     .update(campaigns)
-    .set(saved)
+    .set(changes)
     .where(byId(campaigns, ctx, current.id))
-  return { ...current, ...saved }
+  return { ...current, ...changes }
 }
 
 /** Returns the UUIDs of the batches that are not DONE. */

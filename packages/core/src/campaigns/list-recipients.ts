@@ -4,8 +4,8 @@ import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type CampaignId, type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import type { Campaign, CampaignRecipient, RecipientQuery } from './campaigns.schema.ts'
-import { readCampaign } from './campaigns.ts'
+import type { CampaignRecipient, CampaignSummary, RecipientQuery } from './campaigns.schema.ts'
+import { readCampaignSummary } from './campaigns.ts'
 
 /** Lists the recipients that a worker has claimed, the recipients with one status, or one contact. */
 export async function listRecipients(
@@ -13,7 +13,7 @@ export async function listRecipients(
   id: CampaignId,
   query: RecipientQuery,
 ): Promise<Page<CampaignRecipient>> {
-  const campaign = await readCampaign(ctx, id)
+  const campaign = await readCampaignSummary(ctx, id)
   if (query.contactId) {
     const found = await findRecipient(ctx, campaign, { ...query, contactId: query.contactId })
     const data = found.filter(({ status }) => query.status === undefined || query.status === status)
@@ -46,7 +46,7 @@ function listClaimed(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
  * Lists pending recipients in the order of their batches: a recipient that no worker has claimed has no row, and is
  * only in the `contact_ids` of its batch. A page reads a few batches, regardless of their total number.
  */
-function listPending(ctx: Ctx, campaign: Campaign, query: RecipientQuery): Promise<Page<RecipientRow>> {
+function listPending(ctx: Ctx, campaign: CampaignSummary, query: RecipientQuery): Promise<Page<RecipientRow>> {
   const { id } = campaign
   return readPage<RecipientRow>(ctx, {
     name: `recipients ${id} PENDING`,
@@ -69,7 +69,7 @@ function listPending(ctx: Ctx, campaign: Campaign, query: RecipientQuery): Promi
 /** Finds a contact, also by the ids of contacts that were merged into it. */
 async function findRecipient(
   ctx: Ctx,
-  campaign: Campaign,
+  campaign: CampaignSummary,
   query: RecipientQuery & { contactId: ContactId },
 ): Promise<CampaignRecipient[]> {
   const contactUuid = uuidOf(query.contactId)
@@ -88,7 +88,7 @@ async function findRecipient(
 }
 
 /** Until a worker claims a recipient, its `createdAt` is the time at which the campaign was sent. */
-function isShownInRange({ sentAt }: Campaign, query: RecipientQuery): SQL {
+function isShownInRange({ sentAt }: CampaignSummary, query: RecipientQuery): SQL {
   const createdAt = sql`coalesce(r.created_at, ${sentAt}::timestamptz)`
   return isCreatedInRange({ createdAt }, query) ?? sql`true`
 }
@@ -112,7 +112,7 @@ async function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL
 }
 
 /** A recipient that is SENDING, WAITING or without a row is shown as PENDING. */
-function toRecipient(row: RecipientRow, campaign: Campaign): CampaignRecipient {
+function toRecipient(row: RecipientRow, campaign: CampaignSummary): CampaignRecipient {
   const timestamp = (column: string) => readTimestamp(row, column)
   const status = String(row['status'])
   return {

@@ -13,7 +13,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
 import { checkRenderedSubject } from './campaign-mail.ts'
-import { type CampaignRow, createNotDraftError, readCampaign, toCampaignSummary } from './campaigns.ts'
+import { type CampaignRow, createNotDraftError, readCampaign, summaryColumns, toCampaignSummary } from './campaigns.ts'
 import type { Campaign, SendResult } from './campaigns.schema.ts'
 import {
   hashContent,
@@ -56,7 +56,7 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
       .update(campaigns)
       .set({ queued })
       .where(byId(campaigns, ctx, id))
-      .returning()
+      .returning(summaryColumns)
     if (!sending) throw notFound('Campaign')
     await emit(ctx, campaignSending, toCampaignSummary(sending))
     // The audit entry `campaign.sent` records this request. The event `campaign.sent` is emitted when the campaign

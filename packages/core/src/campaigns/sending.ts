@@ -16,7 +16,7 @@ import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import type { Recipient } from './recipient.ts'
-import { type CampaignRow, toCampaignSummary } from './campaigns.ts'
+import { summaryColumns, type SummaryRow, toCampaignSummary } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type BatchParams, claimGroup, recordGroupOutcomes } from './sending-statements.ts'
 import { interruptRecipients, updateRecipientCounters } from './recipient-counters.ts'
@@ -168,7 +168,7 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'wa
 }
 
 /** Completes the campaign, which may be PAUSED, if all of its batches are DONE. */
-async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<CampaignRow | undefined> {
+async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<SummaryRow | undefined> {
   const [completed] = await ctx.db
     .update(campaigns)
     .set({
@@ -186,7 +186,7 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<Campaign
           where b.workspace_id = ${campaigns.workspaceId} and b.campaign_id = ${campaigns.id} and b.status <> 'DONE')`,
       ),
     )
-    .returning()
+    .returning(summaryColumns)
   return completed
 }
 
