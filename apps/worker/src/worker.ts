@@ -16,7 +16,7 @@ import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
-import { createFairSlots } from './webhook-delivery/fair-slots.ts'
+import { createFairSlots } from '@rapport/core/kernel/fair-slots.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import { createJobHandlers, isKnownJob } from './jobs.ts'
 import { ensureSchedule, openJobQueues } from './job-queues.ts'

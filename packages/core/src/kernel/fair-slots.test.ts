@@ -1,4 +1,4 @@
-import { newId, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
+import { newId, type WorkspaceId } from './ids.ts'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createFairSlots, type FairSlots } from './fair-slots.ts'
@@ -83,4 +83,36 @@ test('every waiting job gets a slot, and every slot is released', async () => {
   expect(maxActive).toBeLessThanOrEqual(5)
   expect([done, active]).toEqual([150, 0])
   expect(await acquireAll(slots, a)).toBe(2)
+})
+
+test('the work of a workspace is admitted in the order of arrival, in turns with other workspaces', async () => {
+  const slots = createFairSlots(1)
+  await slots.acquire(c, 0)
+  const order: string[] = []
+  const work = async (workspaceId: WorkspaceId, name: string) => {
+    await slots.acquire(workspaceId, longWait)
+    order.push(name)
+    slots.release(workspaceId)
+  }
+  const all = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) => work(name.startsWith('a') ? a : b, name))
+  slots.release(c)
+  await Promise.all(all)
+  expect(order).toEqual(['a1', 'b1', 'a2', 'b2', 'a3'])
+})
+
+test('aborted work leaves the queue', async () => {
+  const slots = createFairSlots(1)
+  await slots.acquire(a, 0)
+  const client = new AbortController()
+  const left = slots.acquire(b, longWait, client.signal)
+  client.abort()
+  expect([await left, slots.hasWaiting()]).toEqual([false, false])
+  expect(await slots.acquire(b, longWait, client.signal)).toBe(false)
+  slots.release(a)
+  expect(await acquireAll(slots, c)).toBe(1)
+})
+
+test('each workspace can have a maximum of its own', async () => {
+  const slots = createFairSlots(Number.POSITIVE_INFINITY, (workspaceId) => (workspaceId === a ? 3 : 5))
+  expect([await acquireAll(slots, a), await acquireAll(slots, b), await acquireAll(slots, a)]).toEqual([3, 5, 0])
 })
