@@ -1,4 +1,5 @@
 import { busy } from './benches/busy.ts'
+import { busyTenants } from './benches/busy-tenants.ts'
 import { calling } from './benches/calling.ts'
 import { campaigning } from './benches/campaigning.ts'
 import { coldStart } from './benches/cold-start.ts'
@@ -35,6 +36,7 @@ export const benches: Record<string, Bench> = {
   'many-webhooks': manyWebhooks,
   'hanging-receivers': hangingReceivers,
   busy,
+  'busy-tenants': busyTenants,
   sdk: calling,
   'cold-start': coldStart,
   soak,

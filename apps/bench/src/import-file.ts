@@ -48,7 +48,8 @@ export function toCopyLines(count: number, workspaceId: string): Iterable<string
   })
 }
 
-function* toCsv(count: number): Generator<Uint8Array> {
+/** The contacts as a CSV file, in blocks. */
+export function* toCsv(count: number): Generator<Uint8Array> {
   yield Buffer.from('email,First Name,Last Name,phone,company,tags,source,customField.plan\n')
   const lines = toBlocks(generateContacts(count), ({ email, first, last, phone, company, tags, plan }) =>
     [email, first, last, phone, `"${company}"`, tags.join(';'), 'bench', plan].join(',').concat('\n'),
