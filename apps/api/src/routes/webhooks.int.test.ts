@@ -177,6 +177,11 @@ const privateUrls = [
   '[100::1]',
   '[5f00::1]',
   '[3fff::1]',
+  'redis',
+  'redis.',
+  'metadata.google.internal',
+  'PRINTER.local',
+  'nas.home.arpa.',
 ].flatMap((host) => [`http://${host}/`, `https://${host}:8443/hook`])
 test('rejects invalid and internal URLs in every spelling', async () => {
   for (const url of [...badUrls, ...privateUrls]) {
@@ -185,6 +190,14 @@ test('rejects invalid and internal URLs in every spelling', async () => {
     const { issues } = expectError(response, 400)
     expect(issues?.[0]?.path).toBe('url')
   }
+})
+
+test('rejects a private hostname in a change, and changes nothing', async () => {
+  const { id, url } = (await createFor('https://example.com/hook')).body
+  const change = { key: workspace.key, body: { url: 'https://api.internal/' } }
+  const { message } = expectError(await api.call('PATCH', `/webhooks/${id}`, change), 400)
+  expect(message).toMatch(/^url: must have a public hostname, unless the operator allows a private network/)
+  expect((await api.call('GET', `/webhooks/${id}`, { key: workspace.key })).body['url']).toBe(url)
 })
 
 test('rejects fields that the API sets', async () => {

@@ -1,7 +1,7 @@
 /** All HTTP requests to the URLs of webhooks. */
 import { isIP, type LookupFunction } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { isAllowedAddress } from '@rapport/core/webhooks/address-policy.ts'
+import { isAllowedAddress, isAllowedName } from '@rapport/core/webhooks/address-policy.ts'
 import { Agent, buildConnector } from 'undici'
 import { openNameResolver } from './name-resolver.ts'
 
@@ -104,7 +104,8 @@ export function openOutboundHttp(
     const address = new URL(url)
     const host = address.hostname.replace(/^\[|\]$/g, '')
     // undici does not call `lookup` for an IP address, so it is checked here.
-    if (isIP(host) && !isAllowedAddress(host, allowedNetworks)) throw new BlockedAddress()
+    const isAllowed = isIP(host) ? isAllowedAddress : isAllowedName
+    if (!isAllowed(host, allowedNetworks)) throw new BlockedAddress()
     const { status, body } = await sendRequest(agent, address, message)
     if (status >= 200 && status < 300) return { status, body }
     const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver responded with ${status}`

@@ -66,6 +66,25 @@ describe('a hostname', () => {
     }
   })
 
+  test('of a private network is not even resolved, unless the operator allows a network', async () => {
+    const guarded = openOutboundHttp([], { dnsServers: [dns.address] })
+    for (const name of [
+      'receiver',
+      'receiver.internal',
+      'RECEIVER.Internal.',
+      'receiver.local',
+      'receiver.home.arpa',
+    ]) {
+      dns.setAddresses(name.toLowerCase().replace(/\.$/, ''), [['127.0.0.1']])
+      const outcome = await guarded.openConnections().post(`http://${name}:${receiver.port}/`, message)
+      expect([name, outcome]).toMatchObject([name, { status: null, error: blocked }])
+      expect(dns.countQueries(name)).toBe(0)
+    }
+    dns.setAddresses('receiver.internal', [['127.0.0.1']])
+    expect(await post('receiver.internal')).toMatchObject({ status: 200, error: null })
+    await guarded.close()
+  })
+
   test('is accepted if all of its 25 addresses are allowed', async () => {
     dns.setAddresses('many.example', [Array.from({ length: 25 }, () => '127.0.0.1')])
     expect(await post('many.example')).toMatchObject({ status: 200 })

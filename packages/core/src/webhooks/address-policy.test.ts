@@ -104,6 +104,7 @@ describe('the URL of a webhook', () => {
         'http://0',
         'http://00000000',
         'http://127.0.0.1.',
+        'http://127.0.0.1..',
         'http://2130706433.',
       ],
       [
@@ -206,10 +207,46 @@ describe('the URL of a webhook', () => {
     ['HTTPS://EXAMPLE.com/A', 'https://example.com/A'],
     ['https://münchen.example/', 'https://xn--mnchen-3ya.example/'],
     ['https://localhost.example.com/', 'https://localhost.example.com/'],
-    ['https://notlocalhost/', 'https://notlocalhost/'],
+    ['https://notlocalhost.example/', 'https://notlocalhost.example/'],
+    ['https://internal.example.com/', 'https://internal.example.com/'],
+    ['https://home.example.arpa/', 'https://home.example.arpa/'],
+    ['https://mylocal.example/', 'https://mylocal.example/'],
+    ['https://example.com./hook', 'https://example.com./hook'],
     ['https://example.com/@user', 'https://example.com/@user'],
   ])('%s is saved as %s', (url, kept) => {
     expect(checkWebhookUrl(url, [])).toBe(kept)
+  })
+
+  const privateNames = [
+    ...[
+      'redis',
+      'REDIS',
+      'redis.',
+      'redis..',
+      'notlocalhost',
+      'metadata',
+      'ai',
+      'a-b',
+      'a_b',
+      'ｒｅｄｉｓ',
+      'xn--mnchen-3ya',
+    ],
+    ...[
+      'metadata.google.internal',
+      'METADATA.GOOGLE.INTERNAL.',
+      'internal',
+      'api.internal',
+      'api。internal',
+      'a.internal%2e',
+    ],
+    ...['printer.local', 'printer.local.', 'svc.cluster.local', 'ｐrinter.local', 'nas.home.arpa', 'home.arpa'],
+    ...['host.localdomain', 'wiki.intranet', 'wiki.corp', 'nas.home', 'router.lan', 'vault.private'],
+  ]
+  test.each(privateNames)('the hostname %s is refused, unless the operator allows a network', (name) => {
+    expect(refusal(`https://${name}/hook`)).toBe(
+      'url: must have a public hostname, unless the operator allows a private network with WEBHOOK_ALLOWED_NETWORKS',
+    )
+    expect(refusal(`https://${name}/hook`, ['172.16.0.0/12'])).toBe('allowed')
   })
 
   test('private addresses and localhost are accepted in an allowed network', () => {

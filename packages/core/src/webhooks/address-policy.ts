@@ -18,6 +18,21 @@ export function isAllowedAddress(address: string, allowedNetworks: readonly stri
   return isWithin(ip, publicIpv6) && !specialIpv6.some((range) => isWithin(ip, range))
 }
 
+/**
+ * The domains of private networks: RFC 6761 (localhost), RFC 6762 (local, and those of its appendix G), RFC 8375
+ * (home.arpa), and `internal`, which ICANN reserved in 2024. `localdomain` is a default of Linux distributions.
+ */
+const privateDomain = /(^|\.)(localhost|localdomain|local|internal|intranet|private|corp|home|lan|home\.arpa)$/
+
+/**
+ * Returns whether webhooks may connect to a hostname: not to one without a dot or in the domain of a private network,
+ * which belong to no public server. They are allowed if the operator allows any network: then only the address decides.
+ */
+export function isAllowedName(hostname: string, allowedNetworks: readonly string[]): boolean {
+  const name = hostname.toLowerCase().replace(/\.+$/, '')
+  return allowedNetworks.length > 0 || (name.includes('.') && !privateDomain.test(name))
+}
+
 /** A cache, because every delivery checks an address. */
 const parsedNetworks = new Map<string, ReturnType<typeof ipaddr.parseCIDR>>()
 
@@ -29,6 +44,8 @@ function parseNetwork(network: string) {
 
 const privateAddress =
   'must not point to a private address, unless the operator allows its network with WEBHOOK_ALLOWED_NETWORKS'
+const privateName =
+  'must have a public hostname, unless the operator allows a private network with WEBHOOK_ALLOWED_NETWORKS'
 
 /**
  * Checks the URL of a webhook before it is saved, without DNS. Returns the normalized URL, or throws
@@ -40,9 +57,10 @@ export function checkWebhookUrl(text: string, allowedNetworks: readonly string[]
   if (!url || !/^https?:\/\//i.test(text)) throw createError('must be an http or https URL')
   if (url.username || url.password) throw createError('must not contain a user name or password')
   // `URL` has normalized the host: 2130706433, 0x7f.1 and full-width digits have become 127.0.0.1.
-  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '')
   const address = isIP(host) ? host : /(^|\.)localhost$/.test(host) ? '127.0.0.1' : undefined
   if (address && !isAllowedAddress(address, allowedNetworks)) throw createError(privateAddress)
+  if (!address && !isAllowedName(host, allowedNetworks)) throw createError(privateName)
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   if (port < 1024 && port !== 80 && port !== 443) throw createError(`must not use port ${port}`)
   return url.href

@@ -80,7 +80,7 @@ export const CreatedWebhook = z
 export type CreatedWebhook = z.output<typeof CreatedWebhook>
 
 const writable = {
-  url: SingleLine(2048).describe('The URL that receives the events. It must be public.'),
+  url: SingleLine(2048).describe('The URL that receives the events. Its host must be a public name or address.'),
   eventTypes: z
     .array(EventTypeName(subscribable))
     .min(1, 'must name at least one event type')

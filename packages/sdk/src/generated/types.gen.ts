@@ -3327,7 +3327,7 @@ export type Webhook = {
  */
 export type WebhookCreate = {
     /**
-     * The URL that receives the events. It must be public.
+     * The URL that receives the events. Its host must be a public name or address.
      */
     url: string;
     /**
@@ -3381,7 +3381,7 @@ export type WebhookRedeliverRequest = {
  */
 export type WebhookUpdate = {
     /**
-     * The URL that receives the events. It must be public.
+     * The URL that receives the events. Its host must be a public name or address.
      */
     url?: string;
     /**
