@@ -1,5 +1,5 @@
 # One image for the API, the worker and the migrations; the command selects the program.
-FROM node:26-slim
+FROM node:26.10.0-slim@sha256:ec7758ee051e457b468b32bde57b0879010b325bb9862718e9615225ce4aaae1
 
 LABEL org.opencontainers.image.title=Rapport \
       org.opencontainers.image.version=0.2.0 \

@@ -77,7 +77,7 @@ test('right passwords and requests without a password do not lock an address out
   }
 })
 
-test('concurrent guesses are not more than ten, even if the right password is among them', async () => {
+test('at most ten of many concurrent guesses are checked', async () => {
   const from = freshAddress()
   const guesses = Array.from({ length: 60 }, (_, count) => (count === 40 ? logIn(api, from) : guess(api, from, count)))
   expect(countStatuses(await Promise.all(guesses))).toEqual({ 401: 9, 429: 51 })
