@@ -1,10 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import { withAdminClient } from '@rapport/testing/postgres/database.ts'
 import { runProcess, startProcess } from '@rapport/testing/processes/processes.ts'
 import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 let directory: string
 
@@ -66,6 +70,73 @@ test('the error for an unreachable database names DATABASE_URL', { timeout: 30_0
   expect(launcher.stderr()).toContain('ECONNREFUSED 127.0.0.1:1 (from DATABASE_URL in your environment')
 })
 
+describe('other users of the machine, websites in its browser, and webhooks', () => {
+  let launched: Launched
+  let databaseUrl: string
+  let inboxUrl: string
+  let authorization: string
+  beforeAll(async () => {
+    launched = await launch()
+    ;[databaseUrl = ''] = /postgres:\S+/.exec(launched.launcher.stdout()) ?? []
+    const local = parseEnv(await readFile(join(directory, 'local.env'), 'utf8'))
+    inboxUrl = local['RAPPORT_INBOX_URL'] ?? ''
+    authorization = local['RAPPORT_INBOX_AUTHORIZATION'] ?? ''
+  })
+  afterAll(async () => {
+    launched.launcher.kill('SIGTERM')
+    await launched.launcher.exited
+  })
+
+  test('only the owner can open the folder and read the files with secrets', async () => {
+    const modeOf = async (name: string) => ((await stat(join(directory, name))).mode & 0o777).toString(8)
+    expect(await modeOf('.')).toBe('700')
+    expect(await modeOf('mails')).toBe('700')
+    for (const name of ['local.env', 'local.json', 'lock']) expect(`${name} ${await modeOf(name)}`).toBe(`${name} 600`)
+  })
+
+  test('the database accepts no connection without a password', async () => {
+    const { host } = new URL(databaseUrl)
+    for (const user of ['rapport', 'rapport_app', 'postgres'])
+      await expect(query(`postgres://${user}@${host}/rapport`, 'select 1')).rejects.toThrow(/password/)
+  })
+
+  test('the role of the API, the worker and the migrations cannot run programs', async () => {
+    await expect(query(databaseUrl, "copy (select 1) to program 'id'")).rejects.toThrow('permission denied to COPY')
+    const connected = 'select distinct usename from pg_stat_activity where datname = current_database()'
+    expect(await query(databaseUrl, connected)).toEqual([{ usename: 'rapport_app' }])
+    const rights = 'select rolsuper, rolcreaterole, rolcreatedb from pg_roles where rolname = current_user'
+    expect(await query(databaseUrl, rights)).toEqual([{ rolsuper: false, rolcreaterole: false, rolcreatedb: false }])
+  })
+
+  test('the inbox shows nothing without the password', async () => {
+    expect((await fetch(`${inboxUrl}/email`)).status).toBe(401)
+    expect((await fetch(`${inboxUrl}/email`, { headers: { authorization } })).status).toBe(200)
+  })
+
+  test('a website that resolves its name to this machine reaches neither API nor inbox', async () => {
+    for (const url of [`${launched.apiUrl}/health`, `${inboxUrl}/email`]) {
+      const { port } = new URL(url)
+      expect(await statusFor(url, { host: `localhost:${port}`, authorization })).toBe(200)
+      expect(await statusFor(url, { host: `evil.example:${port}`, authorization })).toBeGreaterThanOrEqual(400)
+    }
+  })
+
+  test('a webhook reaches none of the servers of the installation', async () => {
+    const { host } = new URL(databaseUrl)
+    for (const url of [`${inboxUrl}/email`, `${launched.apiUrl}/public/forms/x/submit`, `http://${host}/`]) {
+      const created = await callApi(launched, 'POST /webhooks', { url, eventTypes: ['*'] })
+      const { id } = (await created.json()) as { id: string }
+      await callApi(launched, `POST /webhooks/${id}/test`)
+      const findFailed = async () => {
+        const page = await callApi(launched, `GET /webhooks/${id}/deliveries?status=FAILED`)
+        return ((await page.json()) as { data: object[] }).data[0]
+      }
+      const delivery = await waitUntil(findFailed, { describe: `the delivery to ${url} fails` })
+      expect(delivery).toMatchObject({ responseStatus: null, error: 'The address is not public and not allowed' })
+    }
+  })
+})
+
 interface Launched {
   readonly launcher: StartedProcess
   readonly apiUrl: string
@@ -86,10 +157,27 @@ async function launch(): Promise<Launched> {
 const runCli = (...parameters: string[]) =>
   runProcess({ script: 'apps/cli/src/main.ts', parameters, env: { DATA_DIR: directory } })
 
-function request({ apiUrl, apiKey }: Launched, contact: { email: string }): Promise<Response> {
-  return fetch(`${apiUrl}/contacts`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify(contact),
+const request = (launched: Launched, contact: { email: string }) => callApi(launched, 'POST /contacts', contact)
+
+/** Sends a request with the API key. `route` is a method and a path. */
+function callApi({ apiUrl, apiKey }: Launched, route: string, body?: object): Promise<Response> {
+  const [method = '', path = ''] = route.split(' ')
+  return fetch(`${apiUrl}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${apiKey}`, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+}
+
+function query(url: string, sql: string): Promise<unknown[]> {
+  return withAdminClient(url, async (client) => (await client.query<Record<string, unknown>>(sql)).rows)
+}
+
+/** `fetch` does not send a Host header of the caller. */
+function statusFor(url: string, headers: Record<string, string>): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(url, { headers, agent: false })
+    sent.on('response', (response) => (response.resume(), resolve(response.statusCode))).on('error', reject)
+    sent.end()
   })
 }

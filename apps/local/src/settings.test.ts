@@ -22,6 +22,7 @@ const everyName = {
   DASHBOARD_USER: 'ops',
   DASHBOARD_PASSWORD: 'a password of the operator',
   WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8',
+  WEBHOOK_REFUSED_PORTS: '9000',
   LOG_LEVEL: 'debug',
 }
 
@@ -39,7 +40,10 @@ test('adds missing variables, so that the API and the worker accept the environm
     DASHBOARD_PASSWORD: 'remembered',
     WEBHOOK_ALLOWED_NETWORKS: ['127.0.0.0/8', '::1/128'],
   })
-  expect(readWorkerConfig(environment)).toMatchObject({ SMTP_URL: 'smtp://127.0.0.1:1025' })
+  expect(readWorkerConfig(environment)).toMatchObject({
+    SMTP_URL: 'smtp://127.0.0.1:1025',
+    WEBHOOK_REFUSED_PORTS: [3001, 5433, 1025, 1080],
+  })
 })
 
 test('does not set REDIS_URL by default', () => {

@@ -63,6 +63,10 @@ export function completeEnvironment(inherited: Environment, ports: Ports, state:
     DASHBOARD_PASSWORD: state.dashboardPassword,
     // During development, webhook receivers usually run on this machine.
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
+    // But not at the servers of this installation, where a request could read emails or do harm.
+    WEBHOOK_REFUSED_PORTS: [ports.api, ports.postgres, ports.inbox?.smtp, ports.inbox?.web]
+      .filter((port) => port !== undefined)
+      .join(','),
     LOG_LEVEL: 'warn',
   }
   const missing = Object.entries(defaults).filter(([name]) => valueOf(inherited, name) === undefined)

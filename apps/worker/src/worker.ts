@@ -62,7 +62,7 @@ export async function startWorker(
     workerId: randomUUID(),
     mail: withMailMetrics(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
     mailRateLimiter: createMailRateLimiter(db, config.MAIL_RATE, stopping.signal),
-    http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
+    http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS, { refusedPorts: config.WEBHOOK_REFUSED_PORTS }),
     drainSlots: createFairSlots(config.WORKER_CONCURRENCY, maxRequestsPerWorkspace),
     unreachableSlots: createFairSlots(Math.ceil(config.WORKER_CONCURRENCY / 4), maxRequestsPerWorkspace),
     requestCapacity: createRequestCapacity(),

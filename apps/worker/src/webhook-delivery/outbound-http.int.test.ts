@@ -164,6 +164,36 @@ describe('a private address', () => {
   })
 })
 
+describe('a refused port of this machine', () => {
+  let server: HttpReceiver
+  let refusing: OutboundHttp
+  beforeAll(async () => {
+    server = await startHttpReceiver()
+    refusing = openOutboundHttp(['127.0.0.0/8', '::1/128'], { refusedPorts: [server.port] })
+  })
+  afterAll(async () => {
+    await refusing.close()
+    await server.close()
+  })
+
+  test.each(['127.0.0.1', 'localhost', '2130706433', '[::ffff:127.0.0.1]'])(
+    'gets no request to %s, although loopback is allowed',
+    async (host) => {
+      expect(await post(`http://${host}:${server.port}/`, refusing)).toMatchObject({
+        status: null,
+        error: 'The address is not public and not allowed',
+      })
+      expect(server.requests).toEqual([])
+    },
+  )
+
+  test('leaves other ports open', async () => {
+    const other = await startHttpReceiver()
+    expect(await post(other.url, refusing)).toMatchObject({ status: 200 })
+    await other.close()
+  })
+})
+
 describe.concurrent('the timeout of ten seconds', { timeout: 20_000 }, () => {
   const minDurationMs = 9_500
 

@@ -1,7 +1,7 @@
 /** All HTTP requests to the URLs of webhooks. */
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { isAllowedAddress, isAllowedName } from '@rapport/core/webhooks/address-policy.ts'
+import { isAllowedAddress, isAllowedName, isLoopbackAddress } from '@rapport/core/webhooks/address-policy.ts'
 import { Agent, buildConnector } from 'undici'
 import { openNameResolver } from './name-resolver.ts'
 
@@ -45,13 +45,16 @@ class BlockedAddress extends Error {}
  *   on one of them would be lost (docs/bench.md).
  * - The addresses that DNS returns are checked during the connection attempt itself, without a second lookup, which
  *   prevents DNS rebinding.
+ * - `refusedPorts` are ports of this machine that a request never reaches, although loopback addresses are allowed. They
+ *   are checked on the connection, before anything is sent on it.
  * - Redirects are not followed, and TLS certificates are verified.
  * - A request may take five seconds to connect and ten seconds in total; at most 64 KiB of the response are read.
  */
 export function openOutboundHttp(
   allowedNetworks: readonly string[],
-  { dnsServers, ca }: { dnsServers?: readonly string[]; ca?: string } = {},
+  options: { dnsServers?: readonly string[]; ca?: string; refusedPorts?: readonly number[] } = {},
 ): OutboundHttp {
+  const { dnsServers, ca, refusedPorts = [] } = options
   const resolver = openNameResolver(dnsServers)
   const guardedLookup: LookupFunction = (hostname, options, done) => {
     resolver.resolve(hostname).then(
@@ -72,7 +75,7 @@ export function openOutboundHttp(
 
   return {
     openConnections() {
-      const agent = openAgent(guardedLookup, secureContext)
+      const agent = openAgent({ lookup: guardedLookup, secureContext, refusedPorts })
       agents.add(agent)
       return {
         async post(url, message) {
@@ -114,15 +117,18 @@ export function openOutboundHttp(
 }
 
 /** Has its own connector: undici drops the default one, with its TLS sessions, when no connection is open. */
-function openAgent(lookup: LookupFunction, secureContext: SecureContext): Agent {
-  const connectorOptions = {
-    lookup,
+function openAgent(options: {
+  lookup: LookupFunction
+  secureContext: SecureContext
+  refusedPorts: readonly number[]
+}): Agent {
+  const { refusedPorts, ...connectorOptions } = options
+  const connect = buildConnector({
+    ...connectorOptions,
     timeout: connectTimeoutMs,
     rejectUnauthorized: true,
-    secureContext,
     allowH2: false,
-  }
-  const connect = buildConnector(connectorOptions)
+  })
   // undici references its TLS sessions weakly: without this reference, the garbage collector ends them within a drain.
   const sessions = new Map<string, Buffer>()
   return new Agent({
@@ -130,6 +136,10 @@ function openAgent(lookup: LookupFunction, secureContext: SecureContext): Agent 
       connect(options, (...[error, socket]) => {
         socket?.on('session', (session: Buffer) => sessions.set(options.hostname, session))
         if (error) return done(error, null)
+        if (isRefused(socket, refusedPorts)) {
+          socket.destroy()
+          return done(new BlockedAddress(), null)
+        }
         done(null, socket)
       })
     },
@@ -139,6 +149,10 @@ function openAgent(lookup: LookupFunction, secureContext: SecureContext): Agent 
     // HTTP/2 would send several requests over one connection.
     allowH2: false,
   })
+}
+
+function isRefused({ remoteAddress = '', remotePort = 0 }: Socket, refusedPorts: readonly number[]): boolean {
+  return refusedPorts.includes(remotePort) && isLoopbackAddress(remoteAddress)
 }
 
 /** Sends a request. A response that is truncated or too long is returned as far as it was read. */

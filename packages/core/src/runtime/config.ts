@@ -131,6 +131,9 @@ const WorkerEnvironment = z
     ...serviceVariables,
     SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// URL' }),
     MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
+    WEBHOOK_REFUSED_PORTS: commaSeparated(port).describe(
+      'Ports of this machine that webhooks may not reach, even if its loopback addresses are allowed',
+    ),
     WORKER_HOST: z.string().default('127.0.0.1'),
     WORKER_PORT: port.optional(),
     WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(500),

@@ -33,6 +33,11 @@ export function isAllowedName(hostname: string, allowedNetworks: readonly string
   return allowedNetworks.length > 0 || (name.includes('.') && !privateDomain.test(name))
 }
 
+/** Returns whether an IP address is this machine's own, also as an IPv4-mapped IPv6 address. */
+export function isLoopbackAddress(address: string): boolean {
+  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
+}
+
 /** A cache, because every delivery checks an address. */
 const parsedNetworks = new Map<string, ReturnType<typeof ipaddr.parseCIDR>>()
 
