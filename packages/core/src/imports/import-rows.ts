@@ -2,6 +2,7 @@
 import { parse } from 'csv-parse/sync'
 import type { CheckedContact } from '../contacts/create-contact.ts'
 import { ContactInput } from '../contacts/contacts.schema.ts'
+import { unescapeFormulas } from '../contacts/export/escape-formulas.ts'
 import {
   checkCustomValue,
   type CustomFields,
@@ -28,7 +29,7 @@ export function parseCsvRow(row: FileRow<string[]>, layout: Layout, fields: Cust
   const properties: Record<string, unknown> = {}
   const custom: Custom = {}
   for (const [index, column] of columns.entries()) {
-    const cell = unescapeFormula(cells[index] ?? '')
+    const cell = unescapeFormulas(cells[index] ?? '')
     if (column === null || cell.trim() === '') continue
     if (column === '') return { line, error: `Column ${index + 1} has a value but no name in the header` }
     if (column === 'tags') properties['tags'] = splitTags(cell)
@@ -80,9 +81,6 @@ function toContact(
   }
   return { line, contact: { ...result.data, customFieldValues: values } }
 }
-
-/** Removes the apostrophe that an export puts before cells that a spreadsheet would run as a formula. */
-const unescapeFormula = (cell: string) => (/^'[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell)
 
 /** Splits tags at semicolons or commas. A quoted tag may contain either, as in an export. */
 function splitTags(cell: string): string[] {

@@ -1,5 +1,6 @@
 import { stringify } from 'csv-stringify/sync'
 import { Contact } from '../contacts.schema.ts'
+import { escapeFormulas } from './escape-formulas.ts'
 
 /** The contact's properties in schema order. Custom fields follow, one column each. */
 const columns = (Object.keys(Contact.shape) as (keyof Contact)[]).filter((name) => name !== 'customFieldValues')
@@ -9,7 +10,7 @@ export function csvHeader(customFields: readonly string[]): string {
 }
 
 /**
- * Formats contacts as CSV (RFC 4180). A cell that a spreadsheet would run as a formula is prefixed with an apostrophe.
+ * Formats contacts as CSV (RFC 4180). An apostrophe precedes everything that a spreadsheet would run as a formula.
  */
 export function toCsv(contacts: readonly Contact[], customFields: readonly string[]): string {
   return stringifyCsv(
@@ -26,7 +27,10 @@ const customValueOf = ({ customFieldValues }: Contact, key: string) =>
 
 /** Quotes empty text to distinguish it from a missing value. */
 export const stringifyCsv = (rows: readonly (string | null)[][]) =>
-  stringify([...rows], { escape_formulas: true, quoted_match: /^$/ })
+  stringify(
+    rows.map((cells) => cells.map((cell) => cell && escapeFormulas(cell))),
+    { quoted_match: /^$/ },
+  )
 
 /** Joins tags with semicolons; a tag that contains a separator or a quotation mark is quoted like a cell. */
 const joinTags = (tags: readonly string[]) =>
