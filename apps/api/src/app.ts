@@ -12,6 +12,7 @@ import { documentation } from './docs/documentation.ts'
 import { authentication } from './http/authentication.ts'
 import { jsonBody } from './http/body/json-body.ts'
 import { slowRequests } from './http/body/slow-requests.ts'
+import { concurrentRequests } from './http/concurrent-requests.ts'
 import { conditionalRequests } from './http/conditional-requests/conditional-requests.ts'
 import { crossOrigin } from './http/cors.ts'
 import { dashboard } from './http/dashboard.ts'
@@ -69,11 +70,13 @@ export interface Dependencies {
   stopping?: AbortSignal
   /** The clock of the process, in milliseconds since 1970. Default: `Date.now`. */
   now?: (() => number) | undefined
+  /** How long a request waits if its workspace has too many concurrent requests. */
+  maxWaitMs?: number | undefined
 }
 
 /** Builds the API without opening a socket. Fails if a plugin is registered before its dependencies. */
 export async function buildApp(dependencies: Dependencies): Promise<FastifyInstance> {
-  const { config, database, replica, redis, tracer, stopping, now } = dependencies
+  const { config, database, replica, redis, tracer, stopping, now, maxWaitMs } = dependencies
   const app = Fastify(serverOptions(config, dependencies.log))
   await app.register(sensible)
   await app.register(errorHandler)
@@ -104,7 +107,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(accountPages)
   await app.register(embedScript)
   await app.register(trackingPages)
-  await app.register(workspaceRoutes, { config, database, publicForms })
+  await app.register(workspaceRoutes, { config, database, publicForms, maxWaitMs })
   await app.register(dashboard, { config })
   app.addHook('onClose', stopRenderingThread)
   return app
@@ -113,9 +116,11 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
 /** The routes that require a credential. */
 async function workspaceRoutes(
   scope: FastifyInstance,
-  { config, database, publicForms }: Pick<Dependencies, 'config' | 'database'> & { publicForms: PublicFormCache },
+  options: Pick<Dependencies, 'config' | 'database' | 'maxWaitMs'> & { publicForms: PublicFormCache },
 ) {
+  const { config, database, publicForms, maxWaitMs } = options
   await scope.register(authentication, { authenticate: createAuthenticator(database.db) })
+  await scope.register(concurrentRequests, { maxWaitMs })
   await scope.register(meRoutes)
   await scope.register(idempotencyKeys)
   await scope.register(apiKeyRoutes)

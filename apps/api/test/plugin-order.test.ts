@@ -2,6 +2,7 @@ import sensible from '@fastify/sensible'
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { authentication } from '../src/http/authentication.ts'
+import { concurrentRequests } from '../src/http/concurrent-requests.ts'
 import { crossOrigin } from '../src/http/cors.ts'
 import { conditionalRequests } from '../src/http/conditional-requests/conditional-requests.ts'
 import { idempotencyKeys } from '../src/http/idempotency.ts'
@@ -14,6 +15,7 @@ test.each([
   ['unknown-routes', () => Fastify().register(sensible).register(unknownRoutes)],
   ['authentication', () => Fastify().register(authentication, { authenticate: () => Promise.reject(new Error()) })],
   ['conditional-requests', () => Fastify().register(conditionalRequests)],
+  ['concurrent-requests', () => Fastify().register(concurrentRequests, {})],
   ['idempotency-keys', () => Fastify().register(idempotencyKeys)],
 ])('%s fails at boot when registered before its dependencies', async (name, build) => {
   await expect(Promise.resolve(build().ready())).rejects.toThrow(new RegExp(`dependency '.+' of plugin '${name}'`))

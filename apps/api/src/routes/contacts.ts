@@ -99,7 +99,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/contacts/export',
     {
-      config: { role: 'MEMBER' },
+      config: { role: 'MEMBER', hasOwnQuota: true },
       schema: {
         ...common,
         operationId: 'contacts.export',

@@ -34,7 +34,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/contacts/import',
     {
-      config: { streamsBody: true, handlesIdempotency: true },
+      config: { streamsBody: true, handlesIdempotency: true, hasOwnQuota: true },
       schema: {
         ...common,
         operationId: 'imports.create',

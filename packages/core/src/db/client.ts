@@ -1,5 +1,6 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
+import { FairPool } from './fair-pool.ts'
 
 /** Drizzle without its private session and without `transaction`, which `transaction.ts` replaces. */
 type Drizzle<Client> = Omit<NodePgDatabase, '_' | 'transaction'> & { $client: Client }
@@ -49,7 +50,7 @@ export function openDatabase(
     onError: (error: Error) => void
   },
 ): Database {
-  const pool = new pg.Pool({
+  const pool = new FairPool({
     connectionString: databaseUrl,
     application_name: options.applicationName,
     max: options.maxConnections ?? poolSize,

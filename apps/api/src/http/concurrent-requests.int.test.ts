@@ -1,0 +1,143 @@
+import { request } from 'node:http'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { expect, test } from 'vitest'
+import {
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../../test/testing.ts'
+
+const api = useForFile(() => startTestApi())
+/** Its requests do not wait. */
+const impatientApi = useForFile(() => startTestApi({ maxWaitMs: 0 }))
+const address = useForFile(() => impatientApi.listen())
+
+/** Locks a contact, so that requests that change it hold until the lock is released. */
+async function lockContact(api: TestApi, { key }: TestWorkspace) {
+  const { id } = await api.create<{ id: string }>('/contacts', key, { email: freshEmail() })
+  const transaction = await openTransaction(api.database.db, (db) => db.execute('select from contacts for update'))
+  const change = (n: number) => api.call('PATCH', `/contacts/${id}`, { key, body: { firstName: `Ada ${n}` } })
+  return { id, change, unlock: () => transaction.commit() }
+}
+const startMany = (count: number, start: (n: number) => Promise<{ status: number }>) =>
+  Promise.all(Array.from({ length: count }, (_, n) => start(n)))
+
+test('200 requests that hold do not delay the request of another workspace', async () => {
+  const [busy, quiet] = [await api.signUp(), await api.signUp()]
+  const { change, unlock } = await lockContact(api, busy)
+  const held = startMany(200, change)
+  // Half of the connections that the transaction of this test leaves.
+  await waitUntilBlocked(api.database.db, 5)
+  const contact = { key: quiet.key, body: { email: freshEmail() } }
+  expect(await api.call('POST', '/contacts', contact)).toMatchObject({ status: 201 })
+  expect(await api.call('GET', '/contacts', { key: quiet.key })).toMatchObject({ status: 200 })
+  await waitUntilBlocked(api.database.db, 5)
+  await unlock()
+  expect(countStatuses(await held)).toEqual({ 200: 200 })
+})
+
+test('of 45 requests 40 run, and the others get 503 after the wait', async () => {
+  const workspace = await impatientApi.signUp()
+  const { change, unlock } = await lockContact(impatientApi, workspace)
+  const held = startMany(40, change)
+  await waitUntilBlocked(impatientApi.database.db, 5)
+  const refused = await startMany(5, change)
+  expect(countStatuses(refused)).toEqual({ 503: 5 })
+  const response = await change(0)
+  expect(expectError(response, 503).code).toBe('unavailable')
+  expect(response.headers['retry-after']).toBe('1')
+  await unlock()
+  expect(countStatuses(await held)).toEqual({ 200: 40 })
+  expect(await change(1)).toMatchObject({ status: 200 })
+})
+
+test('requests that fail release their place', async () => {
+  const { key } = await impatientApi.signUp()
+  const fail = () => impatientApi.call('POST', '/contacts', { key, body: { email: 'nonsense' } })
+  for (let round = 0; round < 3; round++) expect(countStatuses(await startMany(40, fail))).toEqual({ 400: 40 })
+  const malformed = () => impatientApi.call('POST', '/contacts', { key, raw: '{' })
+  for (let round = 0; round < 3; round++) expect(countStatuses(await startMany(40, malformed))).toEqual({ 400: 40 })
+  expect(await impatientApi.call('GET', '/contacts', { key })).toMatchObject({ status: 200 })
+})
+
+/** A request that needs a place, but no connection to the database. Returns whether it got a place. */
+async function getsPlace({ key }: TestWorkspace): Promise<boolean> {
+  const { status } = await impatientApi.call('POST', '/contacts', { key, raw: '{' })
+  return status === 400
+}
+
+/** Opens 40 connections that hold every place of the workspace. Without a body, the API waits for it. */
+async function holdAllPlaces(
+  workspace: TestWorkspace,
+  { method, path, body }: { method: string; path: string; body?: string },
+) {
+  const { port } = address
+  const clients = Array.from({ length: 40 }, (_, n) => {
+    const headers = {
+      authorization: `Bearer ${workspace.key}`,
+      'content-type': 'application/json',
+      'content-length': 100,
+      'x-forwarded-for': `10.1.0.${n}`,
+    }
+    const client = request({ port, method, path, headers })
+    client.on('error', () => {})
+    client.flushHeaders()
+    if (body !== undefined) client.end(body.padEnd(100))
+    return client
+  })
+  await waitUntil(async () => !(await getsPlace(workspace)), { describe: 'every place is held' })
+  return () => clients.forEach((client) => client.destroy())
+}
+
+test('a running request of a client that went away keeps its place', async () => {
+  const workspace = await impatientApi.signUp()
+  const { id, unlock } = await lockContact(impatientApi, workspace)
+  const destroy = await holdAllPlaces(workspace, {
+    method: 'PATCH',
+    path: `/contacts/${id}`,
+    body: '{"lastName":"Gone"}',
+  })
+  await waitUntilBlocked(impatientApi.database.db, 5)
+  destroy()
+  expect(await getsPlace(workspace)).toBe(false)
+  await unlock()
+  await waitUntil(() => getsPlace(workspace), { describe: 'the places are free again' })
+})
+
+test('a client that goes away while its body is awaited releases its place', async () => {
+  const workspace = await impatientApi.signUp()
+  const destroy = await holdAllPlaces(workspace, { method: 'POST', path: '/contacts' })
+  destroy()
+  await waitUntil(() => getsPlace(workspace), { describe: 'the places are free again' })
+})
+
+test('uploads and exports do not count', async () => {
+  const workspace = await impatientApi.signUp()
+  const { key } = workspace
+  const destroy = await holdAllPlaces(workspace, { method: 'POST', path: '/contacts' })
+  expect(await impatientApi.call('GET', '/contacts/export', { key })).toMatchObject({ status: 200 })
+  const file = { raw: 'email\nada@example.com\n', headers: { 'content-type': 'text/csv' } }
+  expect(await impatientApi.call('POST', '/contacts/import', { key, ...file })).toMatchObject({ status: 202 })
+  destroy()
+})
+
+test('a waiting request is served when another one ends, unless its client goes away', async () => {
+  const workspace = await api.signUp()
+  const { change, unlock } = await lockContact(api, workspace)
+  const held = startMany(41, change)
+  await waitUntilBlocked(api.database.db, 5)
+  const { port } = await api.listen()
+  const headers = { authorization: `Bearer ${workspace.key}` }
+  const client = request({ port, path: '/contacts', headers })
+  const closed = new Promise((resolve) => client.on('error', resolve))
+  client.end()
+  client.on('socket', (socket) => socket.on('connect', () => client.destroy()))
+  await closed
+  await unlock()
+  expect(countStatuses(await held)).toEqual({ 200: 41 })
+})

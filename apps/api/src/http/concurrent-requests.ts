@@ -1,0 +1,72 @@
+import { runForWorkspace } from '@rapport/core/db/fair-pool.ts'
+import { createFairSlots } from '@rapport/core/kernel/fair-slots.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The request may take minutes. It does not count as a concurrent request, and has a quota of its own. */
+    hasOwnQuota?: boolean
+  }
+}
+
+const defaultMaxWaitMs = 10_000
+const maxPerWorkspace = 40
+
+/**
+ * Limits the concurrent requests of each workspace in this process. Further requests wait, in the order of arrival, for
+ * at most `maxWaitMs`. They wait before their body is read, so they use little memory.
+ */
+export const concurrentRequests = fp(
+  async (scope: FastifyInstance, { maxWaitMs = defaultMaxWaitMs }: { maxWaitMs?: number | undefined }) => {
+    const slots = createFairSlots(Number.POSITIVE_INFINITY, maxPerWorkspace)
+    const endings = new WeakMap<FastifyRequest, () => void>()
+
+    scope.addHook('preParsing', async (request, { raw }) => {
+      if (request.routeOptions.config.hasOwnQuota) return
+      const { workspaceId } = request.ctx
+      if (!slots.tryAcquire(workspaceId)) {
+        const closed = new AbortController()
+        const abort = () => closed.abort()
+        raw.once('close', abort)
+        const isAcquired = await slots.acquire(workspaceId, maxWaitMs, closed.signal)
+        raw.off('close', abort)
+        if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests()
+      }
+      holdUntilEnded(request, raw, () => slots.release(workspaceId))
+    })
+
+    /**
+     * Calls `release` when the handler has ended and the response is sent. If the client closes the connection, the
+     * handler still runs: its slot is not free, or a client could start any number of handlers.
+     */
+    function holdUntilEnded(request: FastifyRequest, raw: FastifyReply['raw'], release: () => void) {
+      let left = raw.destroyed ? 1 : 2
+      const end = () => {
+        left -= 1
+        if (left === 0) release()
+      }
+      raw.once('close', end)
+      endings.set(request, end)
+    }
+
+    scope.addHook('preHandler', ({ ctx }, _reply, done) => runForWorkspace(ctx.workspaceId, done))
+
+    function endHandler(request: FastifyRequest) {
+      endings.get(request)?.()
+      endings.delete(request)
+    }
+    scope.addHook('onError', async (request) => endHandler(request))
+    scope.addHook('onSend', async (request) => endHandler(request))
+  },
+  { name: 'concurrent-requests', dependencies: ['authentication'] },
+)
+
+const tooManyRequests = () =>
+  new AppError('unavailable', `The workspace has more than ${maxPerWorkspace} concurrent requests; try again`, {
+    retryAfterSeconds: 1,
+  })
+
+/** Nobody receives this response. */
+const clientClosed = () => new AppError('request_timeout', 'The client closed the connection')
