@@ -52,14 +52,14 @@ test('a token of any form is answered exactly as a wrong token', async () => {
   expect(wrong).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token"' } })
   const { key } = workspace
   const malformed = [
-    ...['', ' ', 'Bearer', 'Bearer ', 'Bearer  ', `Bearer  ${key}`, `Bearer\t${key}`, `Bearer ${key} x`, key],
-    ...[200, 201, 1_000, 10_000].flatMap((length) => [
+    ['', ' ', 'Bearer', 'Bearer ', 'Bearer  ', `Bearer  ${key}`, `Bearer\t${key}`, `Bearer ${key} x`, key],
+    [200, 201, 1_000, 10_000].flatMap((length) => [
       `Bearer ${'a'.repeat(length)}`,
       `Bearer ${key.padEnd(length, 'a')}`,
     ]),
-    ...['Bearer ü', `Bearer ${key}ÿ`, 'Bearer \u00a0', `Bearer ${key},`, `Bearer "${key}"`, `Bearer ${key}=`],
-    ...[`Basic ${key}`, `Token ${key}`, `Digest ${key}`, `Bearer${key}`, `Bearer:${key}`, 'Basic', '\u00e4'],
-  ]
+    ['Bearer ü', `Bearer ${key}ÿ`, 'Bearer \u00a0', `Bearer ${key},`, `Bearer "${key}"`, `Bearer ${key}=`],
+    [`Basic ${key}`, `Token ${key}`, `Digest ${key}`, `Bearer${key}`, `Bearer:${key}`, 'Basic', '\u00e4'],
+  ].flat()
   for (const authorization of malformed) {
     expect([authorization, await send('GET', '/contacts', [authorization])]).toEqual([authorization, wrong])
   }

@@ -218,7 +218,7 @@ describe('the URL of a webhook', () => {
   })
 
   const privateNames = [
-    ...[
+    [
       'redis',
       'REDIS',
       'redis.',
@@ -231,7 +231,7 @@ describe('the URL of a webhook', () => {
       'ｒｅｄｉｓ',
       'xn--mnchen-3ya',
     ],
-    ...[
+    [
       'metadata.google.internal',
       'METADATA.GOOGLE.INTERNAL.',
       'internal',
@@ -239,9 +239,9 @@ describe('the URL of a webhook', () => {
       'api。internal',
       'a.internal%2e',
     ],
-    ...['printer.local', 'printer.local.', 'svc.cluster.local', 'ｐrinter.local', 'nas.home.arpa', 'home.arpa'],
-    ...['host.localdomain', 'wiki.intranet', 'wiki.corp', 'nas.home', 'router.lan', 'vault.private'],
-  ]
+    ['printer.local', 'printer.local.', 'svc.cluster.local', 'ｐrinter.local', 'nas.home.arpa', 'home.arpa'],
+    ['host.localdomain', 'wiki.intranet', 'wiki.corp', 'nas.home', 'router.lan', 'vault.private'],
+  ].flat()
   test.each(privateNames)('the hostname %s is refused, unless the operator allows a network', (name) => {
     expect(refusal(`https://${name}/hook`)).toBe(
       'url: must have a public hostname, unless the operator allows a private network with WEBHOOK_ALLOWED_NETWORKS',
