@@ -1,7 +1,9 @@
 /** PgBouncer in transaction mode in front of the test PostgreSQL, configured as in production but with a small pool. */
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { findProgram, unpackDebianPackage } from '../processes/debian-package.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startCommand, type StartedProcess } from '../processes/processes.ts'
@@ -35,13 +37,16 @@ export async function startPgbouncer(
   const server = new URL(options.databaseUrl)
   const port = await findFreePort()
   const directory = await mkdtemp(join(tmpdir(), 'rapport-pgbouncer-'))
-  const file = join(directory, 'pgbouncer.ini')
-  await writeFile(file, settings({ server, port, connectQuery: options.connectQuery ?? sessionLimits }))
-  // PgBouncer refuses to run as root; the account that it switches to must be able to read these files.
-  await Promise.all([chmod(directory, 0o755), chmod(file, 0o644)])
+  const [file, users] = [join(directory, 'pgbouncer.ini'), join(directory, 'users.txt')]
+  const { connectQuery = sessionLimits } = options
+  await writeFile(file, settings({ server, port, users, connectQuery }))
+  await writeFile(users, `"${server.username}" "${decodeURIComponent(server.password)}"\n`)
+  // PgBouncer refuses to run as root. The files have passwords, so only the account that it switches to can read them.
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) await promisify(execFile)('chown', ['-R', 'nobody', directory])
   const started: StartedProcess = await startCommand({
     command: program,
-    parameters: process.getuid?.() === 0 ? ['--user', 'nobody', file] : [file],
+    parameters: isRoot ? ['--user', 'nobody', file] : [file],
     readyPattern: /process up/,
   })
   const url = new URL(server)
@@ -56,7 +61,8 @@ export async function startPgbouncer(
   }
 }
 
-function settings({ server, port, connectQuery }: { server: URL; port: number; connectQuery: string }): string {
+function settings(options: { server: URL; port: number; users: string; connectQuery: string }): string {
+  const { server, port, users, connectQuery } = options
   const password = server.password ? ` password=${decodeURIComponent(server.password)}` : ''
   return `[databases]
 * = host=${server.hostname} port=${server.port || 5432} user=${server.username}${password} connect_query='${connectQuery}'
@@ -65,7 +71,8 @@ function settings({ server, port, connectQuery }: { server: URL; port: number; c
 listen_addr = 127.0.0.1
 listen_port = ${port}
 unix_socket_dir =
-auth_type = any
+auth_type = ${server.password ? 'scram-sha-256' : 'any'}
+auth_file = ${users}
 pool_mode = transaction
 default_pool_size = 4
 query_wait_timeout = 2
