@@ -17,7 +17,7 @@ function post<Body>(key: string, { path = '/contacts', body, credential = worksp
   return api.call<Body>('POST', path, { key: credential, headers: { 'idempotency-key': key }, body })
 }
 
-test('a key is scoped to the API key or user, so that no secret is replayed to others', async () => {
+test('a secret is replayed only to the API key or user that sent the request', async () => {
   const [key, request] = ['of one', { path: '/api-keys', body: { name: 'secret', role: 'ADMIN' } }]
   const first = await post<CreatedApiKey>(key, request)
   const [otherKey, member] = [await api.issueKey(workspace.token, 'ADMIN'), await api.join(workspace, 'ADMIN')]

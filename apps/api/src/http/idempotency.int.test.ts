@@ -151,7 +151,7 @@ test.each([2, 50])('of %i concurrent requests one runs; the others get 409 or it
   expect(Number((await api.query('select count(*) from webhooks'))[0]?.['count'])).toBe(before + 1)
 })
 
-test('while a request runs, its key returns 409; other keys and credentials are not blocked', async () => {
+test('while a request runs, its key returns 409; other keys and credentials go on', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   const { db } = api.database
   const lockHolder = await openTransaction(db, async (transaction) => {

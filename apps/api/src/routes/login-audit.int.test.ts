@@ -61,7 +61,7 @@ test('records nothing of an unknown address', async () => {
   expect(await count()).toBe(before)
 })
 
-test('a flood of guesses leaves entries only for the attempts that the throttle lets pass', async () => {
+test('a flood of guesses is recorded only as far as the throttle lets it pass', async () => {
   const attempts: number[] = []
   for (let client = 0; client < 80; client++) attempts.push((await guess(workspace.email, `192.0.2.${client}`)).status)
   const responses = await Promise.all(Array.from({ length: 40 }, () => guess(workspace.email, '203.0.113.1')))

@@ -11,7 +11,6 @@ import {
   imports,
   invites,
   lists,
-  members,
   pipelines,
   tasks,
   webhookDrains,
@@ -37,12 +36,11 @@ type Lock = (ctx: Ctx, id: IdOf<IdPrefix>) => Promise<void>
 
 /** By prefix of the id. */
 const locks: Record<string, Lock> = {
-  async wsp(ctx) {
-    await ctx.db.select({ id: workspaces.id }).from(workspaces).where(isOwnWorkspace(ctx)).for('no key update')
-  },
+  wsp: lockWorkspace,
   key: lockRow(apiKeys.workspaceId, apiKeys.id),
   inv: lockRow(invites.workspaceId, invites.id),
-  usr: lockRow(members.workspaceId, members.userId),
+  // Every verb that changes a member locks the workspace first.
+  usr: lockWorkspace,
   con: lockRow(contacts.workspaceId, contacts.id),
   cfd: lockRow(customFields.workspaceId, customFields.id),
   imp: lockRow(imports.workspaceId, imports.id),
@@ -60,7 +58,13 @@ const locks: Record<string, Lock> = {
   },
 }
 
-const isOwnWorkspace = (ctx: Ctx) => eq(workspaces.id, ctx.workspaceId)
+async function lockWorkspace(ctx: Ctx): Promise<void> {
+  await ctx.db
+    .select({ id: workspaces.id })
+    .from(workspaces)
+    .where(eq(workspaces.id, ctx.workspaceId))
+    .for('no key update')
+}
 
 function lockRow(workspaceId: AnyPgColumn, idColumn: AnyPgColumn): Lock {
   return async (ctx, id) => {

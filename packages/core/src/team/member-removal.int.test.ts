@@ -6,7 +6,9 @@ import { listAuditEntries } from '../audit/audit.ts'
 import type { AuditAction } from '../audit/audit.schema.ts'
 import { type ApiKey, ApiKeyInput } from '../auth/auth.schema.ts'
 import { requestPasswordReset } from '../auth/password-resets.ts'
+import { transaction } from '../db/transaction.ts'
 import type { Ctx } from '../request/context.ts'
+import { lockRecord } from '../request/lock-record.ts'
 import { apiKeys, members, type Role, sessions, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { readMailedToken } from '@rapport/testing/fixtures/factories.ts'
@@ -188,6 +190,18 @@ test.each<[string, (key: Ctx) => Promise<unknown>]>([
   expect(await late).toMatchObject([{ reason: { code: 'forbidden' } }])
   expect(await readRoles(second.userId)).toEqual(['MEMBER'])
   expect(await readInvites()).toEqual([])
+})
+
+test('a change with If-Match and one without it do not deadlock', async () => {
+  const eve = await join('ADMIN')
+  const { other } = await transaction(database.db, async (db) => {
+    await lockRecord({ ...ctx, db }, eve.userId)
+    const other = updateMember(ctx, eve.userId, { role: 'MEMBER' })
+    await waitUntilBlocked(database.db)
+    await updateMember({ ...ctx, db }, eve.userId, { role: 'VIEWER' })
+    return { other }
+  })
+  expect(await other).toMatchObject({ role: 'MEMBER' })
 })
 
 /** What a request could do to regain rights, if it was authenticated before the rights were lost. */
