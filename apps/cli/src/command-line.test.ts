@@ -8,7 +8,7 @@ import { commands } from './commands.ts'
 const reportSend = defineCommand({
   name: 'report send',
   summary: 'Sends a report',
-  positional: 'file',
+  positionals: ['file'],
   options: z.strictObject({
     file: z.string().meta(option('<file>', 'File to send')),
     to: z.email('must be an email address').meta(option('<address>', 'Recipient of the report')),
@@ -104,11 +104,11 @@ test('shows the commands of a group for its --help', () => {
 
 test('the help lists all commands, and the help of a command lists all its options', () => {
   const list = (parseCommandLine(commands, ['--help']) as { print: string }).print
-  for (const { name, summary, options, positional } of commands) {
+  for (const { name, summary, options, positionals } of commands) {
     expect(list).toMatch(new RegExp(`^  ${name} +${summary}$`, 'm'))
     const { print: help } = parseCommandLine(commands, [...name.split(' '), '--help']) as { print: string }
     for (const option of Object.keys(options.shape)) {
-      expect(help).toContain(option === positional ? `<${option}>` : `--${option}`)
+      expect(help).toContain(positionals?.includes(option) ? `<${option}>` : `--${option}`)
       expect(options.shape[option]?.meta()?.description).toMatch(/\w/)
     }
   }

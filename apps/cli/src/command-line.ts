@@ -48,23 +48,31 @@ function describeOptions({ options }: Command): OptionDescription[] {
 }
 
 function readOptions(command: Command, args: readonly string[]): Record<string, unknown> {
-  const described = describeOptions(command).filter(({ name }) => name !== command.positional)
+  const described = describeOptions(command).filter(({ name }) => !isPositional(command, name))
   const { values, positionals } = parse(command, described, args)
-  const [positional, ...others] = positionals
-  const unexpected = command.positional === undefined ? positional : others[0]
-  if (unexpected !== undefined) throw usageError(`Unexpected argument "${unexpected}". ${helpHint(command)}`)
-  const result = command.options.safeParse({
-    ...values,
-    ...(command.positional !== undefined && { [command.positional]: positional }),
-  })
+  const given = { ...values, ...readPositionals(command, positionals) }
+  const result = command.options.safeParse(given)
   if (result.success) return result.data
   const problems = result.error.issues.map((issue) => {
     const name = String(issue.path[0] ?? '')
-    const isMissing = name === command.positional ? positional === undefined : values[name] === undefined
-    const label = name === command.positional ? `<${name}>` : `--${name}`
-    return name === '' ? issue.message : `${label}: ${isMissing ? 'is required' : issue.message}`
+    const label = isPositional(command, name) ? `<${name}>` : `--${name}`
+    return name === '' ? issue.message : `${label}: ${given[name] === undefined ? 'is required' : issue.message}`
   })
   throw usageError(`${problems.join('\n')}\n${helpHint(command)}`)
+}
+
+const isPositional = ({ positionals = [] }: Command, name: string) => positionals.includes(name)
+
+function readPositionals(command: Command, words: readonly string[]): Record<string, unknown> {
+  const { positionals: names = [], isLastRepeated = false } = command
+  const unexpected = isLastRepeated ? undefined : words[names.length]
+  if (unexpected !== undefined) throw usageError(`Unexpected argument "${unexpected}". ${helpHint(command)}`)
+  return Object.fromEntries(
+    names.map((name, at) => {
+      const isRepeated = isLastRepeated && at === names.length - 1 && words.length > at
+      return [name, isRepeated ? words.slice(at) : words[at]]
+    }),
+  )
 }
 
 function parse(command: Command, described: readonly OptionDescription[], args: readonly string[]) {
@@ -102,7 +110,7 @@ export function listCommands(commands: readonly Command[]): string {
 function formatHelp(command: Command): string {
   const described = describeOptions(command)
   const labelOf = ({ name, placeholder }: OptionDescription) =>
-    name === command.positional ? `<${name}>` : `--${name}${placeholder ? ` ${placeholder}` : ''}`
+    isPositional(command, name) ? (placeholder ?? `<${name}>`) : `--${name}${placeholder ? ` ${placeholder}` : ''}`
   const isRequired = ({ schema }: OptionDescription) => !schema.safeParse(undefined).success
   const required = described.filter(isRequired).map(labelOf)
   const rows = [
@@ -110,12 +118,12 @@ function formatHelp(command: Command): string {
     ['--help', 'Shows this help'] as const,
   ]
   const width = Math.max(...rows.map(([label]) => label.length))
-  const isPositionalOptional = command.positional !== undefined && !required.includes(`<${command.positional}>`)
+  const optionalPositionals = described.filter((one) => isPositional(command, one.name) && !isRequired(one))
   return [
     [
       'Usage: rapport',
       command.name,
-      ...(isPositionalOptional ? [`[${command.positional}]`] : []),
+      ...optionalPositionals.map(({ name }) => `[${name}]`),
       ...required,
       '[options]',
     ].join(' '),

@@ -18,8 +18,10 @@ export interface Command<Shape extends Options = Options> {
   readonly name: string
   /** Shown in the list of commands, in one line. */
   readonly summary: string
-  /** The name of the option that is passed as a positional argument. */
-  readonly positional?: string
+  /** The names of the options that are passed as positional arguments, in their order. */
+  readonly positionals?: readonly string[]
+  /** Whether the last positional argument may be repeated. Its option receives an array. */
+  readonly isLastRepeated?: boolean
   /** The metadata of each option is created by `option` or `flag`. */
   readonly options: Shape
   /** Shown below the options in the help of the command. */

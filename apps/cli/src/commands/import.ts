@@ -14,7 +14,7 @@ const { onConflict, listId } = ImportOptions.shape
 export const importContacts = defineCommand({
   name: 'import',
   summary: 'Imports contacts from a file and shows the progress',
-  positional: 'file',
+  positionals: ['file'],
   options: z.strictObject({
     file: z.string().optional().meta(option('<file>', 'CSV or NDJSON, optionally as .gz; "-" is standard input')),
     format: z
