@@ -9,6 +9,10 @@ import { restored } from './commands/restored.ts'
 import { rotateKey } from './commands/rotate-key.ts'
 import { workspaceCreate } from './commands/workspace-create.ts'
 import { workspaceList } from './commands/workspace-list.ts'
+import { workspaceResume } from './commands/workspace-resume.ts'
+import { workspaceSetQuota } from './commands/workspace-set-quota.ts'
+import { workspaceSetSenders } from './commands/workspace-set-senders.ts'
+import { workspaceSuspend } from './commands/workspace-suspend.ts'
 
 /** In the order of the help. */
 export const commands: readonly Command[] = [
@@ -18,6 +22,10 @@ export const commands: readonly Command[] = [
   rotateKey,
   workspaceCreate,
   workspaceList,
+  workspaceSetSenders,
+  workspaceSetQuota,
+  workspaceSuspend,
+  workspaceResume,
   keyCreate,
   keyList,
   importContacts,

@@ -21,10 +21,15 @@ async function run(command: Parameters<typeof startInProcess>[0], options: Recor
 test('workspace list prints the id and the name of each workspace, oldest first', async () => {
   const [first, second] = [await createTestCtx(database.db), await createTestCtx(database.db)]
   const lines = (await run(workspaceList, { json: false })).split('\n')
-  expect(lines[0]).toMatch(/^id +created +name$/)
+  expect(lines[0]).toMatch(/^id +created +suspended +name$/)
   expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual([first.workspaceId, second.workspaceId])
   const { data } = JSON.parse(await run(workspaceList, { json: true })) as { data: object[] }
-  expect(data[0]).toEqual({ id: first.workspaceId, name: expect.any(String), createdAt: expect.any(String) })
+  expect(data[0]).toEqual({
+    id: first.workspaceId,
+    name: expect.any(String),
+    suspendedAt: null,
+    createdAt: expect.any(String),
+  })
 })
 
 test('key list prints all keys of the workspace, and no secret', async () => {

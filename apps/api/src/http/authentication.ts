@@ -1,11 +1,12 @@
 import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
+import { workspaceSuspended } from '@rapport/core/workspaces/suspension.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { requiredRole } from './required-role.ts'
+import { isReading, requiredRole } from './required-role.ts'
 
 /**
- * Requires a workspace credential on every route of the scope. The hook is `preParsing`: it runs after the rate limits
+ * Requires a workspace credential on every route of the scope. A suspended workspace can only be read. The hook is `preParsing`: it runs after the rate limits
  * (`onRequest`), so that failed attempts count, and before the body is read. It runs again if the body arrived later.
  */
 export const authentication = fp(
@@ -15,6 +16,8 @@ export const authentication = fp(
     async function authorize(request: FastifyRequest, token: string) {
       request.ctx = await authenticate(request.baseCtx, token)
       requireRole(request.ctx.actor, requiredRole(request.routeOptions))
+      const { method, config } = request.routeOptions
+      if (request.ctx.isSuspended && !isReading(method) && !config.worksWhenSuspended) throw workspaceSuspended()
     }
 
     scope.addHook('preParsing', async (request) => {

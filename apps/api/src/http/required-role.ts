@@ -5,11 +5,14 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The lowest role that may call the route. Default: VIEWER for GET and HEAD, MEMBER for other methods. */
     role?: Role
+    /** Whether the route works in a suspended workspace too, although it is not a GET. */
+    worksWhenSuspended?: boolean
   }
 }
 
 /** The lowest role that may call a route with a credential, as authentication checks and OpenAPI shows it. */
 export function requiredRole({ method, config }: Pick<RouteOptions, 'method' | 'config'>): Role {
-  const isReading = method === 'GET' || method === 'HEAD'
-  return config?.role ?? (isReading ? 'VIEWER' : 'MEMBER')
+  return config?.role ?? (isReading(method) ? 'VIEWER' : 'MEMBER')
 }
+
+export const isReading = (method: RouteOptions['method']): boolean => method === 'GET' || method === 'HEAD'

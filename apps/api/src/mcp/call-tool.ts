@@ -1,6 +1,7 @@
 import type { CallToolResult, McpRequestContext } from '@modelcontextprotocol/server'
 import { requireRole } from '@rapport/core/auth/authenticate.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
+import { workspaceSuspended } from '@rapport/core/workspaces/suspension.ts'
 import type { FastifyRequest } from 'fastify'
 import { toLoggedErrorBody } from '../http/errors/error-handler.ts'
 import { type Tool, ToolError } from './tool.ts'
@@ -16,6 +17,7 @@ export async function callTool(tool: Tool, { request, era }: Caller, args: unkno
   request.log = request.log.child({ tool: tool.name })
   try {
     requireRole(request.ctx.actor, tool.role)
+    if (request.ctx.isSuspended && !tool.annotations.readOnlyHint) throw workspaceSuspended()
     const result = await tool.run(request.ctx, args)
     return { content: [toText(result)], structuredContent: result }
   } catch (error) {

@@ -27,8 +27,8 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
     app.post(
       '/mcp',
       {
-        // Each tool checks its own role.
-        config: { role: 'VIEWER', errorStatuses: [403], ignoresIdempotencyKey: true },
+        // Each tool checks its own role, and whether the workspace is suspended.
+        config: { role: 'VIEWER', errorStatuses: [403], ignoresIdempotencyKey: true, worksWhenSuspended: true },
         bodyLimit: templateBodyLimit,
         schema: {
           tags: ['Agents'],

@@ -2,7 +2,7 @@
 import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { ErrorBody } from '../http/errors/error-handler.ts'
-import { requiredRole } from '../http/required-role.ts'
+import { isReading, requiredRole } from '../http/required-role.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -21,17 +21,18 @@ export function withErrorResponses(route: RouteOptions): Record<string, unknown>
 function findErrorStatuses(route: RouteOptions): number[] {
   const { method, config, schema = {} } = route
   const { rateLimit, lockForIfMatch, ignoresIdempotencyKey, errorStatuses = [] } = config ?? {}
-  const isReading = method === 'GET' || method === 'HEAD'
+  // A suspended workspace can only be read.
+  const isWriting = !isReading(method) && !config?.worksWhenSuspended
   const isSecured = schema.security !== undefined
   return [
     // At least for an unknown query parameter.
     400,
     ...(isSecured ? [401] : []),
-    ...(isSecured && requiredRole(route) !== 'VIEWER' ? [403] : []),
+    ...(isSecured && (requiredRole(route) !== 'VIEWER' || isWriting) ? [403] : []),
     ...(schema.params === undefined ? [] : [404]),
     ...(lockForIfMatch === undefined ? [] : [412]),
     // A body that is sent too slowly, is too large or has another content type.
-    ...(isReading ? [] : [408, 413, 415]),
+    ...(isReading(method) ? [] : [408, 413, 415]),
     // `Idempotency-Key`.
     ...(isSecured && method === 'POST' && !ignoresIdempotencyKey ? [409, 422] : []),
     ...(rateLimit === false ? [] : [429]),

@@ -64,7 +64,7 @@ const pages: Record<string, Page> = {
     name: 'AcceptInvite',
     summary: 'Accept the invite',
     limit: { max: 10 },
-    errorResponses: { 401: errorPageResponse, 409: errorPageResponse },
+    errorResponses: { 401: errorPageResponse, 403: errorPageResponse, 409: errorPageResponse },
     async inspect(base, token) {
       const { email, branding, hasAccount } = await inspectInvite(base, token)
       return {

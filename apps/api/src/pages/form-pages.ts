@@ -13,7 +13,7 @@ import { IdParams, PublicQuery } from '../routes/shapes.ts'
 import { inConstantTime } from '../http/constant-time.ts'
 import { pageResponse, parsePostedForm, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
-import { sendMessage } from './message-page.ts'
+import { sendMessage, suspendedMessage } from './message-page.ts'
 
 const params = IdParams('frm')
 const PostedForm = z.record(z.string(), z.string()).describe('The values by field id, as a browser posts them.')
@@ -35,7 +35,10 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
     throw httpErrors.unsupportedMediaType('The content type must be application/x-www-form-urlencoded')
   })
   app.setErrorHandler((error, request, reply) => {
-    if (toErrorBody(error)?.statusCode !== 404 || !acceptsHtml(request)) throw error
+    const body = acceptsHtml(request) ? toErrorBody(error) : undefined
+    if (body?.code === 'workspace_suspended')
+      return sendMessage(reply.code(403), { ...suspendedMessage, frameAncestors: '*' })
+    if (body?.statusCode !== 404) throw error
     return sendMessage(reply.code(404), {
       title: 'This form is not available',
       text: 'It may have been closed, or the link may be incomplete.',
@@ -72,7 +75,13 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
         description: 'Redirects to the thank-you page, or shows the form again with an error for each invalid field.',
         consumes: ['application/x-www-form-urlencoded'],
         body: PostedForm,
-        response: { 303: z.null(), 400: errorPageResponse, 404: errorPageResponse, 412: errorPageResponse },
+        response: {
+          303: z.null(),
+          400: errorPageResponse,
+          403: errorPageResponse,
+          404: errorPageResponse,
+          412: errorPageResponse,
+        },
       },
     },
     async (request, reply) => {

@@ -25,6 +25,12 @@ export interface Message {
   frameAncestors?: '*'
 }
 
+/** The page for a visitor of a workspace that the operator has suspended. */
+export const suspendedMessage: Message = {
+  title: 'This is not possible at the moment',
+  text: 'The sender cannot accept subscriptions or forms now. Please try again later.',
+}
+
 /** Sends a page with a message, and optionally a button and a link. Values are escaped. */
 export function sendMessage(reply: FastifyReply, message: Message): FastifyReply {
   const { title, text, button, action, isSecondary, redirectUrl, branding, frameAncestors } = message

@@ -16,7 +16,7 @@ import { z } from 'zod'
 import { toErrorBody } from '../http/errors/error-handler.ts'
 import { PublicQuery } from '../routes/shapes.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
-import { sendMessage } from './message-page.ts'
+import { sendMessage, suspendedMessage } from './message-page.ts'
 import { undoUnsubscribe, unsubscribe } from '@rapport/core/operations/unsubscribe.ts'
 
 const TokenQuery = PublicQuery.extend({ token: Token(600).describe('The token in the link.') })
@@ -27,6 +27,12 @@ const schema = (operationId: string, summary: string, description: string) => ({
   description,
   querystring: TokenQuery,
   response: { 200: pageResponse, 400: errorPageResponse },
+})
+
+/** For a POST that a suspended workspace refuses. */
+const writingSchema = (...texts: Parameters<typeof schema>) => ({
+  ...schema(...texts),
+  response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse },
 })
 
 /**
@@ -41,7 +47,9 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
     async () => undefined,
   )
   app.setErrorHandler((error, request, reply) => {
-    if (toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
+    const body = acceptsHtml(request) ? toErrorBody(error) : undefined
+    if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage)
+    if (body?.statusCode !== 400) throw error
     const text = invalidLinkTexts[request.routeOptions.url ?? ''] ?? ''
     return sendMessage(reply.code(400), { title: 'This link does not work', text })
   })
@@ -60,7 +68,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/subscriptions/confirm',
     {
-      schema: schema(
+      schema: writingSchema(
         'public.confirmSubscription',
         'Confirm a subscription',
         'Sets the subscription to `CONFIRMED`. The body is ignored: the token is sufficient.',
@@ -93,7 +101,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/subscriptions/undo-unsubscribe',
     {
-      schema: schema(
+      schema: writingSchema(
         'public.undoUnsubscribe',
         'Undo an unsubscribe',
         'Sets the subscription to `CONFIRMED` again. Only the page after unsubscribing has the token, which is valid for ten minutes. Returns 400 if the subscription has changed since.',

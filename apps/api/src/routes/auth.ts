@@ -136,7 +136,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/accept-invite',
     {
-      config: { rateLimit: { max: 10 }, errorStatuses: [401, 409] },
+      config: { rateLimit: { max: 10 }, errorStatuses: [401, 403, 409] },
       schema: {
         tags,
         operationId: 'auth.acceptInvite',
@@ -215,7 +215,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.delete(
     '/sessions/:id',
     {
-      config: { role: 'VIEWER' },
+      config: { role: 'VIEWER', worksWhenSuspended: true },
       schema: {
         ...common,
         operationId: 'sessions.delete',
@@ -252,7 +252,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
     '/auth/logout',
     {
       // A repetition returns 401: the session has ended.
-      config: { role: 'VIEWER', errorStatuses: [403], ignoresIdempotencyKey: true },
+      config: { role: 'VIEWER', errorStatuses: [403], ignoresIdempotencyKey: true, worksWhenSuspended: true },
       schema: {
         tags,
         operationId: 'auth.logOut',

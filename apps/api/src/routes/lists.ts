@@ -203,7 +203,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/lists/:id/subscribe',
     {
-      config: { rateLimit: { max: 20 }, errorStatuses: [409] },
+      config: { rateLimit: { max: 20 }, errorStatuses: [403, 409] },
       bodyLimit: 65_536,
       schema: {
         tags: ['Lists'],

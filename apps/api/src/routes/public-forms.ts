@@ -38,7 +38,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
     app.post(
       '/public/forms/:id/submit',
       {
-        config: { rateLimit: { max: 20 }, errorStatuses: [409, 412], recognizesRepetition: true },
+        config: { rateLimit: { max: 20 }, errorStatuses: [403, 409, 412], recognizesRepetition: true },
         schema: {
           tags: ['Forms'],
           operationId: 'public.submitForm',

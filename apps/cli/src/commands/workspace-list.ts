@@ -13,8 +13,10 @@ export const workspaceList = defineCommand({
   notes: 'Lists all workspaces of the installation, oldest first. The command connects to the database directly.',
   async run(cli, { json }) {
     const workspaces = await withDatabase(cli, ({ db }) => listWorkspaces(db))
-    const rows = workspaces.map(({ id, name, createdAt }) => [id, createdAt, name])
-    cli.terminal.print(json ? JSON.stringify({ data: workspaces }) : formatTable([['id', 'created', 'name'], ...rows]))
+    const rows = workspaces.map(({ id, name, suspendedAt, createdAt }) => [id, createdAt, suspendedAt ?? 'no', name])
+    cli.terminal.print(
+      json ? JSON.stringify({ data: workspaces }) : formatTable([['id', 'created', 'suspended', 'name'], ...rows]),
+    )
     return exitCodes.success
   },
 })

@@ -13,13 +13,14 @@ import { readChunks } from '@rapport/core/imports/read-chunks.ts'
 import { writeChunk } from '@rapport/core/imports/write-chunk.ts'
 import { delayUnclaimableWork } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import { isSuspended } from '@rapport/core/workspaces/suspension.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
 /**
  * Imports a file chunk by chunk, starting after the last chunk that was written. After a crash, the next worker repeats
- * the current chunk. On shutdown, the worker finishes the current chunk and requeues the rest.
+ * the current chunk. On shutdown, the worker finishes the current chunk and requeues the rest; so it does when the workspace is suspended.
  */
 export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
@@ -55,7 +56,7 @@ async function importChunks(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport):
   let writing: Promise<'written' | 'lost'> = Promise.resolve('written')
   for await (const chunk of readChunks(ctx, claimed)) {
     if ((await writing) === 'lost') return 'lost'
-    if (deps.stopping.aborted) return 'stopped'
+    if (deps.stopping.aborted || (await isSuspended(ctx))) return 'stopped'
     writing = retryWhileDatabaseDown(() => writeChunk(ctx, claimed, chunk))
     // Prevents an unhandled rejection: if reading the next chunk fails, `writing` is never awaited.
     writing.catch(() => {})

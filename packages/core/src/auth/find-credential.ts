@@ -10,9 +10,10 @@ import { type Params, prepared } from '../db/prepared-query.ts'
 import { apiKeys, members, sessions } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
+import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
 import type { Ctx } from '../request/context.ts'
 
-export type Credential = Pick<Ctx, 'workspaceId' | 'actor'>
+export type Credential = Pick<Ctx, 'workspaceId' | 'actor' | 'isSuspended'>
 
 /** Returns a function that finds the API key or session of a token, or returns undefined if none is valid. */
 export function createCredentialFinder(db: Db): (token: string) => Promise<Credential | undefined> {
@@ -33,7 +34,9 @@ async function findApiKeys(db: Db, hashes: string[]): Promise<(Credential | unde
   }
   return hashes.map((hash) => {
     const key = keys.find((one) => one.hash === hash)
-    return key && { workspaceId: key.workspaceId, actor: { kind: 'apiKey', apiKeyId: key.id, role: key.role } }
+    if (!key) return undefined
+    const { workspaceId, id: apiKeyId, role, isSuspended } = key
+    return { workspaceId, isSuspended, actor: { kind: 'apiKey', apiKeyId, role } }
   })
 }
 
@@ -44,6 +47,7 @@ const selectApiKeys = prepared('find API keys', (db, param: Params<Hashes>) =>
       workspaceId: apiKeys.workspaceId,
       id: apiKeys.id,
       role: apiKeys.role,
+      isSuspended: isInSuspendedWorkspace(apiKeys.workspaceId),
       // Written at most once a minute, so that a busy key does not turn every read into a write.
       isUseStale: sql<boolean>`coalesce(${apiKeys.lastUsedAt} < now() - interval '1 minute', true)`,
     })
@@ -61,8 +65,8 @@ async function findSessions(db: Db, hashes: string[]): Promise<(Credential | und
   return hashes.map((hash) => {
     const session = found.find((one) => one.hash === hash)
     if (!session) return undefined
-    const { workspaceId, userId, role, id: sessionId } = session
-    return { workspaceId, actor: { kind: 'user', userId, role, sessionId } }
+    const { workspaceId, userId, role, id: sessionId, isSuspended } = session
+    return { workspaceId, isSuspended, actor: { kind: 'user', userId, role, sessionId } }
   })
 }
 
@@ -74,6 +78,7 @@ const selectSessions = prepared('find sessions', (db, param: Params<Hashes>) =>
       workspaceId: sessions.workspaceId,
       userId: sessions.userId,
       role: members.role,
+      isSuspended: isInSuspendedWorkspace(sessions.workspaceId),
     })
     .from(sessions)
     .innerJoin(members, and(eq(members.workspaceId, sessions.workspaceId), eq(members.userId, sessions.userId)))

@@ -75,7 +75,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
     workspace: { name: workspace.name, postalAddress: workspace.postalAddress },
   }
   const domain = mailDomain(ctx.settings.mailFrom)
-  const sender = senderOf(ctx, campaign, workspace)
+  const sender = await senderOf(ctx, campaign, workspace)
   const from = { ...sender, name: toHeaderText(sender.name) }
   return { sources: { subject, html, text }, prepareMail }
 

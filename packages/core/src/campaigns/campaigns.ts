@@ -7,7 +7,7 @@ import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type CampaignId, type ContactId, newId } from '../kernel/ids.ts'
 import { containsText } from '../request/contains-text.ts'
 import { checkListId } from '../lists/lists.ts'
-import { checkSender } from '../mail/senders.ts'
+import { checkNewSender } from '../mail/senders.ts'
 import { lockQuotas, quotaExceeded } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -29,7 +29,7 @@ const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listI
 /** Creates a DRAFT. Without `html` and `text`, it gets a plain template that can be sent unchanged. */
 export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
   await checkTemplates(ctx, input)
-  checkSender(ctx, input.fromEmail)
+  await checkNewSender(ctx, input.fromEmail)
   await checkListId(ctx, input.listId)
   const now = new Date()
   const campaign: CampaignRow = {
@@ -106,7 +106,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
 /** Updates a DRAFT. Throws `wrong_state` if the campaign has any other status. */
 export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<Campaign> {
   await checkTemplates(ctx, change)
-  checkSender(ctx, change.fromEmail)
+  await checkNewSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)
   const write = async (ctx: Ctx) => {
     const [row] = await ctx.db

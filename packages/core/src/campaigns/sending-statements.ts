@@ -1,7 +1,8 @@
 /** Prepared statements that `sending.ts` runs once for every group of recipients. */
-import { sql } from 'drizzle-orm'
+import { not, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { preparedSql } from '../db/prepared-query.ts'
+import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
 import { type Recipient, recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 
@@ -22,7 +23,7 @@ const recipientColumns = sql.raw(
 
 /**
  * Claims the recipients of a group that have no row yet or are WAITING. Returns no row if the worker does not own the
- * batch or the campaign is not SENDING. Returns one row of nulls if no recipient could be claimed.
+ * batch, the campaign is not SENDING, or the workspace is suspended. Returns one row of nulls if no recipient could be claimed.
  */
 export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly string[] }, ClaimedRow>(
   'claim recipients',
@@ -31,7 +32,8 @@ export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly str
       select c.list_id from campaigns c
       join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
       where c.workspace_id = ${param('workspaceUuid')}::uuid and b.id = ${param('batchUuid')}::uuid
-        and c.status = 'SENDING' and b.status = 'SENDING' and b.worker_id = ${param('workerId')}::uuid),
+        and c.status = 'SENDING' and b.status = 'SENDING' and b.worker_id = ${param('workerId')}::uuid
+        and ${not(isInSuspendedWorkspace(sql`c.workspace_id`))}),
     claimed as (
       insert into campaign_recipients as r
         (workspace_id, campaign_id, contact_id, batch_id, status, worker_id, error, settled_at)

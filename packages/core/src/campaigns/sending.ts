@@ -9,12 +9,13 @@
  *   it, or the claim was released.
  * - If a worker crashes, its SENDING recipients become INTERRUPTED. Only a user can retry them.
  */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, not, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
 import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
+import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
 import type { Recipient } from './recipient.ts'
 import { summaryColumns, type SummaryRow, toCampaignSummary } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
@@ -33,7 +34,10 @@ export interface ClaimedBatch {
 
 type BatchClaim = Pick<ClaimedBatch, 'uuid' | 'workerId'>
 
-/** Claims a PENDING batch of a SENDING or CANCELED campaign. Returns undefined if that is not possible. */
+/**
+ * Claims a PENDING batch of a SENDING or CANCELED campaign. Returns undefined if that is not possible,
+ * or if the workspace is suspended.
+ */
 export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedBatch | undefined> {
   const [row] = await ctx.db
     .update(campaignBatches)
@@ -47,6 +51,7 @@ export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Prom
         eq(campaigns.workspaceId, campaignBatches.workspaceId),
         eq(campaigns.id, campaignBatches.campaignId),
         inArray(campaigns.status, ['SENDING', 'CANCELED']),
+        not(isInSuspendedWorkspace(campaigns.workspaceId)),
       ),
     )
     .returning({

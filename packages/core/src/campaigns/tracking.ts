@@ -6,6 +6,7 @@ import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
 import { AppError, isDatabaseUnavailable } from '../kernel/errors.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { verifyPayload } from '../kernel/crypto.ts'
+import { isSuspended } from '../workspaces/suspension.ts'
 import { type Engagement, type RecipientKey, recordEngagement } from './engagement.ts'
 import type { Tracking } from './templates/track-html.ts'
 
@@ -44,11 +45,12 @@ export async function resolveTrackedLink(
 
 const createInvalidLinkError = () => new AppError('invalid_token', 'Invalid or expired link')
 
-/** Records nothing while the database is unavailable: the reader still gets the image or the page. */
+/** Records nothing while the workspace is suspended or the database is unavailable: the reader still gets the image or the page. */
 async function tryToRecord(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], engagement: Engagement) {
   const ctx = publicContext(base, idOf('wsp', String(workspace)))
   const recipient = { campaignId: idOf('cmp', String(campaign)), contactId: idOf('con', String(contact)) }
-  await recordEngagement(ctx, recipient, engagement).catch((error: unknown) => {
+  const record = async () => (await isSuspended(ctx)) || recordEngagement(ctx, recipient, engagement)
+  await record().catch((error: unknown) => {
     if (!isDatabaseUnavailable(error)) throw error
   })
 }

@@ -16,6 +16,7 @@ import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { formSubmissions } from '../db/schema/index.ts'
+import { requireNotSuspended } from '../workspaces/suspension.ts'
 import { toContactInput } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
 import { countSpam, findPublicForm, type FormRow, readForm, computeFormVersion } from './forms.ts'
@@ -49,6 +50,7 @@ interface SubmitOptions extends SubmitInput {
 export async function submitForm(base: BaseCtx, formId: FormId, input: SubmitOptions): Promise<SubmitResult> {
   const form = await findPublicForm(base, formId)
   const visitor = publicContext(base, form.workspaceId)
+  await requireNotSuspended(visitor)
   const { [honeypotId]: honeypot, ...fieldValues } = input.values
   if (honeypot !== undefined && honeypot !== null && honeypot !== '') {
     await countSpam(visitor, formId)

@@ -3,12 +3,13 @@
  * the counters and the position of the next chunk. After a crash, another worker resumes from that position, so no row
  * is imported or counted twice.
  */
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq, not, sql, type SQL } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
 import { idOf, type ImportId, uuidOf } from '../kernel/ids.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { imports } from '../db/schema/index.ts'
+import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
 import { deleteParts, type ImportRecord, toImport } from './imports.ts'
 import { importCompleted } from './import-events.ts'
 
@@ -18,13 +19,21 @@ export interface ClaimedImport extends ImportRecord {
 }
 type ImportClaim = Pick<ClaimedImport, 'id' | 'workerId'>
 
-/** Claims a queued import. Returns undefined if it is already claimed or has ended. */
+/**
+ * Claims a queued import. Returns undefined if it is already claimed or has ended, or if
+ * the workspace is suspended.
+ */
 export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedImport | undefined> {
   const [row] = await ctx.db
     .update(imports)
     .set({ status: 'RUNNING', workerId, startedAt: sql`coalesce(${imports.startedAt}, now())` })
     .where(
-      and(eq(imports.workspaceId, ctx.workspaceId), eq(imports.id, idOf('imp', uuid)), eq(imports.status, 'QUEUED')),
+      and(
+        eq(imports.workspaceId, ctx.workspaceId),
+        eq(imports.id, idOf('imp', uuid)),
+        eq(imports.status, 'QUEUED'),
+        not(isInSuspendedWorkspace(imports.workspaceId)),
+      ),
     )
     .returning()
   return row && { ...row, workerId }

@@ -43,6 +43,12 @@ export async function requeueWork(db: Db, uuids: readonly string[]): Promise<voi
   wakeForOutbox(db)
 }
 
+/** Makes the relays publish all delayed work of the workspace, in the caller's transaction. */
+export async function requeueWorkOfWorkspace({ db, workspaceId }: Ctx): Promise<void> {
+  await setPublishedAt(db, null, sql`workspace_id = ${uuidOf(workspaceId)}`)
+  wakeForOutbox(db)
+}
+
 const delayMs = 600_000
 
 /** Delays the publishing of paused work by ten minutes, unless it is requeued earlier. */
@@ -84,6 +90,8 @@ export interface PublishableWork {
 /**
  * Finds the work to publish: the oldest rows of each workspace and queue that were not published recently. The first
  * CTE is a loose index scan over queues and workspaces, so the cost does not depend on the number of rows.
+ * Campaigns and imports of suspended workspaces are skipped. Single mails are not, because the claim lets password
+ * resets pass.
  */
 export async function findPublishableWork(db: Db): Promise<PublishableWork[]> {
   const now = new Date()
@@ -96,11 +104,13 @@ export async function findPublishableWork(db: Db): Promise<PublishableWork[]> {
         select queue, workspace_id from outbox
         where (queue, workspace_id) > (backlog.queue, backlog.workspace_id) order by queue, workspace_id limit 1) next)
     select work.* from backlog
+    join workspaces w on w.id = backlog.workspace_id
     join json_each_text(${limits}::json) as limits (queue, rows) on limits.queue = backlog.queue
     cross join lateral (
       select id, workspace_id, o.queue, published_at, request_id, traceparent from outbox o
       where o.queue = backlog.queue and o.workspace_id = backlog.workspace_id
         and (published_at is null or published_at <= ${now.toISOString()})
+        and (w.suspended_at is null or o.queue in ('mail', 'maintenance'))
       order by created_at, id limit limits.rows::int) work
     where published_at is null or published_at < ${new Date(now.getTime() - republishMs).toISOString()}`)
   return result.rows.map(toPublishableWork)

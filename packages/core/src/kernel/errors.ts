@@ -7,6 +7,7 @@ export const errorCodes = [
   'invalid_token',
   'unauthorized',
   'forbidden',
+  'workspace_suspended',
   'not_found',
   'request_timeout',
   'already_exists',

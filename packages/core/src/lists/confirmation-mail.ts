@@ -26,7 +26,7 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   if (!found) return undefined
   const sender = found.workspace.fromName ?? found.workspace.name
   return renderServiceMail(ctx, mail, {
-    from: { name: toHeaderText(sender), address: senderAddress(ctx.settings, [found.workspace.fromEmail]) },
+    from: { name: toHeaderText(sender), address: await senderAddress(ctx, [found.workspace.fromEmail]) },
     title: `Confirm your subscription to ${found.list}`,
     paragraphs: [`Please confirm that ${sender} may send “${found.list}” to ${mail.toAddress}.`],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.

@@ -13,6 +13,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { lists, subscriptions } from '../db/schema/index.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
+import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
 import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
 
 // Drizzle omits the table of an interpolated column here, so `${lists.workspaceId}` would be the one of `s`.
@@ -121,13 +122,21 @@ export async function checkListId(ctx: Ctx, id: ListId): Promise<void> {
 }
 
 /** For public routes: finds a list by id alone, and returns the context of a visitor in its workspace. */
-export async function findPublicList(ctx: BaseCtx, listId: ListId): Promise<{ ctx: Ctx; doubleOptIn: boolean }> {
+export async function findPublicList(
+  ctx: BaseCtx,
+  listId: ListId,
+): Promise<{ ctx: Ctx; doubleOptIn: boolean; isSuspended: boolean }> {
   const [list] = await ctx.db
-    .select({ workspaceId: lists.workspaceId, doubleOptIn: lists.doubleOptIn })
+    .select({
+      workspaceId: lists.workspaceId,
+      doubleOptIn: lists.doubleOptIn,
+      isSuspended: isInSuspendedWorkspace(lists.workspaceId),
+    })
     .from(lists)
     .where(and(eq(lists.id, listId), isNull(lists.deletedAt), isInLiveWorkspace(lists.workspaceId)))
   if (!list) throw notFound('List')
-  return { ctx: publicContext(ctx, list.workspaceId), doubleOptIn: list.doubleOptIn }
+  const { workspaceId, doubleOptIn, isSuspended } = list
+  return { ctx: publicContext(ctx, workspaceId), doubleOptIn, isSuspended }
 }
 
 function isLiveList(ctx: Ctx, id: ListId) {

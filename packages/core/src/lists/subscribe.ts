@@ -7,6 +7,7 @@ import type { ContactId, ListId } from '../kernel/ids.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
+import { requireNotSuspended, workspaceSuspended } from '../workspaces/suspension.ts'
 import { invalidLink, openConfirmation, type SubscriptionLink, undoLifetimeMs } from './subscription-links.ts'
 import { findPublicList } from './lists.ts'
 import { findOptOuts, deleteOptOut, hashEmailWithAllKeys } from '../subscriptions/opt-outs.ts'
@@ -34,7 +35,8 @@ interface SubscriptionRequest {
 
 /** Subscribes a visitor. The response does not reveal whether the contact was known before. */
 export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeInput): Promise<void> {
-  const { ctx: visitor, doubleOptIn } = await findPublicList(base, listId)
+  const { ctx: visitor, doubleOptIn, isSuspended } = await findPublicList(base, listId)
+  if (isSuspended) throw workspaceSuspended()
   // For known contacts too: otherwise the response would tell them from unknown ones.
   await requireContactQuota(visitor)
   await inTransaction(visitor, async (ctx) => {
@@ -66,6 +68,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
   const { issuedAt, emailHash, ...named } = openConfirmation(base, token)
   await inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
+    await requireNotSuspended(ctx)
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const contact = await lockContact(ctx, link.contactId)
     if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()

@@ -1,10 +1,11 @@
-import { and, eq, gt, inArray, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, not, or, sql } from 'drizzle-orm'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
+import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
 import { type MailData, type mailKinds, mails } from '../db/schema/index.ts'
 
 export type MailKind = (typeof mailKinds)[number]
@@ -43,12 +44,18 @@ export async function throttleInvites(ctx: Ctx, address: string): Promise<void> 
     throw new AppError('quota_exceeded', 'This address was invited recently', { retryAfterSeconds })
 }
 
+/** A suspended workspace sends only the mails that users need for their accounts. */
+const canBeSent = or(
+  inArray(mails.kind, ['PASSWORD_RESET', 'EMAIL_VERIFICATION']),
+  not(isInSuspendedWorkspace(mails.workspaceId)),
+)
+
 /** Claims a PENDING mail. Of concurrent callers, one gets the mail, and only that caller may send it. */
 export async function claimMail(ctx: Ctx, uuid: string, workerId: string): Promise<Mail | undefined> {
   const [mail] = await ctx.db
     .update(mails)
     .set({ status: 'SENDING', workerId, attempts: sql`${mails.attempts} + 1` })
-    .where(and(byId(mails, ctx, idOf('mai', uuid)), eq(mails.status, 'PENDING')))
+    .where(and(byId(mails, ctx, idOf('mai', uuid)), eq(mails.status, 'PENDING'), canBeSent))
     .returning()
   return mail
 }

@@ -8,6 +8,8 @@ import { workspaces } from '../db/schema/index.ts'
 import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { updateWorkspace } from '../workspaces/update-workspace.ts'
+import { senderAddress } from './senders.ts'
+import { setSenderDomains } from './set-sender-domains.ts'
 
 const database = useTestDatabase()
 let unrestricted: Ctx
@@ -62,4 +64,66 @@ test('a sender that was saved before the restriction is not used', async () => {
   expect(await render([await createTestContact(ctx)])).toMatchObject([
     { mail: { from: { address: ctx.settings.mailFrom } } },
   ])
+})
+
+const isTheOperators = {
+  code: 'validation_error',
+  issues: [{ path: 'fromEmail', message: expect.any(String) as string }],
+}
+
+test.each(['crm@example.com', 'CRM@Example.COM', 'crm+news@example.com'])(
+  'naming %s, a form of MAIL_FROM, is rejected',
+  async (fromEmail) => {
+    const ctx = await createTestCtx(database.db, { settings: { mailFrom: 'crm@example.com' } })
+    const { id } = await createTestCampaign(ctx)
+    await expect(createTestCampaign(ctx, { fromEmail })).rejects.toMatchObject(isTheOperators)
+    await expect(updateCampaign(ctx, id, { fromEmail })).rejects.toMatchObject(isTheOperators)
+    await expect(updateWorkspace(ctx, { fromEmail })).rejects.toMatchObject(isTheOperators)
+  },
+)
+
+test('a workspace that named MAIL_FROM before this was rejected still sends from it', async () => {
+  const ctx = await createTestCtx(database.db)
+  const campaign = await createTestCampaign(ctx, { confirmed: 1 })
+  const fromEmail = ctx.settings.mailFrom
+  await ctx.db.update(workspaces).set({ fromEmail }).where(eq(workspaces.id, ctx.workspaceId))
+  expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
+})
+
+test.each(['ceo@bank.example', 'ceo@BANK.example', 'ceo@mail.bank.example'])(
+  '%s, at a domain that was given to another workspace, cannot be named',
+  async (fromEmail) => {
+    const [bank, other] = [await createTestCtx(database.db), await createTestCtx(database.db)]
+    const saved = await createTestCampaign(other, { fromEmail, confirmed: 1 })
+    await setSenderDomains(bank, ['bank.example'])
+    const { id } = await createTestCampaign(other)
+    const rejected = { code: 'validation_error', issues: [{ path: 'fromEmail' }] }
+    await expect(createTestCampaign(other, { fromEmail })).rejects.toMatchObject(rejected)
+    await expect(updateCampaign(other, id, { fromEmail })).rejects.toMatchObject(rejected)
+    await expect(updateWorkspace(other, { fromEmail })).rejects.toMatchObject(rejected)
+    // It was saved before the domain was given: checked again when the mail is sent.
+    await expect(sendCampaign(other, saved.id)).rejects.toMatchObject(rejected)
+    expect(await senderAddress(other, [fromEmail])).toBe(other.settings.mailFrom)
+    await setSenderDomains(bank, [])
+    expect(await senderAddress(other, [fromEmail])).toBe(fromEmail)
+  },
+)
+
+test('a workspace with domains of its own sends from these only, and from MAIL_FROM', async () => {
+  const ctx = await createTestCtx(database.db)
+  await setSenderDomains(ctx, ['engines.example', 'looms.example'])
+  await setSenderDomains(await createTestCtx(database.db), ['engines.example'])
+  const error = { issues: [{ path: 'fromEmail', message: 'must be an address at engines.example or looms.example' }] }
+  await expect(createTestCampaign(ctx, { fromEmail: 'ada@example.org' })).rejects.toMatchObject(error)
+  const own = await createTestCampaign(ctx, { fromEmail: 'Ada@Engines.example', confirmed: 1 })
+  expect(await sendCampaign(ctx, own.id)).toEqual({ queued: 1 })
+  expect(await sendCampaign(ctx, (await createTestCampaign(ctx, { confirmed: 1 })).id)).toEqual({ queued: 1 })
+})
+
+test('the operator cannot give a domain that MAIL_FROM_DOMAINS does not allow', async () => {
+  await expect(setSenderDomains(restricted, ['bank.example'])).rejects.toMatchObject({ code: 'validation_error' })
+  await setSenderDomains(restricted, ['example.org'])
+  await expect(updateWorkspace(restricted, { fromEmail: 'a@example.net' })).rejects.toMatchObject({
+    issues: [{ message: 'must be an address at example.org' }],
+  })
 })

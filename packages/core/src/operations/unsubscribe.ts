@@ -14,6 +14,7 @@ import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request
 import { deleteOptOut, hashEmailWithAllKeys, storeOptOut } from '../subscriptions/opt-outs.ts'
 import { readSuppression } from '../subscriptions/suppressions.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
+import { requireNotSuspended } from '../workspaces/suspension.ts'
 
 /**
  * Unsubscribes the contact that received the email with this token, and the address even if another contact has it now.
@@ -56,6 +57,7 @@ export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<voi
   const { unsubscribedAt, emailHash, ...ids } = openUndo(base, token)
   await inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
+    await requireNotSuspended(ctx)
     const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
     const contact = await lockContact(ctx, link.contactId)
     if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()

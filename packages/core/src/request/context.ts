@@ -53,6 +53,8 @@ export interface BaseCtx {
 export interface Ctx extends BaseCtx {
   readonly workspaceId: WorkspaceId
   readonly actor: Actor
+  /** Whether the workspace of the credential is suspended; undefined without a credential. */
+  readonly isSuspended?: boolean
 }
 
 /** The context of a visitor, in the workspace of a form, a list or a link in an email. */

@@ -2,7 +2,7 @@ import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
-import { inTransaction } from '../request/context.ts'
+import { inTransaction, publicContext } from '../request/context.ts'
 import { AppError, conflict, invalidToken, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type InviteId, newId, type UserId } from '../kernel/ids.ts'
@@ -19,6 +19,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { invites, members, type Role, roles, workspaces } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import { type Branding, brandingColumns } from '../workspaces/branding.ts'
+import { requireNotSuspended } from '../workspaces/suspension.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
 
 type InviteRow = typeof invites.$inferSelect
@@ -170,6 +171,7 @@ function isValidInvite(token: string) {
 export async function acceptInvite(base: BaseCtx, { token, password, name }: AcceptInviteInput): Promise<void> {
   const [invite] = await base.db.select().from(invites).where(isValidInvite(token))
   if (!invite) throw invalidToken()
+  await requireNotSuspended(publicContext(base, invite.workspaceId))
   const existingUser = await findUserByEmail(base, invite.email)
   if (existingUser && !(await verifyCredentials(base, existingUser.email, password))) {
     throw new AppError('unauthorized', 'This address already has an account: use its password')

@@ -1,15 +1,24 @@
 import { asc, isNull } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { workspaces } from '../db/schema/index.ts'
-import { toTimestamp } from '../kernel/validation.ts'
+import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { Workspace } from './workspaces.schema.ts'
 
 /** Lists all workspaces of the installation, oldest first, for the operator. */
-export async function listWorkspaces(db: Db): Promise<Pick<Workspace, 'id' | 'name' | 'createdAt'>[]> {
+export async function listWorkspaces(db: Db): Promise<Pick<Workspace, 'id' | 'name' | 'suspendedAt' | 'createdAt'>[]> {
   const rows = await db
-    .select({ id: workspaces.id, name: workspaces.name, createdAt: workspaces.createdAt })
+    .select({
+      id: workspaces.id,
+      name: workspaces.name,
+      suspendedAt: workspaces.suspendedAt,
+      createdAt: workspaces.createdAt,
+    })
     .from(workspaces)
     .where(isNull(workspaces.deletedAt))
     .orderBy(asc(workspaces.createdAt), asc(workspaces.id))
-  return rows.map((row) => ({ ...row, createdAt: toTimestamp(row.createdAt) }))
+  return rows.map((row) => ({
+    ...row,
+    suspendedAt: toTimestampOrNull(row.suspendedAt),
+    createdAt: toTimestamp(row.createdAt),
+  }))
 }

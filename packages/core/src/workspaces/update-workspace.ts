@@ -2,13 +2,13 @@ import { eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { readWorkspace, toWorkspace } from './workspaces.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { checkSender } from '../mail/senders.ts'
+import { checkNewSender } from '../mail/senders.ts'
 import { workspaces } from '../db/schema/index.ts'
 import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
 
 /** Updates the given fields. */
 export async function updateWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
-  checkSender(ctx, change.fromEmail)
+  await checkNewSender(ctx, change.fromEmail)
   return inTransaction(ctx, async (ctx) => {
     const changedFields = Object.entries(change).filter(([, value]) => value !== undefined)
     if (changedFields.length === 0) return readWorkspace(ctx)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { RecordId } from '../kernel/ids.ts'
-import { CreatedAt, Email, MultiLine, SingleLine, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, Email, MultiLine, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { isWebAddress } from '../kernel/web-address.ts'
 import { computeContrast, minTextContrast } from './color-contrast.ts'
 
@@ -22,6 +22,9 @@ export const Workspace = z
     postalAddress: z.string().nullable().describe('The postal address in the footer of newsletters. `null` for none.'),
     logoUrl: z.string().nullable().describe(logoDescription),
     accentColor: z.string().nullable().describe(accentDescription),
+    suspendedAt: Timestamp.nullable().describe(
+      'When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.',
+    ),
     createdAt: CreatedAt,
     updatedAt: UpdatedAt,
   })

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { unauthenticated } from '../kernel/errors.ts'
-import { toTimestamp } from '../kernel/validation.ts'
+import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
 import { createDefaultPipeline } from '../pipelines/pipelines.ts'
 import { workspaces } from '../db/schema/index.ts'
@@ -36,6 +36,7 @@ export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
     postalAddress: row.postalAddress,
     logoUrl: row.logoUrl,
     accentColor: row.accentColor,
+    suspendedAt: toTimestampOrNull(row.suspendedAt),
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),
   }

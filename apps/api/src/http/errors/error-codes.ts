@@ -6,6 +6,7 @@ const descriptions: Record<(typeof errorCodes)[number], string> = {
   invalid_token: 'The token from an email is wrong, used or expired.',
   unauthorized: 'The credential or the password is missing or wrong.',
   forbidden: 'The role of the credential is too low, or the operator does not allow it.',
+  workspace_suspended: 'The operator has suspended the workspace: it can be read, but it changes and sends nothing.',
   not_found: 'The record or the route does not exist.',
   request_timeout: 'The body was sent too slowly.',
   already_exists: 'A record with this unique value already exists.',

@@ -21,6 +21,7 @@ const statuses: Record<ErrorCode, number> = {
   no_recipients: 400,
   unauthorized: 401,
   forbidden: 403,
+  workspace_suspended: 403,
   not_found: 404,
   request_timeout: 408,
   already_exists: 409,

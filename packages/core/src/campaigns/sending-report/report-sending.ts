@@ -21,16 +21,16 @@ export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()):
   if (campaign.listId === null) throw conflict('wrong_state', 'The list of this campaign was deleted')
   const list = await readList(ctx, campaign.listId)
   const workspace = await readWorkspace(ctx)
-  checkSender(ctx, campaign.fromEmail ?? workspace.fromEmail)
+  await checkSender(ctx, campaign.fromEmail ?? workspace.fromEmail)
   const { willReceive, excluded } = await readAudience(ctx, id)
-  const reported = { contentHash: hashContent(ctx, campaign, workspace), willReceive }
+  const reported = { contentHash: await hashContent(ctx, campaign, workspace), willReceive }
   const expiresAt = now + tokenLifetimeMs
   return {
     campaignId: id,
     name: campaign.name,
     subject: campaign.subject,
     list: { id: list.id, name: list.name },
-    from: senderOf(ctx, campaign, workspace),
+    from: await senderOf(ctx, campaign, workspace),
     replyTo: campaign.replyTo,
     willReceive,
     excluded,

@@ -18,21 +18,21 @@ type Content = Pick<
 type SenderNames = Pick<Workspace, 'name' | 'fromName' | 'fromEmail'>
 
 /** The sender of a campaign: its own, or that of the workspace. */
-export function senderOf(
-  { settings }: Pick<Ctx, 'settings'>,
+export async function senderOf(
+  ctx: Ctx,
   campaign: Pick<Content, 'fromName' | 'fromEmail'>,
   workspace: SenderNames,
-): { name: string; address: string } {
+): Promise<{ name: string; address: string }> {
   return {
     name: campaign.fromName ?? workspace.fromName ?? workspace.name,
-    address: senderAddress(settings, [campaign.fromEmail, workspace.fromEmail]),
+    address: await senderAddress(ctx, [campaign.fromEmail, workspace.fromEmail]),
   }
 }
 
 /** Hashes the content of a campaign, its list and its sender. */
-export function hashContent(ctx: Pick<Ctx, 'settings'>, campaign: Content, workspace: SenderNames): string {
+export async function hashContent(ctx: Ctx, campaign: Content, workspace: SenderNames): Promise<string> {
   const { subject, html, text, listId, replyTo, trackOpens, trackClicks } = campaign
-  const { name, address } = senderOf(ctx, campaign, workspace)
+  const { name, address } = await senderOf(ctx, campaign, workspace)
   const content = JSON.stringify([subject, html, text, listId, name, address, replyTo, trackOpens, trackClicks])
   return hash('sha256', content, 'base64url')
 }

@@ -13,11 +13,12 @@
  *   transaction that commits later.
  */
 import { randomUUID } from 'node:crypto'
-import { sql } from 'drizzle-orm'
+import { not, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
 import { transaction } from '../../db/transaction.ts'
 import { type EventId, idOf, uuidOf } from '../../kernel/ids.ts'
+import { isInSuspendedWorkspace } from '../../workspaces/suspension.ts'
 import { serializeEvent } from '../signature.ts'
 import { failPendingDeliveries } from './abandoned-deliveries.ts'
 import { limitAttempts } from './circuit-breaker.ts'
@@ -59,7 +60,7 @@ export interface TakeResult {
 
 /**
  * Claims the backlog of a webhook and takes up to `limit` of its oldest deliveries. Returns `empty` if the backlog is
- * empty, and `unclaimable` if another job owns it, if the webhook is paused, or if its receiver is unreachable and
+ * empty, and `unclaimable` if another job owns it, if the webhook is paused, if the workspace is suspended, or if its receiver is unreachable and
  * `admitUnreachable` returns false. After an error, the caller must call `releaseBacklog`, because the claim may have
  * been committed.
  */
@@ -152,6 +153,7 @@ const claimRow = preparedSql<Key & { token: string; now: Date }, { unreachable_c
     insert into webhook_drains as drain (workspace_id, webhook_id, worker_id, token)
     select workspace_id, id, ${param('workerId')}::uuid, ${param('token')}::uuid from webhooks
     where workspace_id = ${param('workspaceId')}::uuid and id = ${param('webhookId')}::uuid
+      and ${not(isInSuspendedWorkspace(sql`webhooks.workspace_id`))}
     on conflict (workspace_id, webhook_id) do update
     set worker_id = excluded.worker_id, token = excluded.token
     where drain.token is null and (drain.paused_until is null or drain.paused_until <= ${param('now')}::timestamptz)
@@ -212,6 +214,7 @@ const takeDeliveries = preparedSql<Key & ReceiverState & TakeParams, (ReceiverRo
       select id, event_id, request_id, traceparent, created_at from deliveries
       where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid
         and status = 'PENDING' and id <> all(${param('inFlight')}::uuid[]) and exists (select from receiver)
+        and ${not(isInSuspendedWorkspace(sql`deliveries.workspace_id`))}
       order by created_at, id limit ${param('limit')}::int),
     in_flight as (
       select ${param('inFlight')}::uuid[] || array(select id from oldest) as ids),

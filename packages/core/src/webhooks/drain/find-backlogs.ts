@@ -3,6 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
 import { transaction } from '../../db/transaction.ts'
 import { idOf, uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
+import { isInSuspendedWorkspace } from '../../workspaces/suspension.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 
 export interface BacklogKey {
@@ -26,7 +27,7 @@ const maxJobsPerWorkspace = 20
 const maxUnreachableJobs = 10
 
 /**
- * Finds webhooks with PENDING deliveries that no job owns and that are not paused. Returns a page in the order of their
+ * Finds webhooks with PENDING deliveries that no job owns, that are not paused and whose workspace is not suspended. Returns a page in the order of their
  * keys. The cost does not depend on the number of deliveries: the statement skips from webhook to webhook in the index.
  */
 export async function findBacklogs(db: Db, after?: BacklogKey): Promise<BacklogPage> {
@@ -80,7 +81,8 @@ const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date
       select * from backlog limit ${pageSize}::int),
     state as (
       select page.*, token is not null as is_claimed, coalesce(unreachable_count, 0) > 0 as is_unreachable,
-        coalesce(paused_until > ${param('now')}::timestamptz, false) as is_paused, paused_until, taken_at
+        coalesce(paused_until > ${param('now')}::timestamptz, false) as is_paused, paused_until, taken_at,
+        ${isInSuspendedWorkspace(sql`page.workspace_id`)} as is_suspended
       from page left join webhook_drains using (workspace_id, webhook_id)),
     ranked as (
       select *,
@@ -89,7 +91,7 @@ const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date
         row_number() over (partition by is_unreachable order by is_claimed or is_paused, paused_until nulls first, taken_at nulls first) as unreachable_rank
       from state)
     select workspace_id, webhook_id,
-      not is_claimed and not is_paused and workspace_rank <= ${maxJobsPerWorkspace}::int
+      not is_claimed and not is_paused and not is_suspended and workspace_rank <= ${maxJobsPerWorkspace}::int
         and (not is_unreachable or unreachable_rank <= ${maxUnreachableJobs}::int) as is_claimable
     from ranked order by workspace_id, webhook_id`,
 )

@@ -1,0 +1,52 @@
+import { setSenderDomains } from '@rapport/core/mail/set-sender-domains.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
+import { normalizeEmail } from '@rapport/core/kernel/validation.ts'
+import { z } from 'zod'
+import { defineCommand, exitCodes, flag, option } from '../command.ts'
+import { withOperator } from '../database.ts'
+
+/** Converts an international domain to ASCII, as in a sender address. */
+const Domain = z.string().transform((text, check) => {
+  const email = normalizeEmail(`sender@${text.toLowerCase()}`)
+  if (email !== undefined) return email.slice(email.indexOf('@') + 1)
+  check.addIssue({ code: 'custom', message: `"${text}" is not a domain such as example.com` })
+  return z.NEVER
+})
+
+const Domains = z
+  .string()
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  )
+  .pipe(z.array(Domain))
+
+export const workspaceSetSenders = defineCommand({
+  name: 'workspace set-senders',
+  summary: 'Sets the domains that a workspace sends from',
+  positionals: ['workspace', 'domains'],
+  options: z.strictObject({
+    workspace: Id('wsp').meta(option('<workspace>', 'Id of the workspace')),
+    domains: Domains.meta(option('<domains>', 'Domains, separated by commas; "" removes all')),
+    json: z.boolean().default(false).meta(flag('Prints the domains as JSON')),
+  }),
+  notes: [
+    'The workspace then sends only from these domains, and from MAIL_FROM where it names no sender. Workspaces without',
+    'domains of their own can no longer send from them. Removes the domains that the workspace had before. The command',
+    'connects to the database directly and is recorded in the audit log of the workspace.',
+  ].join('\n'),
+  async run(cli, { workspace, domains, json }) {
+    await withOperator(cli, (base) =>
+      setSenderDomains({ ...base, workspaceId: workspace, actor: { kind: 'system' } }, domains),
+    )
+    cli.terminal.print(json ? JSON.stringify({ workspaceId: workspace, domains }) : domains.join('\n'))
+    cli.terminal.log(
+      domains.length > 0
+        ? `${workspace} sends only from these domains.`
+        : `${workspace} sends from every domain that no other workspace has.`,
+    )
+    return exitCodes.success
+  },
+})
