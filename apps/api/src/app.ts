@@ -72,11 +72,13 @@ export interface Dependencies {
   now?: (() => number) | undefined
   /** How long a request waits if its workspace has too many concurrent requests. */
   maxWaitMs?: number | undefined
+  /** For tests: see `contactRoutes`. */
+  exportIdleMs?: number | undefined
 }
 
 /** Builds the API without opening a socket. Fails if a plugin is registered before its dependencies. */
 export async function buildApp(dependencies: Dependencies): Promise<FastifyInstance> {
-  const { config, database, replica, redis, tracer, stopping, now, maxWaitMs } = dependencies
+  const { config, database, replica, redis, tracer, stopping, now } = dependencies
   const app = Fastify(serverOptions(config, dependencies.log))
   await app.register(sensible)
   await app.register(errorHandler)
@@ -107,7 +109,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(accountPages)
   await app.register(embedScript)
   await app.register(trackingPages)
-  await app.register(workspaceRoutes, { config, database, publicForms, maxWaitMs })
+  await app.register(workspaceRoutes, { ...dependencies, publicForms })
   await app.register(dashboard, { config })
   app.addHook('onClose', stopRenderingThread)
   return app
@@ -116,9 +118,9 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
 /** The routes that require a credential. */
 async function workspaceRoutes(
   scope: FastifyInstance,
-  options: Pick<Dependencies, 'config' | 'database' | 'maxWaitMs'> & { publicForms: PublicFormCache },
+  options: Pick<Dependencies, 'config' | 'database' | 'exportIdleMs' | 'maxWaitMs'> & { publicForms: PublicFormCache },
 ) {
-  const { config, database, publicForms, maxWaitMs } = options
+  const { config, database, publicForms, exportIdleMs, maxWaitMs } = options
   await scope.register(authentication, { authenticate: createAuthenticator(database.db) })
   await scope.register(concurrentRequests, { maxWaitMs })
   await scope.register(meRoutes)
@@ -126,7 +128,7 @@ async function workspaceRoutes(
   await scope.register(apiKeyRoutes)
   await scope.register(teamRoutes)
   await scope.register(auditRoutes)
-  await scope.register(contactRoutes)
+  await scope.register(contactRoutes, { exportIdleMs })
   await scope.register(contactBatchRoutes)
   await scope.register(customFieldRoutes)
   await scope.register(importRoutes)

@@ -113,14 +113,16 @@ export async function startTestApi(
     /** The clock of the process, in milliseconds. */
     now?: () => number
     maxWaitMs?: number
+    /** After this time, an export whose client reads nothing is ended. */
+    exportIdleMs?: number
   } = {},
 ): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase())
   const config = readApiConfig({ ...testEnvironment(database.url), LOG_LEVEL: 'error', ...options.environment })
   const lines: string[] = []
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
-  const { replica, redis, now, maxWaitMs } = options
-  const app = await buildApp({ config, database, replica, redis, log, now, maxWaitMs })
+  const { replica, redis, now, exportIdleMs, maxWaitMs } = options
+  const app = await buildApp({ config, database, replica, redis, log, now, exportIdleMs, maxWaitMs })
   await app.ready()
   const expectDocumented = createStatusCheck(app)
   const baseCtx = { db: database.db, requestId: 'test', settings: settingsFrom(config) }

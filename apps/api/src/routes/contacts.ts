@@ -31,7 +31,11 @@ import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')
 
-export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
+/** `exportIdleMs`: after this time, an export whose client reads nothing is ended. */
+export const contactRoutes: FastifyPluginAsyncZod<{ exportIdleMs?: number | undefined }> = async (
+  app,
+  { exportIdleMs },
+) => {
   app.post(
     '/contacts',
     {
@@ -99,12 +103,15 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/contacts/export',
     {
-      config: { role: 'MEMBER', hasOwnQuota: true },
+      config: { role: 'MEMBER', hasOwnQuota: true, errorStatuses: [409] },
       schema: {
         ...common,
         operationId: 'contacts.export',
         summary: 'Export contacts',
-        description: 'Streams all contacts that match the filters, as CSV or NDJSON.',
+        description: [
+          'Streams all contacts that match the filters, as CSV or NDJSON. In a CSV, an apostrophe precedes every text that a spreadsheet would run as a formula; an import removes it.',
+          'While another export of the workspace is under way, it returns 409 with the code `quota_exceeded`. An export whose client reads nothing for 30 seconds is cut off.',
+        ].join('\n\n'),
         querystring: ExportQuery,
         response: {
           200: {
@@ -118,7 +125,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { format } = request.query
-      const lines = await exportContacts(request.ctx, request.query)
+      const lines = await exportContacts(request.ctx, request.query, { idleMs: exportIdleMs })
       reply
         .type(format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
         .header('content-disposition', `attachment; filename="contacts.${format}"`)

@@ -15,25 +15,36 @@ export interface Snapshot<Selected extends Columns> {
 /** Small enough for other requests to run between two pages. */
 const rowsPerPage = 100
 /** Each snapshot uses a connection until it is closed. */
-const runLimited = limitConcurrency(4, { maxWaiting: 0, message: 'Too many exports are running; try again later' })
+const runLimited = limitConcurrency(10, { maxWaiting: 0, message: 'Too many exports are running; try again later' })
+
+interface SnapshotOptions<Selected extends Columns> {
+  columns: Selected
+  /** Selects the rows: "from … where … order by …". */
+  source: SQL
+  /**
+   * The snapshot takes the first of these advisory locks that is free, until it is closed. As the lock belongs to the
+   * connection, it ends with the process. The primary and the replica have separate locks.
+   */
+  locks: readonly string[]
+}
 
 /**
- * Opens a consistent snapshot of `columns` of the rows that `source` ("from … where … order by …") selects. The caller
- * reads it page by page. It uses a connection until it is closed, or until no page is read for five minutes.
+ * Opens a consistent snapshot, which the caller reads page by page. It uses a connection until it is closed, or until no
+ * page is read for a minute. Returns undefined if there are locks and none of them is free.
  */
 export function openSnapshot<Selected extends Columns>(
   from: { db: Db; replica?: Replica },
-  columns: Selected,
-  source: SQL,
-): Promise<Snapshot<Selected>> {
-  const opened = Promise.withResolvers<Snapshot<Selected>>()
+  options: SnapshotOptions<Selected>,
+): Promise<Snapshot<Selected> | undefined> {
+  const opened = Promise.withResolvers<Snapshot<Selected> | undefined>()
   runLimited(async () => {
     const client = (await from.replica?.connect()) ?? (await connectPrimary(from.db))
     const closed = Promise.withResolvers<void>()
     client.once('end', closed.resolve)
     try {
-      opened.resolve({ readPage: await declareCursor(client, columns, source), close: closed.resolve })
-      await closed.promise
+      const readPage = await declareCursor(client, options)
+      opened.resolve(readPage && { readPage, close: closed.resolve })
+      if (readPage) await closed.promise
     } finally {
       client.end().catch(() => {})
     }
@@ -41,17 +52,38 @@ export function openSnapshot<Selected extends Columns>(
   return opened.promise
 }
 
-async function declareCursor<Selected extends Columns>(client: pg.Client, columns: Selected, source: SQL) {
+/** A page may take minutes: before the first one, PostgreSQL may sort all rows. */
+const settings = `set local statement_timeout = '5min'; set local idle_in_transaction_session_timeout = '1min';
+  set local cursor_tuple_fraction = 1`
+
+async function declareCursor<Selected extends Columns>(
+  client: pg.Client,
+  { columns, source, locks }: SnapshotOptions<Selected>,
+) {
   const db = drizzle(client, { casing: 'snake_case' })
-  await client.query(`begin isolation level repeatable read read only;
-    set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min';
-    set local cursor_tuple_fraction = 1`)
+  await client.query(`begin isolation level repeatable read read only; ${settings}`)
+  if (locks.length > 0 && !(await takeFreeLock(client, locks))) return undefined
   await db.execute(sql`declare snapshot no scroll cursor for select ${selectList(columns)} ${source}`)
 
+  let isAtEnd = false
   return async () => {
+    if (isAtEnd) return []
     const { rows } = await db.execute(sql`fetch ${sql.raw(String(rowsPerPage))} from snapshot`)
+    isAtEnd = rows.length < rowsPerPage
+    // Releases the lock before the reader knows that it has read everything, and may open the next snapshot.
+    if (isAtEnd) await client.query('commit')
     return rows.map((row) => toRow(columns, row))
   }
+}
+
+/** Takes the lock in the transaction, because a connection pooler may share the session. */
+async function takeFreeLock(client: pg.Client, locks: readonly string[]): Promise<boolean> {
+  for (const lock of locks) {
+    const statement = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken'
+    const { rows } = await client.query<{ taken: boolean }>(statement, [lock])
+    if (rows[0]?.taken) return true
+  }
+  return false
 }
 
 /** Opens a separate connection: statements of the pool time out after 12 seconds. */

@@ -107,17 +107,65 @@ test('exports ten thousand contacts completely', async () => {
   expect([...ids].every((id) => /^con_[0-9a-z]{26}$/.test(id))).toBe(true)
 })
 
-test('an aborted export releases its connection', async () => {
-  await database.pool.query(
+/** Creates more contacts than the buffers of a stream hold. */
+const createManyContacts = () =>
+  database.pool.query(
     `insert into contacts (workspace_id, id, email, source)
-     select id, uuidv7(), 'p' || n || '@example.com', repeat('x', 200) from workspaces, generate_series(1, 20000) n
+     select id, uuidv7(), 'p' || n || '@example.com', repeat('x', 200) from workspaces, generate_series(1, 5000) n
      where id = (select id from workspaces order by created_at desc, id desc limit 1)`,
   )
-  for (let round = 0; round < 6; round += 1) {
-    const stream = await exportContacts(ctx, ExportQuery.parse({}))
+
+/** Waits until no export holds a snapshot. */
+async function waitUntilReleased() {
+  await waitUntil(
+    async () => {
+      const { rows } = await database.pool.query(
+        `select from pg_stat_activity where datname = current_database() and state <> 'idle' and query like '%snapshot%'
+         and pid <> pg_backend_pid()`,
+      )
+      return rows.length === 0
+    },
+    { describe: 'the snapshot is released' },
+  )
+}
+
+const open = (options = {}, on = ctx) => exportContacts(on, ExportQuery.parse({}), options)
+
+test('an aborted export releases its connection', async () => {
+  await createManyContacts()
+  for (let round = 0; round < 12; round += 1) {
+    const stream = await open()
     await new Promise((resolve) => stream.once('data', resolve))
     stream.destroy()
+    await waitUntilReleased()
   }
   await waitUntil(() => database.pool.totalCount === database.pool.idleCount, { describe: 'all connections are idle' })
+  expect(await exported({ email: 'p1@example.com' })).toHaveLength(2)
+})
+
+test('one export per workspace; the quota is free again after its last contact', async () => {
+  await createManyContacts()
+  const opened = await Promise.allSettled([open(), open(), open()])
+  expect(opened.filter(({ status }) => status === 'rejected')).toMatchObject([
+    { reason: { code: 'quota_exceeded', retryAfterSeconds: 30 } },
+    { reason: { code: 'quota_exceeded', retryAfterSeconds: 30 } },
+  ])
+  const other = await createTestCtx(database.db)
+  expect(await text(await open({}, other))).toMatch(/^id,email/)
+  for (const each of opened) {
+    if (each.status === 'fulfilled') expect((await text(each.value)).split('\n')).toHaveLength(5_002)
+  }
+  for (let round = 0; round < 5; round += 1) expect(await exported({ email: 'p1@example.com' })).toHaveLength(2)
+})
+
+test('stalled readers do not block other workspaces, and their snapshots are released', async () => {
+  await createManyContacts()
+  const workspaces = [ctx, ...(await Promise.all([1, 2, 3, 4].map(() => createTestCtx(database.db))))]
+  const stalled = await Promise.all(workspaces.map((on) => open({ idleMs: 300 }, on)))
+  const errors = stalled.map((stream) => new Promise<Error>((resolve) => stream.once('error', resolve)))
+  expect(await text(await open({}, await createTestCtx(database.db)))).toMatch(/^id,email/)
+  for (const error of await Promise.all(errors))
+    expect(error.message).toBe('The client has read nothing for 0.3 seconds')
+  await waitUntilReleased()
   expect(await exported({ email: 'p1@example.com' })).toHaveLength(2)
 })

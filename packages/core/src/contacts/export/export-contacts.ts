@@ -1,7 +1,9 @@
-import { Readable } from 'node:stream'
-import { sql } from 'drizzle-orm'
+import type { Readable } from 'node:stream'
+import { type SQL, sql } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
 import { openSnapshot } from '../../db/snapshot.ts'
+import { streamPages } from '../../kernel/stream-pages.ts'
+import { quotaExceeded, readQuotas } from '../../quotas/require-quota.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { contacts } from '../../db/schema/index.ts'
 import { contactColumns, toContact } from '../contact-record.ts'
@@ -10,34 +12,46 @@ import type { Contact, ExportQuery } from '../contacts.schema.ts'
 import { readCustomFields } from '../custom-fields/custom-fields.ts'
 import { csvHeader, toCsv } from './contact-csv.ts'
 
-/** Streams all contacts that match the filters, oldest first, from one snapshot and in constant memory. */
-export async function exportContacts(ctx: Ctx, query: ExportQuery): Promise<Readable> {
-  const where = await inTransaction(ctx, async (ctx) => {
-    await audit(ctx, 'contacts.exported', { format: query.format })
-    return contactFilter(ctx, query)
-  })
-  const format = query.format === 'csv' ? await csvFormat(ctx) : ndjsonFormat
-  const source = sql`from ${contacts} where ${where} order by ${contacts.createdAt}, ${contacts.id}`
-  const snapshot = await openSnapshot(ctx, contactColumns(ctx), source)
+/** An export whose client reads nothing for this long is ended: it holds a connection and a database snapshot. */
+const defaultIdleMs = 30_000
+/** A larger quota is no limit: each API process limits the exports of all workspaces. */
+const maxCountedExports = 100
+/** When to try again: most exports take less time. */
+const retryAfterSeconds = 30
 
-  const readLines = async () => {
-    const rows = await snapshot.readPage()
-    return rows.length > 0 ? format.toLines(rows.map(toContact)) : null
-  }
-  const lines = new Readable({
-    read() {
-      readLines().then(
-        (page) => this.push(page),
-        (error: unknown) => this.destroy(error as Error),
-      )
-    },
-    destroy(error, done) {
-      snapshot.close()
-      done(error)
-    },
+/**
+ * Streams all contacts that match the filters, oldest first, from one snapshot and in constant memory. Throws
+ * `quota_exceeded` if the workspace already has as many exports under way as its quota allows.
+ */
+export async function exportContacts(
+  ctx: Ctx,
+  query: ExportQuery,
+  { idleMs = defaultIdleMs }: { idleMs?: number | undefined } = {},
+): Promise<Readable> {
+  const format = query.format === 'csv' ? await csvFormat(ctx) : ndjsonFormat
+  const snapshot = await openContacts(ctx, await inTransaction(ctx, (ctx) => contactFilter(ctx, query)))
+  await audit(ctx, 'contacts.exported', { format: query.format }).catch((error: unknown) => {
+    snapshot.close()
+    throw error
   })
-  if (format.header) lines.push(format.header)
-  return lines
+  let { header } = format
+  async function readPage() {
+    const rows = await snapshot.readPage()
+    const text = header + format.toLines(rows.map(toContact))
+    header = ''
+    return text === '' ? null : text
+  }
+  return streamPages({ readPage, close: snapshot.close }, { idleMs })
+}
+
+async function openContacts(ctx: Ctx, where: SQL | undefined) {
+  const { exports: limit } = await readQuotas(ctx)
+  const slots = limit > maxCountedExports ? 0 : limit
+  const locks = Array.from({ length: slots }, (_, slot) => `export ${ctx.workspaceId} ${slot}`)
+  const source = sql`from ${contacts} where ${where} order by ${contacts.createdAt}, ${contacts.id}`
+  const snapshot = await openSnapshot(ctx, { columns: contactColumns(ctx), source, locks })
+  if (!snapshot) throw quotaExceeded('exports', limit, retryAfterSeconds)
+  return snapshot
 }
 
 interface ExportFormat {
