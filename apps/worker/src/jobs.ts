@@ -5,6 +5,7 @@ import { clearCustomField } from './jobs/clear-custom-field.ts'
 import { clearDeletedListJob } from './jobs/clear-deleted-list.ts'
 import { clearDeletedWorkspaceJob } from './jobs/clear-deleted-workspace.ts'
 import { describeResult, type DrainProgress, drainWebhook } from './jobs/drain-webhook.ts'
+import { eraseContactJob } from './jobs/erase-contact.ts'
 import { runHourlyMaintenance } from './jobs/hourly-maintenance.ts'
 import { runImport } from './jobs/run-import.ts'
 import { sendCampaignBatch } from './jobs/send-campaign-batch.ts'
@@ -40,11 +41,12 @@ export function createJobHandlers(deps: WorkerDeps, config: WorkerConfig): Recor
 }
 
 /**
- * The scheduled job has no data. Every other maintenance job names a deleted list, custom field or workspace, without
- * its kind: each of the three functions ignores the ids of other kinds.
+ * The scheduled job has no data. Every other maintenance job names a deleted list, custom field, contact or workspace,
+ * without its kind: each of the four functions ignores the ids of other kinds.
  */
 async function runMaintenance(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const { workspaceId, id }: Partial<WorkJob> = job
   if (!workspaceId || !id) return runHourlyMaintenance(deps)
-  for (const clear of [clearDeletedListJob, clearCustomField, clearDeletedWorkspaceJob]) await clear(deps, job)
+  for (const clear of [clearDeletedListJob, clearCustomField, eraseContactJob, clearDeletedWorkspaceJob])
+    await clear(deps, job)
 }

@@ -98,7 +98,7 @@ describe('a confirmation mail', () => {
     smtp.decide(() => 550)
     await send(uuid)
     await send(uuid)
-    expect(await readMail(uuid)).toEqual({ status: 'FAILED', attempts: 1, error: '550 ada@example.com is refused' })
+    expect(await readMail(uuid)).toEqual({ status: 'FAILED', attempts: 1, error: '550 recipient is refused' })
     expect(await listPendingWork(ctx)).toEqual([])
   })
 

@@ -37,7 +37,7 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
         await smtp.sendMail(watched)
         return { kind: 'sent' }
       } catch (error) {
-        return classifyError(error, stream?.readableDidRead ?? false)
+        return hideAddress(classifyError(error, stream?.readableDidRead ?? false), mail.to.address)
       }
     },
     close: () => smtp.close(),
@@ -107,6 +107,16 @@ function openSigner({ domain, selector, privateKey }: DkimKey): (mail: SendMailO
     const { message, envelope } = await composer.sendMail(mail)
     return { raw: message, envelope }
   }
+}
+
+/**
+ * Servers quote the address of the recipient. The text is logged, and may be recorded for other recipients too: see
+ * `decideOutcomes`.
+ */
+function hideAddress(outcome: MailOutcome, address: string): MailOutcome {
+  if (outcome.kind === 'sent') return outcome
+  const quoted = new RegExp(address.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`), 'gi')
+  return { ...outcome, error: outcome.error.replace(quoted, 'recipient') }
 }
 
 interface SmtpError extends Error {

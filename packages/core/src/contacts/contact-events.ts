@@ -1,5 +1,5 @@
 import { defineEvent } from '../events/event-definition.ts'
-import { Contact, MergedContact } from './contacts.schema.ts'
+import { Contact, DeletedContact, MergedContact } from './contacts.schema.ts'
 
 const later = '2026-11-27T14:02:11.508Z'
 
@@ -8,5 +8,5 @@ export const contactUpdated = defineEvent('contact.updated', Contact, {
   company: 'Analytical Engines',
   updatedAt: later,
 })
-export const contactDeleted = defineEvent('contact.deleted', Contact)
+export const contactDeleted = defineEvent('contact.deleted', DeletedContact)
 export const contactMerged = defineEvent('contact.merged', MergedContact, { updatedAt: later })

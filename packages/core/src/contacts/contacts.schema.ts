@@ -70,6 +70,13 @@ export const MergedContact = z.object({ ...Contact.shape, mergedContactId: Recor
   examples: [{ ...contactExample, mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
 })
 
+/** The `data` of `contact.deleted`: it names the person no more. */
+export const DeletedContact = z.object({ id: RecordId('con') }).meta({
+  id: 'DeletedContact',
+  description: 'A contact that was deleted. Only its id remains.',
+  examples: [{ id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b' }],
+})
+
 /** Empty, or digits with common separators. */
 export const Phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)[\d\s()+./#*x-]+$/i.test(value), {
   error: 'must be a phone number',

@@ -1,6 +1,6 @@
 import { audit } from '../../audit/audit.ts'
-import { toContact } from '../../contacts/contact-record.ts'
 import { deleteContactRow } from '../../contacts/delete-contact-row.ts'
+import { startErasure } from '../../contacts/erasures.ts'
 import { lockContact } from '../../contacts/lock-contact.ts'
 import { emit } from '../../events/emit.ts'
 import { notFound } from '../../kernel/errors.ts'
@@ -12,17 +12,18 @@ import { deleteContactRecords } from './contact-records.ts'
 
 /**
  * Deletes a contact with its records (deals, tasks, submissions, subscriptions), and emits `contact.deleted` after the
- * events of its deals and tasks. Its opt-outs remain as salted hashes of the address, so that an import cannot
- * subscribe it again. Throws `not_found`.
+ * events of its deals and tasks. The worker erases its traces in the background: see `erase-contact.ts`. Its opt-outs
+ * remain as keyed hashes of the address, so that an import cannot subscribe it again. Throws `not_found`.
  */
 export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
     await storeOptOutsOfContact(ctx, contact)
+    await startErasure(ctx, contact)
     await deleteContactRecords(ctx, id)
     await deleteContactRow(ctx, id)
-    await emit(ctx, contactDeleted, toContact(contact))
+    await emit(ctx, contactDeleted, { id })
     await audit(ctx, 'contact.deleted', { subjectId: id })
   })
 }
