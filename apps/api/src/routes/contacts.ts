@@ -177,7 +177,7 @@ export const contactRoutes: FastifyPluginAsyncZod<{ exportIdleMs?: number | unde
         operationId: 'contacts.delete',
         summary: 'Delete a contact',
         description:
-          'Deletes the contact with its deals, tasks and subscriptions. Emits `contact.deleted`, and `deal.deleted` or `task.deleted` for each deal and task, but no events of the subscriptions. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
+          'Deletes the contact with its deals, tasks, submissions and subscriptions. Emits `contact.deleted` with the id, and `deal.deleted` or `task.deleted` for each deal and task, but no events of the subscriptions. Within about a minute, the worker also erases the person from events, whose `data` becomes `{ id, redacted: true }`, and from emails, imports, recipients and deliveries. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },

@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
 };
 
 /**
@@ -1387,6 +1387,16 @@ export type DealUpdate = {
 };
 
 /**
+ * A contact that was deleted. Only its id remains.
+ */
+export type DeletedContact = {
+    /**
+     * The id of the contact.
+     */
+    id: string;
+};
+
+/**
  * One attempt to deliver one event to one webhook. INTERRUPTED: the outcome is unknown, because the worker crashed during the request, or because a backup was restored in which the delivery was PENDING.
  */
 export type Delivery = {
@@ -1524,7 +1534,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
 };
 
 /**
@@ -12897,7 +12907,7 @@ export type EventContactDeletedWebhookPayload = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | RedactedRecord;
+    data: DeletedContact | RedactedRecord;
 };
 
 export type EventContactDeletedWebhookRequest = {
