@@ -39,6 +39,8 @@ export const auditActions = [
   'workspace.suspended',
   'workspace.resumed',
   'contacts.exported',
+  'contacts.imported',
+  'contact.exported',
   'contact.merged',
   'custom_field.deleted',
   'list.deleted',

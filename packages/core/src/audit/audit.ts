@@ -44,6 +44,22 @@ export async function auditEach(
   await contexts[0]?.db.insert(auditEntries).values(entries)
 }
 
+/** Finds the user or API key that did this to a record; null if there is none. */
+export async function findAuditActor(ctx: Ctx, action: AuditAction, subjectId: IdOf<IdPrefix>): Promise<string | null> {
+  const [entry] = await ctx.db
+    .select({ actorId: auditEntries.actorId })
+    .from(auditEntries)
+    .where(
+      and(
+        eq(auditEntries.workspaceId, ctx.workspaceId),
+        eq(auditEntries.action, action),
+        eq(auditEntries.subjectId, subjectId),
+      ),
+    )
+    .limit(1)
+  return entry?.actorId ?? null
+}
+
 /** Returns a page of the audit log. */
 export async function listAuditEntries(ctx: Ctx, query: AuditQuery): Promise<Page<AuditEntry>> {
   const page = await readPage<AuditRow>(ctx, {

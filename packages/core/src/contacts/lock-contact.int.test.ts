@@ -54,11 +54,12 @@ const operations: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>
     },
   'a bulk subscription': async ({ zoe, ada }) => {
     const list = await createTestList(ctx)
-    return () => inTransaction(ctx, (ctx) => confirmSubscribers(ctx, list.id, [zoe.email, ada.email]))
+    return () =>
+      inTransaction(ctx, (ctx) => confirmSubscribers(ctx, { listId: list.id, emails: [zoe.email, ada.email] }))
   },
   'the deletion of a list': async ({ zoe, ada }) => {
     const list = await createTestList(ctx)
-    await inTransaction(ctx, (ctx) => confirmSubscribers(ctx, list.id, [zoe.email, ada.email]))
+    await inTransaction(ctx, (ctx) => confirmSubscribers(ctx, { listId: list.id, emails: [zoe.email, ada.email] }))
     await deleteList(ctx, list.id)
     return () => clearDeletedList(ctx, uuidOf(list.id))
   },

@@ -106,7 +106,11 @@ async function saveSubmission(
   await touchLastActivity(ctx, contact.id)
   // A submission succeeds even if the list was deleted in the meantime.
   const list = form.listId === null ? undefined : await lockList(ctx, form.listId)
-  if (list && consents.length === consentFields.length) await requestSubscription(ctx, { list, contact, source })
+  if (list && consents.length === consentFields.length) {
+    const wording = consents.map((consent) => consent.wording)
+    const consent = { method: 'FORM', formId: form.id, wording } as const
+    await requestSubscription(ctx, { list, contact, source, consent })
+  }
   return submission.id
 }
 

@@ -7,6 +7,7 @@ import { and, eq, not, sql, type SQL } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
 import { idOf, type ImportId, uuidOf } from '../kernel/ids.ts'
+import { findAuditActor } from '../audit/audit.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { imports } from '../db/schema/index.ts'
 import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
@@ -16,6 +17,8 @@ import { importCompleted } from './import-events.ts'
 /** An import claimed by this worker, as it was when claimed. */
 export interface ClaimedImport extends ImportRecord {
   workerId: string
+  /** The user or API key that started the import: it reports the consent of the contacts. */
+  actorId: string | null
 }
 type ImportClaim = Pick<ClaimedImport, 'id' | 'workerId'>
 
@@ -36,7 +39,7 @@ export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Pro
       ),
     )
     .returning()
-  return row && { ...row, workerId }
+  return row && { ...row, workerId, actorId: row.listId && (await findAuditActor(ctx, 'contacts.imported', row.id)) }
 }
 
 /** Releases the claim of an unfinished import, for a job that throws and is retried by the queue. */

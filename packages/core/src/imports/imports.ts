@@ -1,5 +1,6 @@
 /** The API's side of an import: receives the file and reports progress. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -51,7 +52,7 @@ export async function receiveImport(
   }
 }
 
-/** Queues an import whose file is complete. */
+/** Queues an import whose file is complete. Records it in the audit log, unless it is a dry run. */
 export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -61,6 +62,7 @@ export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
       .returning()
     if (!row) throw notFound('Import')
     await enqueue(ctx, 'imports', id)
+    if (!row.dryRun) await audit(ctx, 'contacts.imported', { subjectId: id, listId: row.listId })
     return toImport(row)
   })
 }

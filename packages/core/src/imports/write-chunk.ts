@@ -81,7 +81,7 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   }
   const rejectedLines = new Set(rejected.map(({ line }) => line))
   const emails = rows.filter(({ line }) => !rejectedLines.has(line)).map(({ contact }) => contact.email)
-  const subscribers = listId && (await confirmSubscribers(ctx, listId, emails))
+  const subscribers = listId && (await confirmSubscribers(ctx, { listId, emails, reportedBy: reporterOf(claimed) }))
   if (claimed.eachEvent) {
     await emitMany(ctx, contactCreated, await readContacts(ctx, [...createdIds]))
     await emitMany(ctx, contactUpdated, await readContacts(ctx, [...updatedIds]))
@@ -89,6 +89,8 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   }
   return { created: createdIds.size, updated, rejected }
 }
+
+const reporterOf = ({ id, actorId }: ClaimedImport) => ({ importId: id, actorId })
 
 /** Predicts the outcome of `write`, but counts every later row with the same email as an update. */
 async function preview(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Promise<Outcome> {

@@ -2,6 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import { lockContactsByEmail } from '../contacts/bulk-write-contacts.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { emitMany } from '../events/emit.ts'
+import { type ConsentSource, givenConsent, withConsent } from '../subscriptions/consent.ts'
 import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
 import { subscriptionConfirmed, subscriptionCreated } from '../subscriptions/subscription-events.ts'
 import { subscriptionColumns, toSubscription } from '../subscriptions/subscription-record.ts'
@@ -16,6 +17,13 @@ interface ConfirmedSubscribers {
   created: ContactId[]
 }
 
+interface BulkSubscription {
+  listId: ListId
+  emails: readonly string[]
+  /** The import that reports the consent, and the user or API key that started it. */
+  reportedBy?: Pick<ConsentSource, 'importId' | 'actorId'>
+}
+
 /**
  * Confirms the contacts with these emails on a list, after they have consented elsewhere, even if the operator removed
  * them from it. A contact that opted out, bounced or complained keeps its status. An email whose former contact opted
@@ -24,23 +32,27 @@ interface ConfirmedSubscribers {
  */
 export async function confirmSubscribers(
   ctx: Ctx,
-  listId: ListId,
-  emails: readonly string[],
+  { listId, emails, reportedBy }: BulkSubscription,
 ): Promise<ConfirmedSubscribers> {
   // Contacts are locked before their subscriptions change, so that their status is derived from all subscriptions.
   const contacts = await lockContactsByEmail(ctx, emails)
   if (!(await lockList(ctx, listId))) throw notFound('List')
   const addresses = contacts.map(({ email }) => email)
   const optOuts = await findOptOuts(ctx, listId, addresses)
-  const allowed = contacts.filter(({ email }) => !optOuts.has(email)).map(({ id }) => id)
+  const allowed = contacts.filter(({ email }) => !optOuts.has(email))
   if (allowed.length === 0) return { confirmed: [], created: [] }
+  const ids = allowed.map(({ id }) => uuidOf(id))
+  const consents = allowed.map(({ email }) => [givenConsent(ctx, email, { method: 'IMPORT', ...reportedBy })])
   const now = sql`${new Date().toISOString()}::timestamptz`
   const result = await ctx.db.execute<{ contact_id: string; is_new: boolean }>(sql`
-    insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at, created_at)
-    select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', ${now}, ${now}
-    from unnest(${sql.param(allowed.map(uuidOf))}::uuid[]) as contact (id)
+    insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at, consent, created_at)
+    select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', ${now}, consent, ${now}
+    from unnest(
+      ${sql.param(ids)}::uuid[], ${sql.param(consents.map((consent) => JSON.stringify(consent)))}::jsonb[]
+    ) as contact (id, consent)
     on conflict (workspace_id, list_id, contact_id) do update
-    set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at, unsubscribed_at = null, is_removed = false
+    set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at, unsubscribed_at = null, is_removed = false,
+      consent = ${withConsent(sql`excluded.consent`, sql`s.consent`)}
     where s.status = 'PENDING' or s.is_removed
     returning s.contact_id, coalesce(old.is_removed, true) as is_new`)
   const toIds = (rows: typeof result.rows) => rows.map((row) => idOf('con', row.contact_id))

@@ -9,18 +9,25 @@ import { subscriptionColumns, toSubscription } from '../subscriptions/subscripti
 /**
  * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
  * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out. Where the
- * merged contact wins, `subscription.unsubscribed` is emitted. Returns whether anything moved.
+ * merged contact wins, `subscription.unsubscribed` is emitted. The proofs of consent of both are kept. Returns whether
+ * anything moved.
  */
 export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const strictness = (row: string) =>
     sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'removed', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'],
       case when ${row}.is_removed then 'removed' else ${row}.status end)`)
+  await ctx.db.execute(sql`
+    update subscriptions kept set consent = coalesce(kept.consent, '[]') || moved.consent
+    from subscriptions moved
+    where kept.workspace_id = ${uuidOf(ctx.workspaceId)} and kept.contact_id = ${uuidOf(contacts.to)}
+      and moved.workspace_id = kept.workspace_id and moved.list_id = kept.list_id
+      and moved.contact_id = ${uuidOf(contacts.from)} and moved.consent is not null`)
   const { rows } = await ctx.db.execute<{ list_id: string; inserted: boolean }>(sql`
     insert into subscriptions as kept
-      (workspace_id, list_id, contact_id, status, source, confirmations_requested_at, confirmed_at, unsubscribed_at,
-        is_removed, created_at)
+      (workspace_id, list_id, contact_id, status, source, confirmations_requested_at, confirmed_at, consent,
+        unsubscribed_at, is_removed, created_at)
     select workspace_id, list_id, ${uuidOf(contacts.to)}::uuid, status, source, confirmations_requested_at, confirmed_at,
-      unsubscribed_at, is_removed, created_at
+      consent, unsubscribed_at, is_removed, created_at
     from subscriptions
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contacts.from)}
     on conflict (workspace_id, list_id, contact_id) do update

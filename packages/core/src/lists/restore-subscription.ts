@@ -1,6 +1,7 @@
 import { and, eq, isNotNull } from 'drizzle-orm'
 import { subscriptions } from '../db/schema/index.ts'
 import type { Ctx } from '../request/context.ts'
+import { consentValue, givenConsent, withConsent } from '../subscriptions/consent.ts'
 import { subscriptionConfirmed } from '../subscriptions/subscription-events.ts'
 import {
   recordSubscriptionChange,
@@ -19,10 +20,15 @@ export async function findCurrentSubscription(ctx: Ctx, link: SubscriptionLink):
  * Sets a subscription of a locked contact to CONFIRMED again, with its original `confirmedAt`, if it ended at exactly
  * this time and has not changed since. Returns whether it changed.
  */
-export async function restoreSubscription(ctx: Ctx, link: SubscriptionLink, unsubscribedAt: Date): Promise<boolean> {
+export async function restoreSubscription(
+  ctx: Ctx,
+  link: SubscriptionLink,
+  { email, unsubscribedAt }: { email: string; unsubscribedAt: Date },
+): Promise<boolean> {
+  const consent = consentValue(givenConsent(ctx, email, { method: 'UNDO_UNSUBSCRIBE' }))
   const [restored] = await ctx.db
     .update(subscriptions)
-    .set({ status: 'CONFIRMED', unsubscribedAt: null })
+    .set({ status: 'CONFIRMED', unsubscribedAt: null, consent: withConsent(consent) })
     .where(
       and(
         isOf(link),

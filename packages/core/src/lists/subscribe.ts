@@ -17,6 +17,14 @@ import {
   type SubscriptionRow,
   recordSubscriptionChange,
 } from '../subscriptions/subscription-record.ts'
+import {
+  type ConsentSource,
+  consentValue,
+  givenConsent,
+  requestedConsent,
+  withConfirmation,
+  withConsent,
+} from '../subscriptions/consent.ts'
 import { readSuppression } from '../subscriptions/suppressions.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
@@ -26,11 +34,20 @@ import {
   subscriptionUnsubscribed,
 } from '../subscriptions/subscription-events.ts'
 
-/** A locked contact to subscribe, and the source of the request. */
+/** A locked contact to subscribe, the source of the request, and how the contact consents. */
 interface SubscriptionRequest {
   list: { id: ListId; doubleOptIn: boolean }
   contact: { id: ContactId; email: string }
   source: string
+  consent: ConsentSource
+}
+
+/** The same for one subscription. */
+export interface Subscribing {
+  link: SubscriptionLink
+  email: string
+  source: string
+  consent: ConsentSource
 }
 
 /** Subscribes a visitor. The response does not reveal whether the contact was known before. */
@@ -41,7 +58,8 @@ export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeI
   await requireContactQuota(visitor)
   await inTransaction(visitor, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
-    await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public' })
+    const consent = { method: 'PUBLIC_SUBSCRIBE' } as const
+    await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public', consent })
   })
 }
 
@@ -51,13 +69,15 @@ export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeI
  * immediately. After an opt-out, only the link confirms, because a visitor can enter any address. An address that
  * bounced or complained gets no email.
  */
-export async function requestSubscription(ctx: Ctx, { list, contact, source }: SubscriptionRequest): Promise<void> {
+export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<void> {
+  const { list, contact, source, consent } = request
   if (await readSuppression(ctx, contact.email)) return
   const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
+  const subscribing = { link, email: contact.email, source, consent }
   const optOuts = await findOptOuts(ctx, list.id, [contact.email])
-  if (optOuts.size === 0) await restoreRemoved(ctx, link, source)
-  if (!list.doubleOptIn && optOuts.size === 0 && (await confirmImmediately(ctx, link, source))) return
-  await requestConfirmation(ctx, { link, email: contact.email, source })
+  if (optOuts.size === 0) await restoreRemoved(ctx, subscribing)
+  if (!list.doubleOptIn && optOuts.size === 0 && (await confirmImmediately(ctx, subscribing))) return
+  await requestConfirmation(ctx, subscribing)
 }
 
 /**
@@ -74,7 +94,13 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
     if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
     const [confirmed] = await ctx.db
       .update(subscriptions)
-      .set({ status: 'CONFIRMED', confirmedAt: new Date(), unsubscribedAt: null, isRemoved: false })
+      .set({
+        status: 'CONFIRMED',
+        confirmedAt: new Date(),
+        consent: withConfirmation(ctx, contact.email),
+        unsubscribedAt: null,
+        isRemoved: false,
+      })
       .where(
         and(
           byLink(link),
@@ -87,7 +113,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
       await deleteOptOut(ctx, link.listId, contact.email)
       return recordSubscriptionChange(ctx, confirmed, [subscriptionConfirmed])
     }
-    const [current] = await ctx.db.select().from(subscriptions).where(byLink(link))
+    const [current] = await ctx.db.select(subscriptionColumns).from(subscriptions).where(byLink(link))
     if (current?.status !== 'CONFIRMED') throw invalidLink()
   })
 }
@@ -142,10 +168,18 @@ async function setUnsubscribed(
  * Makes the subscription of a locked contact that the operator removed PENDING, like a new one, and emits
  * `subscription.created`. No-op for all other contacts.
  */
-export async function restoreRemoved(ctx: Ctx, link: SubscriptionLink, source: string): Promise<void> {
+export async function restoreRemoved(ctx: Ctx, { link, email, source, consent }: Subscribing): Promise<void> {
   const [restored] = await ctx.db
     .update(subscriptions)
-    .set({ status: 'PENDING', source, confirmedAt: null, unsubscribedAt: null, isRemoved: false })
+    .set({
+      status: 'PENDING',
+      source,
+      confirmedAt: null,
+      // An earlier link is valid again, so it must complete this request.
+      consent: withConsent(consentValue(requestedConsent(ctx, email, consent))),
+      unsubscribedAt: null,
+      isRemoved: false,
+    })
     .where(and(byLink(link), eq(subscriptions.isRemoved, true)))
     .returning(subscriptionColumns)
   if (restored) await recordSubscriptionChange(ctx, restored, [subscriptionCreated])
@@ -154,16 +188,16 @@ export async function restoreRemoved(ctx: Ctx, link: SubscriptionLink, source: s
 /** Confirms a locked contact that is PENDING or new to the list. Returns undefined if it is neither. */
 export async function confirmImmediately(
   ctx: Ctx,
-  link: SubscriptionLink,
-  source: string,
+  { link, email, source, consent: consentSource }: Subscribing,
 ): Promise<SubscriptionRow | undefined> {
   const now = new Date()
+  const consent = givenConsent(ctx, email, consentSource)
   const [row] = await ctx.db
     .insert(subscriptions)
-    .values({ ...link, status: 'CONFIRMED', source, confirmedAt: now, createdAt: now })
+    .values({ ...link, status: 'CONFIRMED', source, confirmedAt: now, consent: [consent], createdAt: now })
     .onConflictDoUpdate({
       target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
-      set: { status: 'CONFIRMED', confirmedAt: now },
+      set: { status: 'CONFIRMED', confirmedAt: now, consent: withConsent(consentValue(consent)) },
       setWhere: eq(subscriptions.status, 'PENDING'),
     })
     .returning({ ...subscriptionColumns, inserted: sql<boolean>`xmax = 0` })
@@ -181,15 +215,19 @@ export async function confirmImmediately(
  */
 export async function requestConfirmation(
   ctx: Ctx,
-  { link, email, source }: { link: SubscriptionLink; email: string; source: string },
+  { link, email, source, consent: consentSource }: Subscribing,
 ): Promise<void> {
   const requestedAt = subscriptions.confirmationsRequestedAt
+  const consent = requestedConsent(ctx, email, consentSource)
   const [row] = await ctx.db
     .insert(subscriptions)
-    .values({ ...link, status: 'PENDING', source, confirmationsRequestedAt: sql`array[now()]` })
+    .values({ ...link, status: 'PENDING', source, consent: [consent], confirmationsRequestedAt: sql`array[now()]` })
     .onConflictDoUpdate({
       target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
-      set: { confirmationsRequestedAt: sql`(now() || ${requestedAt})[1:3]` },
+      set: {
+        confirmationsRequestedAt: sql`(now() || ${requestedAt})[1:3]`,
+        consent: withConsent(consentValue(consent)),
+      },
       setWhere: sql`${subscriptions.status} in ('PENDING', 'UNSUBSCRIBED')
         and coalesce(${requestedAt}[1] < now() - interval '10 minutes', true)
         and coalesce(${requestedAt}[3] < now() - interval '1 day', true)`,

@@ -185,7 +185,9 @@ describe('confirmation emails', () => {
   const requests: Record<string, () => Promise<unknown>> = {
     'the public route': () => subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' }),
     'a form': () =>
-      transaction(ctx.db, (db) => requestSubscription({ ...ctx, db }, { list, contact: ada, source: 'form' })),
+      transaction(ctx.db, (db) =>
+        requestSubscription({ ...ctx, db }, { list, contact: ada, source: 'form', consent: { method: 'FORM' } }),
+      ),
     'the API': () => add('PENDING'),
   }
   test.each(Object.entries(requests))(

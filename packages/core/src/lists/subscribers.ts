@@ -65,9 +65,10 @@ export function addSubscriber(
     if (hasOptedOut || optOuts.size > 0) {
       throw conflict('opted_out', 'Contact has opted out of this list; only the contact can opt in again')
     }
-    if (existing?.isRemoved) await restoreRemoved(ctx, link, 'api')
-    if (input.status === 'CONFIRMED') await confirmImmediately(ctx, link, 'api')
-    else await requestConfirmation(ctx, { link, email: contact.email, source: 'api' })
+    const subscribing = { link, email: contact.email, source: 'api', consent: { method: 'API' } as const }
+    if (existing?.isRemoved) await restoreRemoved(ctx, subscribing)
+    if (input.status === 'CONFIRMED') await confirmImmediately(ctx, subscribing)
+    else await requestConfirmation(ctx, subscribing)
     const row = await findSubscription(ctx, listId, contact.id)
     // The row is missing only if the list was deleted in the meantime.
     if (!row) throw notFound('List')

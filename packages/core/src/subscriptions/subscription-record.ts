@@ -7,9 +7,9 @@ import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import type { Subscription } from './subscriptions.schema.ts'
 
-const { workspaceId: _, confirmationsRequestedAt: __, ...columns } = getTableColumns(subscriptions)
+const { workspaceId: _, confirmationsRequestedAt: __, consent: ___, ...columns } = getTableColumns(subscriptions)
 export const subscriptionColumns = columns
-export type SubscriptionRow = Omit<typeof subscriptions.$inferSelect, 'workspaceId' | 'confirmationsRequestedAt'>
+export type SubscriptionRow = Pick<typeof subscriptions.$inferSelect, keyof typeof columns>
 
 /** Updates the contact of a changed subscription and emits the events, in the transaction of the change. */
 export async function recordSubscriptionChange(

@@ -38,7 +38,9 @@ test('counts the contacts that match the filters, whatever the page', async () =
       source: n < 4 ? 'fair' : 'web',
       customFieldValues: n < 2 ? { plan: 'pro' } : {},
     })
-  await inTransaction(ctx, (ctx) => confirmSubscribers(ctx, newsletter.id, ['person-1@example.com']))
+  await inTransaction(ctx, (ctx) =>
+    confirmSubscribers(ctx, { listId: newsletter.id, emails: ['person-1@example.com'] }),
+  )
   await createTestContact(await createTestCtx(database.db), { email: 'person-1@example.com', firstName: 'Grace' })
   const expected: [Record<string, string | string[]>, number][] = [
     [{}, 5],

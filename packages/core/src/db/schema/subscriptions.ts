@@ -6,21 +6,36 @@ import { lists } from './lists.ts'
 
 export const subscriptionStatuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const
 
-/** How a subscriber consented. Ids as the API shows them: the records may have been deleted since. */
+export const consentMethods = [
+  'FORM',
+  'PUBLIC_SUBSCRIBE',
+  'API',
+  'IMPORT',
+  'CONFIRMATION_LINK',
+  'UNDO_UNSUBSCRIBE',
+] as const
+
+/** How and when a contact consented to a subscription. Ids as the API shows them: the records may be deleted later. */
 export interface Consent {
-  method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'CONFIRMATION_LINK' | 'IMPORT' | 'API'
-  /** When the consent was given or reported, ISO 8601. */
+  method: (typeof consentMethods)[number]
+  /** When the consent was given, or was reported by an import or the API, ISO 8601. */
   at: string
-  /** The IP address of the subscriber; null if another person reported the consent. */
+  /** The email address that the consent covers: the contact may have another one later. */
+  email: string
+  /** The IP address of the contact; null if the consent was reported for it. */
   address: string | null
-  /** The request for a confirmation, if the subscriber then confirmed by the link in an email. */
-  requested: Omit<Consent, 'requested'> | null
   formId: string | null
-  /** The text of each consent field that the visitor accepted. */
+  /** The text of each consent field of the form that the contact accepted. */
   wording: string[]
   importId: string | null
   /** The user or API key that reported the consent. */
   actorId: string | null
+  /** Whether the contact has to confirm by a link in an email. */
+  doubleOptIn: boolean
+  /** When the subscription was confirmed by this consent; null while the link was not used. */
+  confirmedAt: string | null
+  /** The IP address from which the link was used. */
+  confirmedFrom: string | null
 }
 
 export const subscriptions = tenantTable(
@@ -33,8 +48,8 @@ export const subscriptions = tenantTable(
     /** When the last three confirmation emails were requested, newest first. */
     confirmationsRequestedAt: timestamptz().array().notNull().default([]),
     confirmedAt: timestamptz(),
-    /** The proof of consent; null if there is none yet. */
-    consent: jsonb().$type<Consent>(),
+    /** The proof of each consent, newest first; null if there is none: see `consent.ts`. */
+    consent: jsonb().$type<Consent[]>(),
     unsubscribedAt: timestamptz(),
     /** Whether an UNSUBSCRIBED contact was removed by the operator and has not opted out itself. */
     isRemoved: boolean().notNull().default(false),
