@@ -6,7 +6,8 @@ import {
   type CustomFields,
   type CustomValues,
   lockCustomFields,
-  readCustomFields,
+  findCustomFields,
+  readCustomFieldKeys,
 } from '../contacts/custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
 import { withSuggestion } from '../kernel/suggestion.ts'
@@ -34,22 +35,24 @@ const customPrefix = 'customFieldValues.'
 const customKeyOf = ({ mapsTo }: FormField) =>
   mapsTo?.startsWith(customPrefix) ? mapsTo.slice(customPrefix.length) : undefined
 
-/** Validates the `mapsTo` of fields. Reads the custom fields only if one of them is a target. */
+/** Validates the `mapsTo` of fields. Reads only the custom fields that are targets. */
 export async function findMappingIssues(ctx: Ctx, fields: readonly FormField[]): Promise<Issue[]> {
-  const custom = fields.some(customKeyOf) ? await readCustomFields(ctx) : new Map()
+  const keys = fields.flatMap((field) => customKeyOf(field) ?? [])
+  const custom = await findCustomFields(ctx, keys)
+  const suggestions = keys.some((key) => !custom.has(key)) ? await readCustomFieldKeys(ctx) : []
   const targets = fields.map((field) => field.mapsTo)
   return fields.flatMap((field, index) => {
     const isRepeated = field.mapsTo !== undefined && targets.indexOf(field.mapsTo) < index
-    const message = isRepeated ? 'is already the target of another field' : findMappingError(custom, field)
+    const message = isRepeated ? 'is already the target of another field' : findMappingError(field, custom, suggestions)
     return message ? [{ path: `fields.${index}.mapsTo`, message }] : []
   })
 }
 
-function findMappingError(custom: CustomFields, field: FormField): string | undefined {
+function findMappingError(field: FormField, custom: CustomFields, suggestions: string[]): string | undefined {
   if (field.mapsTo === undefined) return undefined
   const key = customKeyOf(field)
   const definition = key === undefined ? undefined : custom.get(key)
-  if (key !== undefined && !definition) return withSuggestion(`unknown custom field "${key}"`, key, custom.keys())
+  if (key !== undefined && !definition) return withSuggestion(`unknown custom field "${key}"`, key, suggestions)
   const types = definition ? customFieldTypes[definition.type] : propertyTypes.get(field.mapsTo)
   if (!types) return `must be one of ${[...propertyTypes.keys()].join(', ')} or ${customPrefix}<key>`
   if (!types.includes(field.type)) return `requires a field of type ${types.join(' or ')}`

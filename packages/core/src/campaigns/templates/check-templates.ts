@@ -1,4 +1,4 @@
-import { readCustomFields } from '../../contacts/custom-fields/custom-fields.ts'
+import { readCustomFieldKeys } from '../../contacts/custom-fields/custom-fields.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { Ctx } from '../../request/context.ts'
 import { findTemplateFaults } from './rendering.ts'
@@ -14,8 +14,8 @@ export async function checkTemplates(
   code: 'validation_error' | 'wrong_state' = 'validation_error',
 ): Promise<void> {
   if (!templateFields.some((field) => sources[field])) return
-  const customFields = await readCustomFields(ctx)
-  const faults = await findTemplateFaults(ctx.workspaceId, { sources, customFieldKeys: [...customFields.keys()] })
+  const customFieldKeys = await readCustomFieldKeys(ctx)
+  const faults = await findTemplateFaults(ctx.workspaceId, { sources, customFieldKeys })
   const [first] = faults
   if (!first) return
   const issues = faults.map(({ field, message }) => ({ path: field, message }))

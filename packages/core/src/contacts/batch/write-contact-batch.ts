@@ -17,7 +17,7 @@ import {
   lockCustomFields,
   mergeCustomValues,
   parseCustomValues,
-  readCustomFields,
+  readCustomFieldKeys,
 } from '../custom-fields/custom-fields.ts'
 import { type CheckedChange, mergeChange, withTimeOfUpdate } from '../update-contact.ts'
 import type {
@@ -114,7 +114,7 @@ async function checkCustomFieldValues(
 ): Promise<{ checked: CheckedEntry[]; results: Results }> {
   const keys = [...new Set(entries.flatMap(({ input }) => Object.keys(input.customFieldValues ?? {})))]
   const fields = await lockCustomFields(ctx, keys)
-  const suggestions = keys.some((key) => !fields.has(key)) ? [...(await readCustomFields(ctx)).keys()] : []
+  const suggestions = keys.some((key) => !fields.has(key)) ? await readCustomFieldKeys(ctx) : []
   const checked: CheckedEntry[] = []
   const results: Results = new Map()
   for (const { index, input } of entries) {

@@ -3,7 +3,15 @@ import { z } from 'zod'
 import { audit } from '../../audit/audit.ts'
 import { byId } from '../../request/by-id.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
-import { conflict, invalidField, invalidFields, type Issue, notFound, onConstraint } from '../../kernel/errors.ts'
+import {
+  conflict,
+  invalidField,
+  invalidFields,
+  type Issue,
+  notFound,
+  onConstraint,
+  truncateText,
+} from '../../kernel/errors.ts'
 import { suggestForEach, withSuggestion } from '../../kernel/suggestion.ts'
 import { timeOfUpdate } from '../../kernel/time-of-update.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
@@ -130,9 +138,27 @@ export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<vo
   })
 }
 
+/** Reads all definitions of the workspace. If the request names the fields that it needs, use `findCustomFields`. */
 export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
   const rows = await selectDefinitions(ctx).where(isLiveInWorkspace(ctx))
   return new Map(rows.map((row) => [row.key, row]))
+}
+
+/** Reads the definitions of these keys. */
+export async function findCustomFields(ctx: Ctx, keys: readonly string[]): Promise<CustomFields> {
+  if (keys.length === 0) return new Map()
+  const rows = await selectDefinitions(ctx).where(and(isLiveInWorkspace(ctx), inArray(customFields.key, [...keys])))
+  return new Map(rows.map((row) => [row.key, row]))
+}
+
+/** Reads the keys of all custom fields of the workspace, oldest first. */
+export async function readCustomFieldKeys(ctx: Ctx): Promise<string[]> {
+  const rows = await ctx.db
+    .select({ key: customFields.key })
+    .from(customFields)
+    .where(isLiveInWorkspace(ctx))
+    .orderBy(customFields.createdAt, customFields.id)
+  return rows.map(({ key }) => key)
 }
 
 /**
@@ -162,7 +188,7 @@ export async function checkCustomValues(
 ): Promise<Record<string, CustomValue | null>> {
   const fields = await lockCustomFields(ctx, Object.keys(input))
   const hasUnknown = Object.keys(input).some((key) => !fields.has(key))
-  const keys = hasUnknown ? [...(await readCustomFields(ctx)).keys()] : []
+  const keys = hasUnknown ? await readCustomFieldKeys(ctx) : []
   const { values, issues } = parseCustomValues(fields, input, keys)
   if (issues.length > 0) throw invalidFields(issues)
   return values
@@ -200,7 +226,8 @@ export function checkCustomValue(
   const result = valueSchemas[field.type].safeParse(value)
   if (!result.success) return { message: result.error.issues[0]?.message ?? 'is invalid' }
   if (field.type === 'SELECT' && !field.options.includes(String(result.data))) {
-    return { message: `must be one of ${field.options.join(', ')}` }
+    // A field can have options of 64 KiB, and an import keeps many of these messages.
+    return { message: truncateText(`must be one of ${field.options.join(', ')}`) }
   }
   return { value: result.data }
 }

@@ -2,6 +2,7 @@ import { and, arrayContains, eq, exists, getTableColumns, isNull, type SQL, sql 
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { invalidField } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
+import { withSuggestion } from '../../kernel/suggestion.ts'
 import { found, withinPageBytes } from '../../request/page-bytes.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
@@ -12,7 +13,12 @@ import { type ContactCount, countContacts } from './count-contacts.ts'
 import { readNewestContacts } from './newest-contacts.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
 import type { Contact, ContactFilters, ContactQuery } from '../contacts.schema.ts'
-import { checkCustomValue, parseCustomValue, readCustomFields } from '../custom-fields/custom-fields.ts'
+import {
+  checkCustomValue,
+  findCustomFields,
+  parseCustomValue,
+  readCustomFieldKeys,
+} from '../custom-fields/custom-fields.ts'
 
 /**
  * Lists the contacts that match all filters. A search without `sort` returns the best matches first. With `count`, the
@@ -155,8 +161,14 @@ function isOnList(ctx: Ctx, listId: ListId): SQL {
 }
 
 async function hasCustomValues(ctx: Ctx, customFields: Record<string, string>): Promise<SQL | undefined> {
-  if (Object.keys(customFields).length === 0) return undefined
-  const fields = await readCustomFields(ctx)
+  const keys = Object.keys(customFields)
+  if (keys.length === 0) return undefined
+  const fields = await findCustomFields(ctx, keys)
+  const unknown = keys.find((key) => !fields.has(key))
+  if (unknown !== undefined) {
+    const message = withSuggestion('unknown custom field', unknown, await readCustomFieldKeys(ctx))
+    throw invalidField(`customField.${unknown}`, `customField.${unknown}: ${message}`)
+  }
   const values = Object.entries(customFields).map(([key, text]) => {
     const result = checkCustomValue(fields, key, parseCustomValue(fields, key, text))
     if ('message' in result) throw invalidField(`customField.${key}`, `customField.${key}: ${result.message}`)

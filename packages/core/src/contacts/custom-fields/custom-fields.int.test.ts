@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { createTestContact, createTestList } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { recordStatements } from '@rapport/testing/postgres/statements.ts'
+import { createCampaign } from '../../campaigns/campaigns.ts'
+import { createForm } from '../../forms/forms.ts'
+import { FormInput } from '../../forms/forms.schema.ts'
+import type { Ctx } from '../../request/context.ts'
+import { ContactQuery } from '../contacts.schema.ts'
+import { listContacts } from '../listing/list-contacts.ts'
+import { checkCustomValue, createCustomField, readCustomFields } from './custom-fields.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+const form = FormInput.parse({
+  name: 'Contact us',
+  fields: [{ label: 'Plan', type: 'SELECT', options: ['pro'], mapsTo: 'customFieldValues.plan' }],
+})
+const listWith = (query: Record<string, string>) => (ctx: Ctx) => listContacts(ctx, ContactQuery.parse(query))
+
+const requests: [string, (ctx: Ctx) => Promise<unknown>][] = [
+  ['a filter', listWith({ 'customField.plan': 'pro' })],
+  ['a filter with an unknown key', (ctx) => listWith({ 'customField.plam': 'x' })(ctx).catch(() => {})],
+  ['a contact', (ctx) => createTestContact(ctx, { customFieldValues: { plan: 'pro' } })],
+  ['a form', (ctx) => createForm(ctx, form)],
+  [
+    'a campaign',
+    async (ctx) => {
+      const listId = (await createTestList(ctx)).id
+      await createCampaign(ctx, { name: 'x', subject: '{{ contact.customFieldValues.plan }}', listId, text: 'x' })
+    },
+  ],
+]
+
+test.each(requests)('%s reads only the definitions that it names', async (_, request) => {
+  for (const key of ['plan', 'size']) {
+    await createCustomField(ctx, { key, label: key, type: 'SELECT', options: ['free', 'pro'] })
+  }
+  const statements = await recordStatements(database, ctx, request)
+  const ofFields = statements.filter(({ text }) => /from "?custom_fields/.test(text))
+  expect(ofFields.length).toBeGreaterThan(0)
+  expect(ofFields.filter(({ text }) => text.includes('options') && !text.includes('"key" in ('))).toEqual([])
+})
+
+test('the message about a wrong value does not repeat all options', async () => {
+  const options = Array.from({ length: 200 }, (_, number) => `${number}`.padEnd(200, 'x'))
+  await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options })
+  const result = checkCustomValue(await readCustomFields(ctx), 'plan', 'nonsense')
+  expect('message' in result && result.message.length < 1_000).toBe(true)
+})
