@@ -34,8 +34,8 @@ const knownPeriodEnd = sql`now() + interval '90 days'`
  * Returns the user of this email and password. Returns undefined if either is wrong, in constant time. Failures are
  * counted per email, whether or not it has an account: for each client, and in total for all clients without a
  * successful login in the last 90 days. Above the limit, attempts throw `rate_limited`, even with the correct password.
- * The wait never exceeds 15 minutes, and failures of other clients never delay a client that has logged in before. A wrong
- * password is recorded in the audit log of each workspace of the account.
+ * The wait never exceeds 15 minutes, and failures of other clients never delay a client that has logged in before. The
+ * audit log of each workspace of the account records a wrong password.
  */
 export async function verifyCredentials(
   ctx: BaseCtx,
