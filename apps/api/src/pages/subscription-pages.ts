@@ -12,7 +12,7 @@ import { findListSender, type ListSender } from '@rapport/core/lists/list-sender
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { toErrorBody } from '../http/errors/error-handler.ts'
 import { PublicQuery } from '../routes/shapes.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
