@@ -1,4 +1,4 @@
-import { runForWorkspace } from '@rapport/core/db/fair-pool.ts'
+import { runForWorkspace } from '@rapport/core/db/pool/fair-pool.ts'
 import { createFairSlots } from '@rapport/core/kernel/fair-slots.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -68,5 +68,5 @@ const tooManyRequests = () =>
     retryAfterSeconds: 1,
   })
 
-/** Nobody receives this response. */
+/** For the log: the client does not receive it. */
 const clientClosed = () => new AppError('request_timeout', 'The client closed the connection')

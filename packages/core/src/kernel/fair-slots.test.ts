@@ -85,7 +85,7 @@ test('every waiting job gets a slot, and every slot is released', async () => {
   expect(await acquireAll(slots, a)).toBe(2)
 })
 
-test('the work of a workspace is admitted in the order of arrival, in turns with other workspaces', async () => {
+test('work is admitted in the order of arrival, and workspaces take turns', async () => {
   const slots = createFairSlots(1)
   await slots.acquire(c, 0)
   const order: string[] = []

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
-import { createFairSlots, type FairSlots } from '../kernel/fair-slots.ts'
-import type { WorkspaceId } from '../kernel/ids.ts'
+import { createFairSlots, type FairSlots } from '../../kernel/fair-slots.ts'
+import type { WorkspaceId } from '../../kernel/ids.ts'
 
 const currentWorkspace = new AsyncLocalStorage<WorkspaceId>()
 
