@@ -6,6 +6,7 @@ import { purgeEvents } from '@rapport/core/events/emit.ts'
 import { purgeIdempotencyRecords } from '@rapport/core/request/idempotency.ts'
 import { purgeImports } from '@rapport/core/imports/imports.ts'
 import { purgeMailReports } from '@rapport/core/operations/mail-events.ts'
+import { purgeMailRequests } from '@rapport/core/mail/mail-quotas.ts'
 import { purgeMails } from '@rapport/core/mail/mails.ts'
 import { maintainPartitions } from '@rapport/core/db/partitions.ts'
 import { purgeWebhooks } from '@rapport/core/webhooks/webhooks.ts'
@@ -17,6 +18,7 @@ const purges = [
   purgePasswordResets,
   purgeLoginFailures,
   purgeMails,
+  purgeMailRequests,
   purgeMailReports,
   purgeImports,
   expireDeliveries,

@@ -2,7 +2,7 @@ import { claimMail, type Mail, type MailOutcome, recordMailOutcome, releaseMail 
 import { renderMail } from '@rapport/core/operations/render-mail.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import { delayUnclaimableWork } from '@rapport/core/jobs/outbox.ts'
+import { delayUnclaimableWork, requeueWork } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
@@ -11,6 +11,8 @@ import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worke
 export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
     const ctx = ctxOf(deps, job)
+    await deps.mailRateLimiter.waitForSingle()
+    if (deps.stopping.aborted) return requeueWork(deps.db, [job.id])
     const mail = await claimOrRelease(
       () => claimMail(ctx, job.id, deps.workerId),
       () => releaseMail(ctx, job.id, deps.workerId),

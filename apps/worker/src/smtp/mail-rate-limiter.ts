@@ -1,25 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '@rapport/core/db/client.ts'
-import { reserveMailSlots } from '@rapport/core/mail/mail-rate.ts'
+import { reserveMailSlots, reserveSingleMailSlot } from '@rapport/core/mail/mail-rate.ts'
 
 /** The number of mails that are claimed, sent and recorded together. A crash interrupts at most one group per batch. */
 const defaultGroupSize = 20
 
 export interface MailRateLimiter {
   groupSize: number
-  /** Waits until `count` mails may be sent. */
+  /** Waits until the `count` mails of a group of a campaign may be sent. */
   wait(count: number): Promise<void>
+  /** Waits until a single mail may be sent. It does not wait for campaigns. */
+  waitForSingle(): Promise<void>
 }
 
 /** Limits the mails of all workers to MAIL_RATE per second. Each group reserves its sending time in the database. */
 export function createMailRateLimiter(db: Db, perSecond: number | undefined, stopping: AbortSignal): MailRateLimiter {
-  if (perSecond === undefined) return { groupSize: defaultGroupSize, wait: async () => {} }
+  if (perSecond === undefined)
+    return { groupSize: defaultGroupSize, wait: async () => {}, waitForSingle: async () => {} }
+  const pause = (ms: number) => sleep(ms, undefined, { signal: stopping }).catch(() => {})
   return {
     // A group has at most a quarter of the mails of one second: larger groups would be sent in bursts.
     groupSize: Math.max(1, Math.min(defaultGroupSize, Math.floor(perSecond / 4))),
     async wait(count) {
-      const waitMs = await reserveMailSlots(db, count, perSecond)
-      await sleep(waitMs, undefined, { signal: stopping }).catch(() => {})
+      await pause(await reserveMailSlots(db, count, perSecond))
+    },
+    async waitForSingle() {
+      await pause(await reserveSingleMailSlot(db, perSecond))
     },
   }
 }

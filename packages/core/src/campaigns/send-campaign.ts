@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, gt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { campaigns } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
@@ -8,6 +8,8 @@ import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
 import { checkSender } from '../mail/senders.ts'
+import { requireVerifiedOwner } from '../mail/verified-owner.ts'
+import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
@@ -37,6 +39,8 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
   // Before the transaction: it must not stay open while the templates are checked.
   const checked = await checkOnce(ctx, id)
   return inTransaction(ctx, async (ctx) => {
+    await requireVerifiedOwner(ctx)
+    const limit = await lockMailQuota(ctx)
     const now = new Date()
     const [draft] = await ctx.db
       .update(campaigns)
@@ -51,6 +55,7 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
     await checkSender(ctx, draft.fromEmail ?? workspace.fromEmail)
     const queued = await snapshotAudience(ctx, draft)
     if (reported) requireReportedCount(reported, queued)
+    if (limit !== Infinity && (await countMailsOfDay(ctx)) + queued > limit) throw quotaExceeded('campaignMails', limit)
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
     const [sending] = await ctx.db
       .update(campaigns)
@@ -64,6 +69,21 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })
     return { queued }
   })
+}
+
+/** Locks the quotas only if there is a limit, because a large audience takes seconds. */
+async function lockMailQuota(ctx: Ctx): Promise<number> {
+  const { campaignMails } = await readQuotas(ctx)
+  return campaignMails === Infinity ? campaignMails : (await lockQuotas(ctx)).campaignMails
+}
+
+/** The recipients of the campaigns that were sent in the last 24 hours. */
+export async function countMailsOfDay(ctx: Ctx): Promise<number> {
+  const [row] = await ctx.db
+    .select({ queued: sql<number>`coalesce(sum(${campaigns.queued}), 0)::float8` })
+    .from(campaigns)
+    .where(and(eq(campaigns.workspaceId, ctx.workspaceId), gt(campaigns.sentAt, sql`now() - interval '1 day'`)))
+  return row?.queued ?? 0
 }
 
 /** The checks in progress. Concurrent requests for a campaign share one, as a workspace's rendering queue is short. */

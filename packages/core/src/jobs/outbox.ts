@@ -88,7 +88,8 @@ export interface PublishableWork {
 }
 
 /**
- * Finds the work to publish: the oldest rows of each workspace and queue that were not published recently. The first
+ * Finds the work to publish: the oldest rows of each workspace and queue that were not published recently. Workspaces
+ * take turns: the oldest row of each comes before the second one of any. The first
  * CTE is a loose index scan over queues and workspaces, so the cost does not depend on the number of rows.
  * Campaigns and imports of suspended workspaces are skipped. Single mails are not, because the claim lets password
  * resets pass.
@@ -107,12 +108,14 @@ export async function findPublishableWork(db: Db): Promise<PublishableWork[]> {
     join workspaces w on w.id = backlog.workspace_id
     join json_each_text(${limits}::json) as limits (queue, rows) on limits.queue = backlog.queue
     cross join lateral (
-      select id, workspace_id, o.queue, published_at, request_id, traceparent from outbox o
+      select id, workspace_id, o.queue, published_at, request_id, traceparent, created_at,
+        row_number() over (order by created_at, id) as turn from outbox o
       where o.queue = backlog.queue and o.workspace_id = backlog.workspace_id
         and (published_at is null or published_at <= ${now.toISOString()})
         and (w.suspended_at is null or o.queue in ('mail', 'maintenance'))
       order by created_at, id limit limits.rows::int) work
-    where published_at is null or published_at < ${new Date(now.getTime() - republishMs).toISOString()}`)
+    where published_at is null or published_at < ${new Date(now.getTime() - republishMs).toISOString()}
+    order by turn, created_at`)
   return result.rows.map(toPublishableWork)
 }
 

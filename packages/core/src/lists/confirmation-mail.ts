@@ -3,6 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import type { Mail } from '../mail/mails.ts'
 import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { toMailName } from '../mail/mail-names.ts'
 import { senderAddress } from '../mail/senders.ts'
 import { lists, subscriptions, workspaces } from '../db/schema/index.ts'
 import { confirmationUrl } from './subscription-links.ts'
@@ -24,11 +25,12 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
       ),
     )
   if (!found) return undefined
-  const sender = found.workspace.fromName ?? found.workspace.name
+  const sender = toMailName(found.workspace.fromName ?? found.workspace.name)
+  const list = toMailName(found.list)
   return renderServiceMail(ctx, mail, {
     from: { name: toHeaderText(sender), address: await senderAddress(ctx, [found.workspace.fromEmail]) },
-    title: `Confirm your subscription to ${found.list}`,
-    paragraphs: [`Please confirm that ${sender} may send “${found.list}” to ${mail.toAddress}.`],
+    title: `Confirm your subscription to ${list}`,
+    paragraphs: [`Please confirm that ${sender} may send “${list}” to ${mail.toAddress}.`],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.
     button: {
       label: 'Confirm subscription',

@@ -71,11 +71,11 @@ async function unsubscribeToken(on = list): Promise<string> {
 async function letPass(interval: string) {
   const earlier = sql.raw(`- interval '${interval}'`)
   await ctx.db.execute(sql`update subscriptions set created_at = created_at ${earlier},
-    confirmed_at = confirmed_at ${earlier}, unsubscribed_at = unsubscribed_at ${earlier},
-    confirmations_requested_at = array(select asked ${earlier} from unnest(confirmations_requested_at) as asked)
+    confirmed_at = confirmed_at ${earlier}, unsubscribed_at = unsubscribed_at ${earlier}
     where workspace_id = ${uuidOf(ctx.workspaceId)}`)
-  await ctx.db.execute(sql`
-    update mails set created_at = created_at ${earlier} where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  for (const table of ['mails', 'mail_requests'])
+    await ctx.db.execute(sql`update ${sql.identifier(table)} set created_at = created_at ${earlier}
+      where workspace_id = ${uuidOf(ctx.workspaceId)}`)
 }
 
 async function optOut() {

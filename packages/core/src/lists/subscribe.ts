@@ -4,7 +4,9 @@ import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { notFound, onConstraint } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
+import { takeConfirmationQuota } from '../mail/mail-quotas.ts'
 import { enqueueMail } from '../mail/mails.ts'
+import { canMailStrangers } from '../mail/verified-owner.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { requireNotSuspended, workspaceSuspended } from '../workspaces/suspension.ts'
@@ -64,8 +66,8 @@ export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeI
 }
 
 /**
- * Subscribes a contact at the request of a visitor, even if the operator removed it. Emails a confirmation link, at
- * most one in ten minutes and three a day per address and list. Without double opt-in, a new subscriber is confirmed
+ * Subscribes a contact at the request of a visitor, even if the operator removed it. Emails a confirmation link,
+ * within the limits of `takeConfirmationQuota`. Without double opt-in, a new subscriber is confirmed
  * immediately. After an opt-out, only the link confirms, because a visitor can enter any address. An address that
  * bounced or complained gets no email.
  */
@@ -210,33 +212,30 @@ export async function confirmImmediately(
 }
 
 /**
- * Emails a confirmation link to a locked contact, unless it is CONFIRMED, BOUNCED or COMPLAINED, or has reached the
- * limit of one email in ten minutes and three a day.
+ * Emails a confirmation link to a locked contact, unless it is CONFIRMED, BOUNCED or COMPLAINED, or has reached a
+ * limit of `takeConfirmationQuota`. The contact is PENDING then too, and the caller gets the same response.
  */
 export async function requestConfirmation(
   ctx: Ctx,
   { link, email, source, consent: consentSource }: Subscribing,
 ): Promise<void> {
-  const requestedAt = subscriptions.confirmationsRequestedAt
   const consent = requestedConsent(ctx, email, consentSource)
-  const [row] = await ctx.db
+  const [inserted] = await ctx.db
     .insert(subscriptions)
-    .values({ ...link, status: 'PENDING', source, consent: [consent], confirmationsRequestedAt: sql`array[now()]` })
-    .onConflictDoUpdate({
-      target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
-      set: {
-        confirmationsRequestedAt: sql`(now() || ${requestedAt})[1:3]`,
-        consent: withConsent(consentValue(consent)),
-      },
-      setWhere: sql`${subscriptions.status} in ('PENDING', 'UNSUBSCRIBED')
-        and coalesce(${requestedAt}[1] < now() - interval '10 minutes', true)
-        and coalesce(${requestedAt}[3] < now() - interval '1 day', true)`,
-    })
-    .returning({ ...subscriptionColumns, inserted: sql<boolean>`xmax = 0` })
+    .values({ ...link, status: 'PENDING', source, consent: [consent] })
+    .onConflictDoNothing()
+    .returning(subscriptionColumns)
     .catch(listNotFound)
-  if (!row) return
-  const { inserted, ...subscription } = row
-  if (inserted) await recordSubscriptionChange(ctx, subscription, [subscriptionCreated])
+  if (inserted) await recordSubscriptionChange(ctx, inserted, [subscriptionCreated])
+  const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED'])
+  if (!inserted && (await ctx.db.$count(subscriptions, and(byLink(link), isOpen))) === 0) return
+  if (!(await canMailStrangers(ctx)) || !(await takeConfirmationQuota(ctx, email, link.listId))) return
+  if (!inserted) {
+    await ctx.db
+      .update(subscriptions)
+      .set({ consent: withConsent(consentValue(consent)) })
+      .where(byLink(link))
+  }
   const data = { listId: link.listId, contactId: link.contactId }
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: email, data })
 }

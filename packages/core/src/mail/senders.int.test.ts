@@ -117,7 +117,8 @@ test('a workspace with domains of its own sends from these only, and from MAIL_F
   await expect(createTestCampaign(ctx, { fromEmail: 'ada@example.org' })).rejects.toMatchObject(error)
   const own = await createTestCampaign(ctx, { fromEmail: 'Ada@Engines.example', confirmed: 1 })
   expect(await sendCampaign(ctx, own.id)).toEqual({ queued: 1 })
-  expect(await sendCampaign(ctx, (await createTestCampaign(ctx, { confirmed: 1 })).id)).toEqual({ queued: 1 })
+  expect(await senderAddress(ctx, ['ada@looms.example'])).toBe('ada@looms.example')
+  expect(await senderAddress(ctx, ['ada@example.org', null])).toBe(ctx.settings.mailFrom)
 })
 
 test('the operator cannot give a domain that MAIL_FROM_DOMAINS does not allow', async () => {

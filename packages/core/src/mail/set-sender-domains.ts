@@ -9,7 +9,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
  * their own no longer send from them. An empty list removes the restriction. Throws `not_found`, and `validation_error`
  * for a domain that `MAIL_FROM_DOMAINS` does not allow.
  */
-export function setSenderDomains(ctx: Ctx, domains: readonly string[]): Promise<void> {
+export async function setSenderDomains(ctx: Ctx, domains: readonly string[]): Promise<void> {
   const { mailFromDomains } = ctx.settings
   const outside = domains.find((domain) => mailFromDomains.length > 0 && !mailFromDomains.includes(domain))
   if (outside !== undefined)

@@ -16,6 +16,8 @@ export interface Settings {
   readonly mailFromDomains: readonly string[]
   /** Whether visitors may create workspaces. */
   readonly isSignUpOpen: boolean
+  /** Whether an OWNER must verify an address before a workspace sends mail to strangers. */
+  readonly requiresVerifiedEmail: boolean
   readonly allowedNetworks: readonly string[]
   /** The quotas of a workspace for which the operator has set no others. */
   readonly quotas: Quotas
@@ -73,6 +75,7 @@ export function settingsFrom(config: ApiConfig | WorkerConfig): Settings {
     mailFrom: config.MAIL_FROM,
     mailFromDomains: config.MAIL_FROM_DOMAINS,
     isSignUpOpen: config.SIGN_UP === 'open',
+    requiresVerifiedEmail: config.REQUIRE_VERIFIED_EMAIL,
     allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     quotas: quotasFrom(config),
     keys: deriveKeys(config.SECRET_KEY, config.SECRET_KEY_PREVIOUS),

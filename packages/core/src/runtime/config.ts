@@ -69,6 +69,11 @@ const serviceVariables = {
     dnsName('must list domains such as example.com').transform((name) => name.toLowerCase()),
   ).describe('The domains that workspaces and campaigns may send from; empty: any domain'),
   SIGN_UP: z.enum(['open', 'closed'], { error: 'must be open or closed' }).default('open'),
+  REQUIRE_VERIFIED_EMAIL: z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .default('false')
+    .transform((text) => text === 'true')
+    .describe('Whether an owner must verify an address before a workspace sends email to strangers'),
   WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe('Private networks that webhooks may reach'),
   ...quotaVariables,
   METRICS_TOKEN: z

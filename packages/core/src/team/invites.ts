@@ -13,6 +13,10 @@ import { checkPassword, hashPassword } from '../auth/passwords.ts'
 import { createUser, findUserByEmail, isMember, markEmailVerified } from '../auth/users.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail, throttleInvites } from '../mail/mails.ts'
+import { toMailName } from '../mail/mail-names.ts'
+import { requireMailQuota } from '../mail/mail-quotas.ts'
+import { requireVerifiedOwner } from '../mail/verified-owner.ts'
+import { lockQuotas } from '../quotas/require-quota.ts'
 import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -29,11 +33,15 @@ const inSevenDays = sql`now() + interval '7 days'`
 /**
  * Emails an invite with at most the actor's own role. Throws `already_exists` if the address is already a member or
  * invited. Throws `quota_exceeded` if the workspace sent this address an invite within ten minutes, or three within a
- * day.
+ * day, or if it has used up its quotas of emails. Throws `forbidden` if no owner has verified an address, where the
+ * operator requires this.
  */
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
     requireRoleNotAboveOwn(ctx, input.role)
+    await requireVerifiedOwner(ctx)
+    // Before other locks, in the order in which every creation takes them.
+    await lockQuotas(ctx)
     if (await isMember(ctx, input.email)) throw conflict('already_exists', 'This address already belongs to a member')
     const id = newId('inv')
     const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed({ id, resends: 0 })))
@@ -49,6 +57,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
       )
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
     await throttleInvites(ctx, row.email)
+    await requireMailQuota(ctx, 'INVITE', row.email)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
     await audit(ctx, 'invite.created', { subjectId: id, email: row.email, role: row.role })
     return toInvite(row)
@@ -60,6 +69,8 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
  */
 export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
+    await requireVerifiedOwner(ctx)
+    await lockQuotas(ctx)
     await lockActor(ctx)
     const [row] = await ctx.db
       .update(invites)
@@ -69,6 +80,7 @@ export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
     if (!row) throw notFound('Invite')
     requireRoleNotAboveOwn(ctx, row.role)
     await throttleInvites(ctx, row.email)
+    await requireMailQuota(ctx, 'INVITE', row.email)
     const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed(row)))
     await ctx.db
       .update(invites)
@@ -215,10 +227,11 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
   const token =
     found && findStoredMailToken(ctx.settings.keys, 'rpi', { id: toTokenSeed(found), tokenHash: found.tokenHash })
   if (!token) return undefined
+  const workspace = toMailName(found.workspace)
   return renderServiceMail(ctx, mail, {
-    from: { name: toHeaderText(found.workspace), address: ctx.settings.mailFrom },
-    title: `Join ${found.workspace}`,
-    paragraphs: [`You have been invited to join the workspace “${found.workspace}”.`],
+    from: { name: toHeaderText(workspace), address: ctx.settings.mailFrom },
+    title: `Join ${workspace}`,
+    paragraphs: [`You have been invited to join the workspace “${workspace}”.`],
     button: {
       label: 'Accept the invite',
       url: `${ctx.settings.publicUrl}/accept-invite?token=${token}`,

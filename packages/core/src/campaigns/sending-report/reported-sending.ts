@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { AppError } from '../../kernel/errors.ts'
+import { toMailName } from '../../mail/mail-names.ts'
 import { senderAddress } from '../../mail/senders.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Workspace } from '../../workspaces/workspaces.schema.ts'
@@ -23,10 +24,10 @@ export async function senderOf(
   campaign: Pick<Content, 'fromName' | 'fromEmail'>,
   workspace: SenderNames,
 ): Promise<{ name: string; address: string }> {
-  return {
-    name: campaign.fromName ?? workspace.fromName ?? workspace.name,
-    address: await senderAddress(ctx, [campaign.fromEmail, workspace.fromEmail]),
-  }
+  const name = campaign.fromName ?? workspace.fromName ?? workspace.name
+  const address = await senderAddress(ctx, [campaign.fromEmail, workspace.fromEmail])
+  // Beside the address of the operator, a name must not look like another address.
+  return { name: address === ctx.settings.mailFrom ? toMailName(name) : name, address }
 }
 
 /** Hashes the content of a campaign, its list and its sender. */

@@ -3,7 +3,8 @@ import { countApiKeys } from '../../auth/api-keys.ts'
 import { measureBodies } from '../../campaigns/campaigns.ts'
 import { countCustomFields, measureOptions } from '../../contacts/custom-fields/custom-fields.ts'
 import { countContacts } from '../../contacts/listing/count-contacts.ts'
-import { campaigns, contacts, imports, mailRequests } from '../../db/schema/index.ts'
+import { contacts, imports, mailRequests } from '../../db/schema/index.ts'
+import { countMailsOfDay } from '../../campaigns/send-campaign.ts'
 import { countForms } from '../../forms/forms.ts'
 import { type QuotaName, quotaNames } from '../../kernel/quotas.ts'
 import { countLists } from '../../lists/lists.ts'
@@ -52,7 +53,7 @@ const measurements: Record<QuotaName, Measurement | undefined> = {
       and(eq(imports.workspaceId, ctx.workspaceId), inArray(imports.status, ['RECEIVING', 'QUEUED', 'RUNNING'])),
     ),
   ),
-  campaignMails: exact(countCampaignMails),
+  campaignMails: exact(countMailsOfDay),
   singleMails: exact((ctx) =>
     ctx.db.$count(
       mailRequests,
@@ -68,12 +69,4 @@ const measurements: Record<QuotaName, Measurement | undefined> = {
   importBytes: undefined,
   mailsPerAddress: undefined,
   webhookRequests: undefined,
-}
-
-async function countCampaignMails(ctx: Ctx): Promise<number> {
-  const [row] = await ctx.db
-    .select({ queued: sql<number>`coalesce(sum(${campaigns.queued}), 0)::float8` })
-    .from(campaigns)
-    .where(and(eq(campaigns.workspaceId, ctx.workspaceId), gt(campaigns.sentAt, sql`now() - interval '1 day'`)))
-  return row?.queued ?? 0
 }

@@ -1,0 +1,95 @@
+/**
+ * The quotas of single mails. Each requested mail is recorded with a hash of its address, and the record outlives the
+ * contact, the list and the invite. All forms of an address count together: see `normalizeAddress`. Password resets and
+ * verifications have limits of their own.
+ */
+import { and, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
+import type { Db } from '../db/client.ts'
+import { mailRequests } from '../db/schema/index.ts'
+import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
+import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
+import type { Ctx } from '../request/context.ts'
+import { hashEmail, hashEmailWithAllKeys } from '../subscriptions/opt-outs.ts'
+import type { MailKind } from './mails.ts'
+import { normalizeAddress } from './normalize-address.ts'
+
+const singleMailKinds = ['CAMPAIGN_TEST', 'INVITE'] as const
+type SingleMailKind = (typeof singleMailKinds)[number]
+
+const day = '1 day'
+
+/**
+ * Records a test mail or an invite. Throws `quota_exceeded` if the workspace has reached a quota: all of these mails in
+ * a day, or one kind to one address. Concurrent callers wait until the transaction of the first one ends.
+ */
+export async function requireMailQuota(ctx: Ctx, kind: SingleMailKind, to: string): Promise<void> {
+  const quotas = await lockQuotas(ctx)
+  const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, kind))
+  const limits = [
+    ['mailsPerAddress', isToAddress],
+    ['singleMails', inArray(mailRequests.kind, [...singleMailKinds])],
+  ] as const
+  for (const [name, condition] of limits) {
+    const waitSeconds = await readWait(ctx, condition, quotas[name], day)
+    if (waitSeconds > 0) throw quotaExceeded(name, quotas[name], waitSeconds)
+  }
+  await recordRequest(ctx, { kind, to })
+}
+
+/**
+ * Records a confirmation mail. Returns false if the address has received too many: one in 10 minutes and three a day
+ * for the list, or the quota of an address over all lists. Concurrent callers for an address wait until the transaction
+ * of the first one ends. The workspace is not locked, so that its visitors do not wait for each other.
+ */
+export async function takeConfirmationQuota(ctx: Ctx, to: string, listId: ListId): Promise<boolean> {
+  const lockKey = `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`
+  await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(${lockKey}, 0))`)
+  const { mailsPerAddress } = await readQuotas(ctx)
+  const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, 'CONFIRMATION'))
+  const isOfList = and(isToAddress, eq(mailRequests.listId, listId))
+  const waits = [
+    await readWait(ctx, isOfList, 1, '10 minutes'),
+    await readWait(ctx, isOfList, 3, day),
+    await readWait(ctx, isToAddress, mailsPerAddress, day),
+  ]
+  if (waits.some((seconds) => seconds > 0)) return false
+  await recordRequest(ctx, { kind: 'CONFIRMATION', to, listId })
+  return true
+}
+
+/** Returns the seconds until fewer than `limit` of the mails are younger than the window; 0 if this is so now. */
+async function readWait(ctx: Ctx, condition: SQL | undefined, limit: number, window: string): Promise<number> {
+  if (limit === Infinity) return 0
+  const { workspaceId, createdAt } = mailRequests
+  const windowStart = sql`now() - ${window}::interval`
+  const [last] = await ctx.db
+    .select({ seconds: sql<number>`ceil(extract(epoch from ${createdAt} - (${windowStart})))::int` })
+    .from(mailRequests)
+    .where(and(eq(workspaceId, ctx.workspaceId), condition, gt(createdAt, windowStart)))
+    .orderBy(desc(createdAt))
+    .offset(limit - 1)
+    .limit(1)
+  return last?.seconds ?? 0
+}
+
+/** A SECRET_KEY that was replaced within the last day still counts. */
+const isSameAddress = (ctx: Ctx, to: string) =>
+  inArray(mailRequests.addressHash, hashEmailWithAllKeys(ctx, normalizeAddress(to)))
+
+async function recordRequest(ctx: Ctx, mail: { kind: MailKind; to: string; listId?: ListId }): Promise<void> {
+  await ctx.db.insert(mailRequests).values({
+    workspaceId: ctx.workspaceId,
+    id: newId('mai'),
+    kind: mail.kind,
+    addressHash: hashEmail(ctx, normalizeAddress(mail.to)),
+    listId: mail.listId ?? null,
+  })
+}
+
+/** Deletes up to 1,000 records that no quota counts any more. Returns their number. */
+export async function purgeMailRequests(db: Db): Promise<number> {
+  const result = await db.execute(sql`
+    delete from mail_requests where (workspace_id, id) in (
+      select workspace_id, id from mail_requests where created_at < now() - interval '25 hours' limit 1000)`)
+  return result.rowCount ?? 0
+}
