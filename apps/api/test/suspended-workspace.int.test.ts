@@ -73,7 +73,7 @@ test('the tools of agents that write are rejected, and those that read work', as
     return body.result
   }
   expect((await callTool('search_contacts', {})).isError).toBeFalsy()
-  const refused = await callTool('create_contact', { email: freshEmail() })
+  const refused = await callTool('upsert_contact', { email: freshEmail() })
   expect(refused.isError).toBe(true)
   expect(refused.content[0]?.text).toContain('workspace_suspended')
 })

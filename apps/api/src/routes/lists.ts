@@ -210,7 +210,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'public.subscribe',
         summary: 'Subscribe to a list',
         description:
-          'Sends a confirmation email: at most one in 10 minutes and three a day per address and list. The response is the same for unknown, known, pending and confirmed addresses.',
+          'Sends a confirmation email: at most one in 10 minutes and three a day per address and list, and five a day per address over all lists. The response is the same for unknown, known, pending and confirmed addresses.',
         params,
         querystring: PublicQuery,
         body: SubscribeInput,

@@ -11,13 +11,14 @@ import { rateLimitsCheck } from '../doctor/rate-limits.ts'
 import { redisCheck } from '../doctor/redis.ts'
 import { secretKeyCheck } from '../doctor/secret-key.ts'
 import { senderCheck } from '../doctor/sender.ts'
+import { signUpCheck } from '../doctor/sign-up.ts'
 import { smtpCheck } from '../doctor/smtp.ts'
 import { workCheck, workersCheck } from '../doctor/work.ts'
 import type { Terminal } from '../terminal.ts'
 
 const checks = [
   [postgresCheck, partitionsCheck, redisCheck, clocksCheck, secretKeyCheck],
-  [workersCheck, workCheck, smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck],
+  [workersCheck, workCheck, smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck, signUpCheck],
 ].flat()
 
 export const doctor = defineCommand({
