@@ -176,6 +176,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'POST /contacts/import': [({ list }) => ({ path: `/contacts/import?listId=${list}&consent=confirmed`, ...aFile })],
   'GET /imports': [],
   'GET /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
+  'DELETE /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
   'GET /custom-fields': [],
   'POST /custom-fields': [],
   'GET /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],

@@ -9,7 +9,7 @@ afterEach(() => {
 
 const record = (status: string) => () => json(200, { id: 'imp_1', status })
 
-test.each(['COMPLETED', 'FAILED'])('waits until an import is %s, with progress', async (status) => {
+test.each(['COMPLETED', 'FAILED', 'CANCELED'])('waits until an import is %s, with progress', async (status) => {
   const { rapport, sent } = createFakeClient([record('QUEUED'), () => json(503, {}), record('RUNNING'), record(status)])
   const progress: string[] = []
   const ended = rapport.imports.wait('imp_1', { onProgress: (each) => void progress.push(each.status) })

@@ -16,9 +16,9 @@ const defaultPollMs = 1_000
 /** The operations of imports, and waiting for their end. */
 export class ImportsWithWait extends Imports {
   /**
-   * Waits until the import is `COMPLETED` or `FAILED`, and returns it with its counts and the first errors.
+   * Waits until the import is `COMPLETED`, `FAILED` or `CANCELED`, and returns it with its counts and the first errors.
    *
-   * @throws The reason of the signal; the import continues on the server.
+   * @throws The reason of the signal; the import continues on the server. `cancel` stops it.
    */
   async wait(id: string, { signal, pollMs = defaultPollMs, onProgress }: WaitOptions = {}): Promise<Import> {
     for (;;) {

@@ -1,5 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { httpErrors } from '@fastify/sensible'
+import { cancelImport } from '@rapport/core/imports/cancel-import.ts'
+import { isKnownKey } from '@rapport/core/request/idempotency.ts'
 import { discardImport, listImports, queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
 import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
@@ -9,7 +11,7 @@ import { z } from 'zod'
 import { handleError } from '../http/errors/error-handler.ts'
 import { handleIdempotently, hashRequest, readIdempotencyKey } from '../http/idempotency.ts'
 import { readUpload } from '../http/body/upload.ts'
-import { IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Imports'], security: [{ bearer: [] }] }
 
@@ -40,9 +42,10 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'imports.create',
         summary: 'Import contacts',
         description: [
-          'The body is a file in UTF-8 of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`.',
+          'The body is a file in UTF-8 of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`, at most to a hundredth of its size.',
           'Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. An unknown column returns 400. Tags are separated by `;` or `,`. An exported file can be imported without changes.',
           'The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.',
+          'A workspace can have 5 imports that are received, queued or running; one more returns 409 with the code `quota_exceeded`. Imports take turns, so a large one delays the others little.',
         ].join('\n\n'),
         consumes: Object.keys(formats),
         querystring: ImportOptions,
@@ -55,10 +58,12 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
       const format = formatOf(request)
       const upload = readUpload(request, { stopping: stopping.signal })
       const content = createHash('sha256')
-      const hasIdempotencyKey = readIdempotencyKey(request) !== undefined
+      const idempotencyKey = readIdempotencyKey(request)
+      const hasIdempotencyKey = idempotencyKey !== undefined
+      const isRepetition = hasIdempotencyKey && (await isKnownKey(ctx, idempotencyKey))
       const id = await receiveImport(
         ctx,
-        { ...request.query, format },
+        { ...request.query, format, isRepetition },
         hasIdempotencyKey ? hashWhileReading(upload, content) : upload,
       )
       let isQueued = false
@@ -103,13 +108,35 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'imports.get',
         summary: 'Retrieve an import',
         description:
-          'Returns the import with its counts so far. Request it again until `status` is `COMPLETED` or `FAILED`.',
+          'Returns the import with its counts so far. Request it again until `status` is `COMPLETED`, `FAILED` or `CANCELED`.',
         params: IdParams('imp'),
         querystring: NoQuery,
         response: { 200: Import },
       },
     },
     (request) => readImport(request.ctx, request.params.id),
+  )
+
+  app.delete(
+    '/imports/:id',
+    {
+      config: { errorStatuses: [409] },
+      schema: {
+        ...common,
+        operationId: 'imports.cancel',
+        summary: 'Cancel an import',
+        description:
+          'Stops an import. Its status becomes `CANCELED`, the contacts that it has imported remain, and its file is deleted. Emits `import.completed` unless it was a dry run or still being uploaded; the upload then fails with 409. An import that has ended returns 409.',
+        params: IdParams('imp'),
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await cancelImport(request.ctx, request.params.id)
+      reply.code(204)
+      return null
+    },
   )
 }
 

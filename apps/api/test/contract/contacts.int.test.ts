@@ -197,6 +197,17 @@ test('POST /contacts/import, GET /imports, GET /imports/{id}: CSV and NDJSON', a
   expectError(await upload('text/csv', `email\nx`, '?onConflict=replace'), 400)
 })
 
+test('DELETE /imports/{id}: cancels an import; one that has ended returns 409', async () => {
+  const raw = `email\n${freshEmail()}`
+  const headers = { 'content-type': 'text/csv' }
+  const { body } = await api.call('POST', '/contacts/import', { key: workspace.key, raw, headers })
+  const path = `/imports/${String(body['id'])}`
+  expect((await call('DELETE', path)).status).toBe(204)
+  expect((await call('GET', path)).body).toEqual({ ...body, status: 'CANCELED', completedAt: aTimestamp })
+  expect(expectError(await call('DELETE', path), 409).code).toBe('wrong_state')
+  expectError(await call('DELETE', '/imports/imp_01kag7m3v9e8fs2t4w6x8y0z1b'), 404)
+})
+
 test('GET /contacts/export: with filters, as CSV that is safe in a spreadsheet', async () => {
   const contact = await createContact({ firstName: '=1+1', tags: ['exported'] })
   const csv = await call('GET', '/contacts/export?format=csv&tag=exported')

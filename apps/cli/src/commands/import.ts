@@ -132,14 +132,17 @@ async function followImport(
 ): Promise<Import | undefined> {
   const format = (count: number) => `${count.toLocaleString('en')} rows`
   function onProgress({ status, processed }: Import) {
-    const state = status === 'QUEUED' ? 'Waiting  ' : 'Importing'
+    // Between two turns, an import is queued again.
+    const state = status === 'QUEUED' && processed === 0 ? 'Waiting  ' : 'Importing'
     terminal.showProgress(`${state} ${bar(processed, rows.count, format)}`)
   }
   try {
     return await api.rapport.imports.wait(id, { signal, onProgress })
   } catch (error) {
     if (!signal.aborted) throw error
-    terminal.log(`The import continues on the server. To follow it again:\n  pnpm rapport import --follow ${id}`)
+    terminal.log(
+      `The import continues on the server. To follow it again:\n  pnpm rapport import --follow ${id}\nTo cancel it: DELETE ${api.url}/imports/${id}`,
+    )
     return undefined
   }
 }
@@ -152,10 +155,15 @@ function report({ terminal }: CliContext, record: Import, asJson: boolean): numb
   const counts = Object.entries({ processed, created, updated, skipped, failed }).map(
     ([name, count]) => `${count.toLocaleString('en')} ${name}`,
   )
-  const outcome = status === 'FAILED' ? 'failed' : dryRun ? 'was validated, nothing was written' : 'is complete'
-  const text = `${id} ${outcome}: ${counts.join(', ')}`
+  const text = `${id} ${describeOutcome(status, dryRun)}: ${counts.join(', ')}`
   terminal.print(asJson ? JSON.stringify(record) : text)
   return status === 'COMPLETED' && failed === 0 ? exitCodes.success : exitCodes.failed
+}
+
+function describeOutcome(status: Import['status'], dryRun: boolean): string {
+  if (status === 'FAILED') return 'failed'
+  if (status === 'CANCELED') return 'was canceled'
+  return dryRun ? 'was validated, nothing was written' : 'is complete'
 }
 
 /** "[######..............]  30 %  3.0 MB"; without the bar if the total is unknown. */

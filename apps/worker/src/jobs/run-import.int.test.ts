@@ -126,7 +126,8 @@ async function waitForProgress(id: ImportId, rows: number) {
   return waitUntil(
     async () => {
       const record = await readImport(ctx, id)
-      const isReached = rows < rowCount - 1 ? record.processed >= rows : record.status === 'COMPLETED'
+      const isRunning = record.status === 'RUNNING' && record.processed >= rows
+      const isReached = rows < rowCount - 1 ? isRunning : record.status === 'COMPLETED'
       return isReached && record
     },
     { describe: `${rows} rows are imported`, timeoutMs: 30_000 },

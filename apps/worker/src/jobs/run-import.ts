@@ -9,6 +9,7 @@ import {
   releaseAndRequeueImport,
   releaseImport,
 } from '@rapport/core/imports/import-claim.ts'
+import { purgeIfCanceled } from '@rapport/core/imports/cancel-import.ts'
 import { readChunks } from '@rapport/core/imports/read-chunks.ts'
 import { writeChunk } from '@rapport/core/imports/write-chunk.ts'
 import { delayUnclaimableWork } from '@rapport/core/jobs/outbox.ts'
@@ -18,9 +19,12 @@ import { idOf } from '@rapport/core/kernel/ids.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
+/** A turn takes about a second. Then the import goes to the back of the queue, so that workspaces take turns. */
+const chunksPerTurn = 5
+
 /**
- * Imports a file chunk by chunk, starting after the last chunk that was written. After a crash, the next worker repeats
- * the current chunk. On shutdown, the worker finishes the current chunk and requeues the rest; so it does when the workspace is suspended.
+ * Imports a file chunk by chunk, starting after the last chunk that was written, and requeues the rest after its turn, on
+ * shutdown and when the workspace is suspended. After a crash, the next worker repeats the current chunk.
  */
 export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
@@ -30,10 +34,13 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
       () => claimImport(ctx, job.id, deps.workerId),
       async () => void (await releaseImport(ctx, claim)),
     )
-    if (!claimed) return delayUnclaimableWork(deps.db, job.id)
+    if (!claimed) {
+      if (!(await purgeIfCanceled(ctx, claim.id))) await delayUnclaimableWork(deps.db, job.id)
+      return
+    }
     try {
       const result = await importChunks(deps, ctx, claimed)
-      if (result === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueImport(ctx, claimed))
+      if (result === 'unfinished') return await retryWhileDatabaseDown(() => releaseAndRequeueImport(ctx, claimed))
       if (result === 'lost') return
       await retryWhileDatabaseDown(() => finishImport(ctx, claimed))
     } catch (error) {
@@ -44,24 +51,36 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
       }
       // For the same reason, only the cause of a failed statement is logged.
       const reason = error instanceof Error && error.cause ? error.cause : error
+      const isOwner = await retryWhileDatabaseDown(() => failImport(ctx, claimed, toFailureReason(error)))
+      if (!isOwner) return
       deps.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'import failed')
-      await retryWhileDatabaseDown(() => failImport(ctx, claimed, toFailureReason(error)))
     }
     await purgeImport(ctx, claimed)
   })
 }
 
-/** Reads a chunk while PostgreSQL writes the previous one. Returns `lost` if another worker has claimed the import. */
-async function importChunks(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'stopped' | 'lost'> {
+/**
+ * Imports the chunks of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `lost` if the import was
+ * canceled or another worker has claimed it.
+ */
+async function importChunks(
+  deps: WorkerDeps,
+  ctx: Ctx,
+  claimed: ClaimedImport,
+): Promise<'done' | 'unfinished' | 'lost'> {
+  let count = 0
   let writing: Promise<'written' | 'lost'> = Promise.resolve('written')
   for await (const chunk of readChunks(ctx, claimed)) {
     if ((await writing) === 'lost') return 'lost'
-    if (deps.stopping.aborted || (await isSuspended(ctx))) return 'stopped'
+    if (deps.stopping.aborted || (await isSuspended(ctx))) return 'unfinished'
     writing = retryWhileDatabaseDown(() => writeChunk(ctx, claimed, chunk))
     // Prevents an unhandled rejection: if reading the next chunk fails, `writing` is never awaited.
     writing.catch(() => {})
+    count += 1
+    if (count === chunksPerTurn) break
   }
-  return (await writing) === 'lost' ? 'lost' : 'done'
+  if ((await writing) === 'lost') return 'lost'
+  return count === chunksPerTurn ? 'unfinished' : 'done'
 }
 
 function toFailureReason(error: unknown): string {

@@ -5,6 +5,7 @@ import {
   createTestCtx,
   createTestList,
   expireWorkerHeartbeat,
+  listEventTypes,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import {
@@ -23,6 +24,7 @@ import {
   finishImport,
   releaseImport,
 } from './import-claim.ts'
+import { cancelImport, purgeIfCanceled } from './cancel-import.ts'
 import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
 import { ImportOptions, ImportQuery } from './imports.schema.ts'
 import { type Chunk, readChunks } from './read-chunks.ts'
@@ -120,6 +122,38 @@ test('an incomplete upload is never imported and is deleted after an hour', asyn
   while ((await purgeImports(database.db)) > 0);
   expect((await listImports(ctx, ImportQuery.parse({}))).data.map((record) => record.id)).toEqual([fresh])
   expect(await countRows(ctx, 'import_parts')).toBe(1)
+})
+
+test('a canceled import is not continued, keeps what it imported, and emits one event', async () => {
+  const lines = Array.from({ length: 2_000 }, (_, n) => `person${n}@example.com\n`)
+  const { id } = await queueTestImport(ctx, ['email\n', ...lines])
+  const claimed = await claimTestImport(ctx, id)
+  const [chunk, next] = await chunksOf(claimed)
+  if (!chunk || !next) throw new Error('Expected at least two chunks')
+  await writeChunk(ctx, claimed, chunk)
+  const outcomes = await Promise.allSettled([cancelImport(ctx, id), cancelImport(ctx, id)])
+  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  expect(await writeChunk(ctx, claimed, next)).toBe('lost')
+  await finishImport(ctx, claimed)
+  expect(await failImport(ctx, claimed, 'The list was deleted')).toBe(false)
+  await expect(claimTestImport(ctx, id)).rejects.toThrow('cannot be claimed')
+  expect(await readImport(ctx, id)).toMatchObject({ status: 'CANCELED', created: 1_000, errors: [] })
+  expect(await countRows(ctx, 'contacts')).toBe(1_000)
+  expect(await listEventTypes(ctx)).toEqual(['import.completed'])
+  expect(await listPendingWork(ctx, 'imports')).toEqual([uuidOf(id)])
+  expect(await purgeIfCanceled(ctx, id)).toBe(true)
+  expect(await countRows(ctx, 'import_parts')).toBe(0)
+  expect(await listPendingWork(ctx, 'imports')).toEqual([])
+})
+
+test('only imports of the workspace that have not ended can be canceled', async () => {
+  const { id } = await runTestImport(ctx, 'email\n')
+  await expect(cancelImport(ctx, id)).rejects.toThrow('The import has ended: it is COMPLETED')
+  const queued = await queueTestImport(ctx, 'email\n', { dryRun: 'true' })
+  await expect(cancelImport(await createTestCtx(database.db), queued.id)).rejects.toThrow('Import not found')
+  expect(await purgeIfCanceled(ctx, queued.id)).toBe(false)
+  await cancelImport(ctx, queued.id)
+  expect(await listEventTypes(ctx)).toEqual(['import.completed'])
 })
 
 test('a list that is deleted during an import fails it', async () => {

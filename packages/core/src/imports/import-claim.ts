@@ -11,7 +11,7 @@ import { findAuditActor } from '../audit/audit.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { imports } from '../db/schema/index.ts'
 import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
-import { deleteParts, type ImportRecord, toImport } from './imports.ts'
+import { deleteParts, endStatuses, type ImportRecord, toImport } from './imports.ts'
 import { importCompleted } from './import-events.ts'
 
 /** An import claimed by this worker, as it was when claimed. */
@@ -68,15 +68,19 @@ export async function finishImport(ctx: Ctx, claim: ImportClaim): Promise<void> 
 }
 const analyzeThreshold = 10_000
 
-/** Fails an import and reports the reason with the current line. Imported rows remain. */
-export async function failImport(ctx: Ctx, claim: ImportClaim, reason: string): Promise<void> {
+/**
+ * Fails an import and reports the reason with the current line. Imported rows remain. Returns false, without any effect,
+ * if the worker no longer owns the claim.
+ */
+export async function failImport(ctx: Ctx, claim: ImportClaim, reason: string): Promise<boolean> {
   const error = sql`jsonb_build_object('line', ${imports.line}, 'message', ${reason}::text)`
-  await endImport(ctx, claim, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
+  const ended = await endImport(ctx, claim, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
+  return ended !== undefined
 }
 
 /** Deletes the file and the working data of an ended import, in small batches. */
 export async function purgeImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
-  while ((await deleteParts(ctx, id, ['COMPLETED', 'FAILED'])) > 0);
+  while ((await deleteParts(ctx, id, endStatuses)) > 0);
   while ((await deleteSeenEmails(ctx, id)) > 0);
 }
 
@@ -111,6 +115,6 @@ async function deleteSeenEmails(ctx: Ctx, id: ImportId): Promise<number> {
       select s.workspace_id, s.import_id, s.email_hash from import_seen s
       join imports i on i.workspace_id = s.workspace_id and i.id = s.import_id
       where i.workspace_id = ${uuidOf(ctx.workspaceId)} and i.id = ${uuidOf(id)}
-        and i.status in ('COMPLETED', 'FAILED') limit 10000)`)
+        and i.status in ('COMPLETED', 'FAILED', 'CANCELED') limit 10000)`)
   return result.rowCount ?? 0
 }

@@ -9,7 +9,7 @@ export const Import = z
   .object({
     id: RecordId('imp'),
     status: ImportStatus.describe(
-      '`QUEUED`, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED`.',
+      '`QUEUED` while it waits, also between two turns, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED` by `DELETE /imports/{id}`.',
     ),
     format: z.enum(['csv', 'ndjson']).describe('The format of the file.'),
     onConflict: z
@@ -39,7 +39,7 @@ export const Import = z
       .describe('The first 100 errors.'),
     createdAt: CreatedAt,
     startedAt: Timestamp.nullable().describe('When a worker started the import. `null` while it is queued.'),
-    completedAt: Timestamp.nullable().describe('When the import ended. `null` before.'),
+    completedAt: Timestamp.nullable().describe('When the import ended or was canceled. `null` before.'),
   })
   .meta({
     id: 'Import',

@@ -1,11 +1,11 @@
 /** The API's side of an import: receives the file and reports progress. */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, not, type SQL, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
-import { AppError, notFound } from '../kernel/errors.ts'
+import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ImportId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
@@ -14,34 +14,39 @@ import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { importParts, imports } from '../db/schema/index.ts'
+import { readQuotas, requireQuota } from '../quotas/require-quota.ts'
 import { readHeader, findNdjsonStart } from './import-header.ts'
 import type { Import, ImportOptions, ImportQuery } from './imports.schema.ts'
 
 export type ImportRecord = typeof imports.$inferSelect
 
+export const endStatuses: ImportRecord['status'][] = ['COMPLETED', 'FAILED', 'CANCELED']
+
 const partBytes = 1_048_576
-/** About 40 million contacts. A small gzip file can expand to any size. */
-const maxFileBytes = 4 * 1_024 ** 3
+
+interface ReceiveOptions extends ImportOptions {
+  format: 'csv' | 'ndjson'
+  /** A repeated request is answered with the stored response: it needs no quota. */
+  isRepetition?: boolean
+}
 
 /**
  * Receives a file part by part, in constant memory, and returns the id of the import, which waits for `queueImport`.
- * Throws `validation_error` if the header, read from the first part, is not valid. After any error, the stored data is
- * deleted.
+ * Throws `validation_error` if the header, read from the first part, is not valid, and `quota_exceeded` if the workspace
+ * has too many unfinished imports. After any error, the stored data is deleted.
  */
-export async function receiveImport(
-  ctx: Ctx,
-  options: ImportOptions & { format: 'csv' | 'ndjson' },
-  file: AsyncIterable<Buffer>,
-): Promise<ImportId> {
+export async function receiveImport(ctx: Ctx, options: ReceiveOptions, file: AsyncIterable<Buffer>): Promise<ImportId> {
   if (options.listId) await checkListId(ctx, options.listId)
+  const { importBytes } = await readQuotas(ctx)
   const id = newId('imp')
   let size = 0
   try {
     for await (const part of splitIntoParts(file)) {
+      if (size + part.length > importBytes)
+        throw new AppError('payload_too_large', `The file is larger than ${importBytes} bytes`)
       if (size === 0) await createImport(ctx, { ...options, id }, part)
       await storePart(ctx, id, { position: size, bytes: part })
       size += part.length
-      if (size > maxFileBytes) throw new AppError('payload_too_large', 'The file is larger than 4 GiB')
     }
     if (size === 0) throw new AppError('validation_error', 'The file is empty')
     return id
@@ -60,12 +65,15 @@ export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
       .set({ status: 'QUEUED' })
       .where(and(byId(imports, ctx, id), eq(imports.status, 'RECEIVING')))
       .returning()
-    if (!row) throw notFound('Import')
+    if (!row) throw uploadCanceled()
     await enqueue(ctx, 'imports', id)
     if (!row.dryRun) await audit(ctx, 'contacts.imported', { subjectId: id, listId: row.listId })
     return toImport(row)
   })
 }
+
+/** The upload of the import was canceled, or did not proceed for an hour. */
+const uploadCanceled = () => conflict('wrong_state', 'The import was canceled during its upload')
 
 /** Deletes an import that was not queued, with its file. */
 export async function discardImport(ctx: Ctx, id: ImportId): Promise<void> {
@@ -118,13 +126,26 @@ export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord
 
 const partsPerBatch = 64
 
+/** The upload stopped without notice, for example because the API process was killed. */
+const isAbandoned = (): SQL | undefined =>
+  and(eq(imports.status, 'RECEIVING'), sql`${imports.receivedAt} < now() - interval '1 hour'`)
+
+/** Counts the imports of the workspace that are received, queued or running. */
+export function countUnfinishedImports(ctx: Ctx): Promise<number> {
+  const isUnfinished = inArray(imports.status, ['RECEIVING', 'QUEUED', 'RUNNING'])
+  return ctx.db.$count(
+    imports,
+    and(eq(imports.workspaceId, ctx.workspaceId), isUnfinished, not(sql`coalesce(${isAbandoned()}, false)`)),
+  )
+}
+
 /**
  * Deletes a batch of obsolete data: uploads that stopped more than an hour ago, and the working data of ended imports.
  * Returns 0 when nothing is left.
  */
 export async function purgeImports(db: Db): Promise<number> {
-  const ended = inArray(imports.status, ['COMPLETED', 'FAILED'])
-  const abandoned = and(eq(imports.status, 'RECEIVING'), sql`${imports.receivedAt} < now() - interval '1 hour'`)
+  const ended = inArray(imports.status, endStatuses)
+  const abandoned = isAbandoned()
   const parts = await db.execute(sql`
     delete from import_parts where (workspace_id, import_id, position) in (
       select p.workspace_id, p.import_id, p.position from import_parts p
@@ -175,11 +196,7 @@ async function* splitIntoParts(file: AsyncIterable<Buffer>): AsyncGenerator<Buff
   if (size > 0) yield Buffer.concat(pieces)
 }
 
-async function createImport(
-  ctx: Ctx,
-  options: ImportOptions & { format: 'csv' | 'ndjson'; id: ImportId },
-  head: Buffer,
-): Promise<void> {
+async function createImport(ctx: Ctx, options: ReceiveOptions & { id: ImportId }, head: Buffer): Promise<void> {
   const { id, format, onConflict, listId = null, dryRun, events } = options
   const header =
     format === 'csv'
@@ -209,14 +226,22 @@ async function createImport(
     startedAt: null,
     completedAt: null,
   }
-  // `purgeImports` compares `receivedAt` with the clock of the database.
-  await ctx.db.insert(imports).values({ ...record, receivedAt: sql`now()` })
+  await inTransaction(ctx, async (ctx) => {
+    if (!options.isRepetition) await requireQuota(ctx, 'imports', { count: () => countUnfinishedImports(ctx) })
+    // `isAbandoned` compares `receivedAt` with the clock of the database.
+    await ctx.db.insert(imports).values({ ...record, receivedAt: sql`now()` })
+  })
 }
 
-async function storePart(ctx: Ctx, id: ImportId, part: { position: number; bytes: Buffer }): Promise<void> {
-  await ctx.db.insert(importParts).values({ workspaceId: ctx.workspaceId, importId: id, ...part })
-  await ctx.db
-    .update(imports)
-    .set({ size: part.position + part.bytes.length, receivedAt: sql`now()` })
-    .where(byId(imports, ctx, id))
+/** Locks the import first: a part that is stored while the import is being canceled would never be deleted. */
+function storePart(ctx: Ctx, id: ImportId, part: { position: number; bytes: Buffer }): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const updated = await ctx.db
+      .update(imports)
+      .set({ size: part.position + part.bytes.length, receivedAt: sql`now()` })
+      .where(and(byId(imports, ctx, id), eq(imports.status, 'RECEIVING')))
+      .returning({ id: imports.id })
+    if (updated.length === 0) throw uploadCanceled()
+    await ctx.db.insert(importParts).values({ workspaceId: ctx.workspaceId, importId: id, ...part })
+  })
 }

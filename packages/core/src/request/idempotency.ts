@@ -46,6 +46,12 @@ export function runIdempotently(
   })
 }
 
+/** Whether the key was used within 24 hours, by a request that has ended. */
+export async function isKnownKey(ctx: Ctx, key: string): Promise<boolean> {
+  const known = await ctx.db.select({ key: idempotencyRecords.key }).from(idempotencyRecords).where(isRecent(ctx, key))
+  return known.length > 0
+}
+
 /** Deletes up to 1,000 records that are older than 24 hours. Returns the number of deleted records. */
 export async function purgeIdempotencyRecords(db: Db): Promise<number> {
   const result = await db.execute(sql`
@@ -64,22 +70,20 @@ async function lockKey(ctx: Ctx, key: string) {
 }
 
 async function findRecord(ctx: Ctx, request: { key: string; hash: string }): Promise<RecordedResponse | undefined> {
-  const [record] = await ctx.db
-    .select()
-    .from(idempotencyRecords)
-    .where(
-      and(
-        eq(idempotencyRecords.workspaceId, ctx.workspaceId),
-        eq(idempotencyRecords.key, request.key),
-        gt(idempotencyRecords.createdAt, sql`now() - interval '24 hours'`),
-      ),
-    )
+  const [record] = await ctx.db.select().from(idempotencyRecords).where(isRecent(ctx, request.key))
   if (!record) return undefined
   if (record.requestHash !== request.hash) {
     throw new AppError('idempotency_conflict', 'This Idempotency-Key was used for another request')
   }
   return { status: record.status, location: record.location, body: openBody(ctx, request.key, record.body) }
 }
+
+const isRecent = (ctx: Ctx, key: string) =>
+  and(
+    eq(idempotencyRecords.workspaceId, ctx.workspaceId),
+    eq(idempotencyRecords.key, key),
+    gt(idempotencyRecords.createdAt, sql`now() - interval '24 hours'`),
+  )
 
 function openBody(ctx: Ctx, key: string, sealed: string): string {
   try {

@@ -4,12 +4,16 @@ import { httpErrors } from '@fastify/sensible'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyRequest } from 'fastify'
 
+/** No file of contacts is compressed better. A small file may be: the first mebibyte is not compared. */
+const maxCompressionRatio = 100
+const uncomparedBytes = 1_048_576
+
 /** An upload is aborted after this time without new data. */
 const defaultIdleMs = 30_000
 
 /**
  * Yields the body of a request as it arrives, decompressed if it is gzip, with backpressure. Throws a client error if
- * the body is incomplete, stalls or is not valid gzip, and a 503 when `stopping` is aborted because the server shuts
+ * the body is incomplete, stalls, is not valid gzip or expands to too much, and a 503 when `stopping` is aborted because the server shuts
  * down. Never destroys the request, so that a response can be sent.
  */
 export async function* readUpload(
@@ -32,7 +36,18 @@ export async function* readUpload(
   try {
     if (stopping.aborted) stop()
     raw.pipe(body)
-    for await (const piece of body) yield piece as Buffer
+    let size = 0
+    for await (const piece of body as AsyncIterable<Buffer>) {
+      size += piece.length
+      // `bytesWritten` is what was decompressed so far.
+      if ('bytesWritten' in body && size > uncomparedBytes + maxCompressionRatio * body.bytesWritten) {
+        throw new AppError(
+          'payload_too_large',
+          `The body expands to more than ${maxCompressionRatio} times its compressed size`,
+        )
+      }
+      yield piece
+    }
   } catch (error) {
     const isZlib = String((error as NodeJS.ErrnoException).code).startsWith('Z_')
     throw isZlib ? new AppError('validation_error', 'The body is not valid gzip') : error

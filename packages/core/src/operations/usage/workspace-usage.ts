@@ -3,9 +3,10 @@ import { countApiKeys } from '../../auth/api-keys.ts'
 import { measureBodies } from '../../campaigns/campaigns.ts'
 import { countCustomFields, measureOptions } from '../../contacts/custom-fields/custom-fields.ts'
 import { countContacts } from '../../contacts/listing/count-contacts.ts'
-import { contacts, imports, mailRequests } from '../../db/schema/index.ts'
 import { countMailsOfDay } from '../../campaigns/send-campaign.ts'
+import { contacts, mailRequests } from '../../db/schema/index.ts'
 import { countForms } from '../../forms/forms.ts'
+import { countUnfinishedImports } from '../../imports/imports.ts'
 import { type QuotaName, quotaNames } from '../../kernel/quotas.ts'
 import { countLists } from '../../lists/lists.ts'
 import { countPipelines } from '../../pipelines/pipelines.ts'
@@ -47,12 +48,7 @@ const measurements: Record<QuotaName, Measurement | undefined> = {
   customFields: exact(countCustomFields),
   customFieldBytes: exact(measureOptions),
   campaignBytes: exact(measureBodies),
-  imports: exact((ctx) =>
-    ctx.db.$count(
-      imports,
-      and(eq(imports.workspaceId, ctx.workspaceId), inArray(imports.status, ['RECEIVING', 'QUEUED', 'RUNNING'])),
-    ),
-  ),
+  imports: exact(countUnfinishedImports),
   campaignMails: exact(countMailsOfDay),
   singleMails: exact((ctx) =>
     ctx.db.$count(

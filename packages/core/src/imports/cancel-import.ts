@@ -1,0 +1,50 @@
+import { sql } from 'drizzle-orm'
+import { imports } from '../db/schema/index.ts'
+import { emit } from '../events/emit.ts'
+import { enqueue, finishWork, requeueWork } from '../jobs/outbox.ts'
+import { conflict, notFound } from '../kernel/errors.ts'
+import { type ImportId, uuidOf } from '../kernel/ids.ts'
+import { byId } from '../request/by-id.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { purgeImport } from './import-claim.ts'
+import { importCompleted } from './import-events.ts'
+import { endStatuses, toImport } from './imports.ts'
+
+/**
+ * Cancels an import that has not ended. Imported rows remain. A worker that is running it has lost its claim, so it
+ * writes no further chunk, and an upload that is under way fails. A job then deletes the file: see `purgeIfCanceled`.
+ */
+export function cancelImport(ctx: Ctx, id: ImportId): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const [before] = await ctx.db
+      .select({ status: imports.status })
+      .from(imports)
+      .where(byId(imports, ctx, id))
+      .for('update')
+    if (!before) throw notFound('Import')
+    if (endStatuses.includes(before.status))
+      throw conflict('wrong_state', `The import has ended: it is ${before.status}`)
+    const [row] = await ctx.db
+      .update(imports)
+      .set({ status: 'CANCELED', workerId: null, completedAt: sql`now()` })
+      .where(byId(imports, ctx, id))
+      .returning()
+    if (!row) throw notFound('Import')
+    // An import that is being received has no work yet, and its client has not been told about it.
+    if (before.status === 'RECEIVING') return enqueue(ctx, 'imports', id)
+    await requeueWork(ctx.db, [uuidOf(id)])
+    if (!row.dryRun) await emit(ctx, importCompleted, toImport(row))
+  })
+}
+
+/** Deletes the file of a canceled import and finishes its work. Returns false if the import is not canceled. */
+export async function purgeIfCanceled(ctx: Ctx, id: ImportId): Promise<boolean> {
+  const [row] = await ctx.db
+    .select({ status: imports.status })
+    .from(imports)
+    .where(byId(imports, ctx, id))
+  if (row?.status !== 'CANCELED') return false
+  await purgeImport(ctx, { id })
+  await finishWork(ctx.db, [uuidOf(id)])
+  return true
+}
