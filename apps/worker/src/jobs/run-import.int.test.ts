@@ -24,7 +24,7 @@ let worker: StartedProcess
 afterEach(() => stop('SIGTERM'))
 
 /** The tests start several processes in sequence. */
-const timeout = 90_000
+const timeout = 240_000
 const rowCount = 12_000
 /** Every tenth row repeats the first contact, and every hundredth row has no valid email address. */
 const file = () =>

@@ -471,7 +471,9 @@ export class Contacts extends Resource {
   /**
    * Export contacts.
    *
-   * Streams all contacts that match the filters, as CSV or NDJSON.
+   * Streams all contacts that match the filters, as CSV or NDJSON. In a CSV, an apostrophe precedes every text that a spreadsheet would run as a formula; an import removes it.
+   *
+   * While another export of the workspace is under way, it returns 409 with the code `quota_exceeded`. An export whose client reads nothing for 30 seconds is cut off.
    *
    * Requires the role MEMBER.
    */
@@ -633,11 +635,13 @@ export class Imports extends Resource {
   /**
    * Import contacts.
    *
-   * The body is a file in UTF-8 of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`.
+   * The body is a file in UTF-8 of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`, at most to a hundredth of its size.
    *
    * Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. An unknown column returns 400. Tags are separated by `;` or `,`. An exported file can be imported without changes.
    *
    * The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.
+   *
+   * A workspace can have 5 imports that are received, queued or running; one more returns 409 with the code `quota_exceeded`. Imports take turns, so a large one delays the others little.
    *
    * Requires the role MEMBER.
    */
@@ -659,12 +663,23 @@ export class Imports extends Resource {
   /**
    * Retrieve an import.
    *
-   * Returns the import with its counts so far. Request it again until `status` is `COMPLETED` or `FAILED`.
+   * Returns the import with its counts so far. Request it again until `status` is `COMPLETED`, `FAILED` or `CANCELED`.
    *
    * Requires the role VIEWER.
    */
   get(id: string, options?: RequestOptions): ApiPromise<types.ImportsGetResponse> {
     return this.client.request({ path: encodePath`/imports/${id}` }, options)
+  }
+
+  /**
+   * Cancel an import.
+   *
+   * Stops an import. Its status becomes `CANCELED`, the contacts that it has imported remain, and its file is deleted. Emits `import.completed` unless it was a dry run or still being uploaded; the upload then fails with 409. An import that has ended returns 409.
+   *
+   * Requires the role MEMBER.
+   */
+  cancel(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/imports/${id}` }, options)
   }
 }
 

@@ -1864,7 +1864,7 @@ export type Import = {
      */
     id: string;
     /**
-     * `QUEUED`, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED`.
+     * `QUEUED` while it waits, also between two turns, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED` by `DELETE /imports/{id}`.
      */
     status: 'QUEUED' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELED';
     /**
@@ -1925,7 +1925,7 @@ export type Import = {
      */
     startedAt: string | null;
     /**
-     * When the import ended. `null` before.
+     * When the import ended or was canceled. `null` before.
      */
     completedAt: string | null;
 };
@@ -6899,6 +6899,10 @@ export type ContactsExportErrors = {
      */
     403: Error;
     /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -8009,6 +8013,86 @@ export type ImportsListResponses = {
 };
 
 export type ImportsListResponse = ImportsListResponses[keyof ImportsListResponses];
+
+export type ImportsCancelData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the import.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/imports/{id}';
+};
+
+export type ImportsCancelErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type of the body is not supported.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ImportsCancelError = ImportsCancelErrors[keyof ImportsCancelErrors];
+
+export type ImportsCancelResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type ImportsCancelResponse = ImportsCancelResponses[keyof ImportsCancelResponses];
 
 export type ImportsGetData = {
     body?: never;
