@@ -1,7 +1,4 @@
-import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
-import { claimRecipients, recordRecipientOutcomes } from '@rapport/core/campaigns/sending.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { createCustomField } from '@rapport/core/contacts/custom-fields/custom-fields.ts'
 import { type Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
@@ -17,12 +14,9 @@ import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.
 import { reportMailEvent } from '@rapport/core/operations/mail-events.ts'
 import { MailReport } from '@rapport/core/operations/mail-events.schema.ts'
 import { updateTask } from '@rapport/core/tasks/tasks.ts'
-import { listDeliveries, redeliverMany } from '@rapport/core/webhooks/delivery-log.ts'
-import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import { redeliverMany } from '@rapport/core/webhooks/delivery-log.ts'
 import {
-  claimTestBacklog,
   createTestCampaign,
-  createTestContact,
   createTestDeal,
   createTestForm,
   createTestList,
@@ -30,15 +24,12 @@ import {
   createTestWebhook,
   listPendingWork,
   readMailedToken,
-  testOutcome,
 } from '@rapport/testing/fixtures/factories.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
-import { recordAndTakeNext } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, drain, jobOf } from '../testing.ts'
-import { eraseContactJob } from './erase-contact.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { sendMail } from './send-mail.ts'
 
@@ -54,24 +45,24 @@ async function runWork(queue: 'mail' | 'campaigns'): Promise<void> {
   for (const uuid of await listPendingWork(ctx, queue)) await run(deps, jobOf(ctx, uuid)).catch(() => {})
 }
 
-const erase = (contact: Contact) => eraseContactJob(deps, jobOf(ctx, uuidOf(contact.id)))
-
 /** Finds every column of the database that contains one of the texts, in any case. */
 async function findColumns(texts: readonly string[]): Promise<string[]> {
-  const { rows: columns } = await database.pool.query<{ table: string; column: string; type: string }>(`
-    select c.table_name as table, c.column_name as column, c.data_type as type from information_schema.columns c
-    join pg_class on pg_class.oid = format('public.%I', c.table_name)::regclass
-    where c.table_schema = 'public' and relkind in ('r', 'p') and not relispartition order by 1, 2`)
+  const { rows: tables } = await database.pool.query<{ name: string; columns: string[]; types: string[] }>(`
+    select table_name as name, array_agg(column_name::text) as columns, array_agg(data_type::text) as types
+    from information_schema.columns join pg_class on pg_class.oid = format('public.%I', table_name)::regclass
+    where table_schema = 'public' and relkind in ('r', 'p') and not relispartition group by 1 order by 1`)
   const found: string[] = []
-  for (const { table, column, type } of columns) {
-    const text = type === 'bytea' ? `encode("${column}", 'escape')` : `"${column}"::text`
-    const { rowCount } = await database.pool.query(
-      `select from "${table}" where lower(${text}) like any($1::text[]) limit 1`,
-      [texts.map((words) => `%${words.toLowerCase()}%`)],
-    )
-    if (rowCount) found.push(`${table}.${column}`)
+  const patterns = texts.map((text) => `%${text.toLowerCase()}%`)
+  for (const { name, columns, types } of tables) {
+    const asText = (column: string, index: number) =>
+      types[index] === 'bytea' ? `encode("${column}", 'escape')` : `"${column}"::text`
+    const hits = columns.map((column, index) => `bool_or(lower(${asText(column, index)}) like any($1)) as "${column}"`)
+    const { rows } = await database.pool.query<Record<string, boolean | null>>(`select ${hits.join()} from "${name}"`, [
+      patterns,
+    ])
+    found.push(...columns.filter((column) => rows[0]?.[column]).map((column) => `${name}.${column}`))
   }
-  return found
+  return found.toSorted()
 }
 
 interface Person {
@@ -117,7 +108,7 @@ async function createTraces({ email, name, phone }: Person, webhookId: WebhookId
   await reportMailEvent(ctx, MailReport.parse({ type: 'COMPLAINT', email, detail: `complaint of <${email}>` }))
   await runTestImport(ctx, `email,firstName,phone\n${email},${name},no phone number`, { onConflict: 'update' })
   await drain(deps, ctx, webhookId)
-  await redeliverMany(ctx, webhookId, { status: 'SUCCEEDED' })
+  await redeliverMany(ctx, webhookId, { status: 'SUCCEEDED', dryRun: false })
   await drain(deps, ctx, webhookId)
   return { contact, texts: [email, name, phone] }
 }
@@ -137,15 +128,7 @@ async function eraseWithCrashes({ id }: Contact): Promise<void> {
   }
 }
 
-const countRedacted = async () => {
-  const { rows } = await database.pool.query<{ type: string; redacted: boolean }>(
-    `select type, data ->> 'redacted' is not null as redacted from events where workspace_id = $1`,
-    [uuidOf(ctx.workspaceId)],
-  )
-  return { redacted: rows.filter(({ redacted }) => redacted).length, all: rows.length }
-}
-
-test('no column of any table names a person after the deletion', { timeout: 60_000 }, async () => {
+test('no column of any table names a person after the deletion', { timeout: 120_000 }, async () => {
   await createFields()
   const webhook = await createEcho()
   const ada = await createTraces({ email: 'ada@example.com', name: 'Adalina', phone: '+44 20 7946 0001' }, webhook.id)
@@ -179,7 +162,11 @@ test('no column of any table names a person after the deletion', { timeout: 60_0
   ])
   const columnsOfOther = await findColumns(other.texts)
   const readEventsOfOther = async () =>
-    (await database.pool.query(`select id, data from events where data::text like '%Ladona%' order by id`)).rows
+    (
+      await database.pool.query<{ data: unknown }>(
+        `select data from events where data::text like '%Ladona%' order by id`,
+      )
+    ).rows
   const eventsOfOther = await readEventsOfOther()
 
   await deleteContact(ctx, ada.contact.id)
@@ -190,118 +177,5 @@ test('no column of any table names a person after the deletion', { timeout: 60_0
   expect(await findColumns(['of adalina'])).toEqual([])
   expect(await findColumns(other.texts)).toEqual(columnsOfOther)
   expect(await readEventsOfOther()).toEqual(eventsOfOther)
-  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
-})
-
-test('a new contact with the same address is not touched', async () => {
-  const webhook = await createEcho()
-  const old = await createTestContact(ctx, { email: 'ada@example.com' })
-  await deleteContact(ctx, old.id)
-  const list = await createTestList(ctx)
-  await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: 'Ada', lastName: '' })
-  await reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'ada@example.com', permanent: false }))
-  await drain(deps, ctx, webhook.id)
-  await erase(old)
-  expect(await countRedacted()).toEqual({ redacted: 1, all: 5 })
-  const { data } = await listDeliveries(ctx, webhook.id, { limit: 50, sort: '-createdAt' })
-  expect(data.map(({ eventType, responseBody }) => [eventType, responseBody === null]).toReversed()).toEqual([
-    ['contact.created', true],
-    ['contact.deleted', true],
-    ['contact.created', false],
-    ['subscription.created', false],
-    ['mail.bounced', false],
-  ])
-  expect(await readMailedToken(ctx, 'ada@example.com')).toMatch(/^[\w-]+\.[\w-]+$/)
-})
-
-test('a pending confirmation is canceled', async () => {
-  const list = await createTestList(ctx)
-  await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: '', lastName: '' })
-  const find = async (table: string) =>
-    (
-      await database.pool.query<{ id: string }>(`select id from ${table} where workspace_id = $1`, [
-        uuidOf(ctx.workspaceId),
-      ])
-    ).rows
-  const [[contact], [mail]] = [await find('contacts'), await find('mails')]
-  expect(await listPendingWork(ctx, 'mail')).toEqual([mail?.id])
-  await deleteContact(ctx, idOf('con', contact?.id ?? ''))
-  await eraseContactJob(deps, jobOf(ctx, contact?.id ?? ''))
-  expect([await find('mails'), await listPendingWork(ctx)]).toEqual([[], []])
-  await sendMail(deps, jobOf(ctx, mail?.id ?? ''))
-})
-
-test('pending deliveries send the redacted record', async () => {
-  const webhook = await createEcho()
-  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
-  await deleteContact(ctx, ada.id)
-  await erase(ada)
-  const before = receiver.requests.length
-  await drain(deps, ctx, webhook.id)
-  const bodies = receiver.requests.slice(before).map(({ body }) => JSON.parse(body.toString()) as object)
-  expect(bodies).toMatchObject([
-    { type: 'contact.created', data: { id: ada.id, redacted: true } },
-    { type: 'contact.deleted', data: { id: ada.id } },
-  ])
-})
-
-test('waits for requests that were sent before the deletion', async () => {
-  const { id } = await createEcho()
-  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
-  const { claim, take } = await claimTestBacklog(ctx, id, { workerId: deps.workerId, limit: 1 })
-  await deleteContact(ctx, ada.id)
-  await erase(ada)
-  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada.id)])
-  const ended = (take?.deliveries ?? []).map(({ uuid }) => ({
-    uuid,
-    outcome: testOutcome({ responseBody: ada.email }),
-  }))
-  expect(ended).toHaveLength(1)
-  await recordAndTakeNext(ctx.db, claim, { ended, inFlight: [], limit: 1 })
-  await erase(ada)
-  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
-  expect((await listDeliveries(ctx, id, { limit: 50, sort: '-createdAt' })).data).toMatchObject([
-    { status: 'PENDING' },
-    { status: 'SUCCEEDED', responseBody: null },
-  ])
-})
-
-test('waits for an email that is being sent', async () => {
-  const { id, batches } = await startTestCampaign(ctx, 2)
-  const batch = await claimTestBatch(ctx, batches[0], deps.workerId)
-  const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
-  const [ada, grace] = recipients.map((recipient) => recipient.id)
-  if (!ada || !grace) throw new Error('There are no recipients')
-  await deleteContact(ctx, ada)
-  await eraseContactJob(deps, jobOf(ctx, uuidOf(ada)))
-  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada)])
-  const outcome = { status: 'FAILED', error: `550 <${recipients[0]?.email}> is refused` } as const
-  await recordRecipientOutcomes(
-    ctx,
-    batch,
-    [ada, grace].map((contactId) => ({ contactId, ...outcome })),
-  )
-  await eraseContactJob(deps, jobOf(ctx, uuidOf(ada)))
-  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
-  const { data } = await listRecipients(ctx, id, RecipientQuery.parse({}))
-  const redacted = 'Redacted: the contact was deleted'
-  expect(data.map(({ error }) => error)).toEqual([redacted, redacted])
-})
-
-test('many events are redacted in short steps, also by two concurrent jobs', async () => {
-  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
-  await database.pool.query(
-    `insert into events (workspace_id, id, type, data, contact_id)
-     select $1, uuidv7(), 'contact.updated', '{"email": "ada@example.com"}', $2 from generate_series(1, 5000)`,
-    [uuidOf(ctx.workspaceId), uuidOf(ada.id)],
-  )
-  await deleteContact(ctx, ada.id)
-  expect(await eraseNextStep(ctx, uuidOf(ada.id))).toBe('continue')
-  expect(await countRedacted()).toEqual({ redacted: 500, all: 5_002 })
-  await eraseContactJob({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, uuidOf(ada.id)))
-  expect(await countRedacted()).toEqual({ redacted: 1_000, all: 5_002 })
-  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada.id)])
-  await Promise.all([erase(ada), erase(ada)])
-  expect(await countRedacted()).toEqual({ redacted: 5_001, all: 5_002 })
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
 })

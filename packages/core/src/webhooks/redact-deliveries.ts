@@ -27,11 +27,14 @@ export async function waitForRequests(ctx: Ctx, person: ErasedPerson, after: str
 
 const batchSize = 5_000
 
-/** Redacts the next deliveries, in the order of the primary key. */
+/**
+ * Redacts the next deliveries, in the order of the primary key: those of the person's events, and those of events of no
+ * contact whose response contains an address of the person.
+ */
 export async function redactDeliveries(ctx: Ctx, person: ErasedPerson, after: string): Promise<StepResult> {
   const [webhookId = nil, id = nil] = after ? after.split(' ') : []
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  // A later delivery may belong to a new contact with the same address.
+  // Events of no contact: later ones may be about a new contact with the same address.
   const isOld = sql`passed.id < ${uuidAt(person.deletedAt.getTime() + 1)}::uuid`
   const { rows } = await ctx.db.execute<PassedDelivery>(sql`
     with passed as materialized (
@@ -46,11 +49,9 @@ export async function redactDeliveries(ctx: Ctx, person: ErasedPerson, after: st
         e.contact_id is not null as "isOwn"
       from passed
       left join lateral (
-        select contact_id from events e
-        where e.workspace_id = ${workspaceId} and e.id = passed.event_id and e.contact_id = any(${uuidsOf(person)})
-        limit 1) e on true
+        select contact_id from events e where e.workspace_id = ${workspaceId} and e.id = passed.event_id limit 1) e on true
       where (passed.response_body is not null or passed.error is not null)
-        and (e.contact_id is not null or ${isOld}
+        and (e.contact_id = any(${uuidsOf(person)}) or e.contact_id is null and ${isOld}
           and lower(concat_ws(' ', passed.response_body, passed.error)) like any(${sql.param(likePatterns(person))}::text[]))
       ) found on true`)
   const [last] = rows

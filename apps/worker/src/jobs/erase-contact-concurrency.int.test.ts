@@ -1,0 +1,157 @@
+import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
+import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
+import { claimRecipients, recordRecipientOutcomes } from '@rapport/core/campaigns/sending.ts'
+import { type Contact } from '@rapport/core/contacts/contacts.schema.ts'
+import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { subscribe } from '@rapport/core/lists/subscribe.ts'
+import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
+import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
+import { reportMailEvent } from '@rapport/core/operations/mail-events.ts'
+import { MailReport } from '@rapport/core/operations/mail-events.schema.ts'
+import { listDeliveries } from '@rapport/core/webhooks/delivery-log.ts'
+import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import {
+  claimTestBacklog,
+  createTestContact,
+  createTestList,
+  createTestWebhook,
+  listPendingWork,
+  readMailedToken,
+  testOutcome,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { recordAndTakeNext } from '@rapport/core/webhooks/drain/backlog-claim.ts'
+import { expect, test } from 'vitest'
+import { createTestDeps, drain, jobOf } from '../testing.ts'
+import { eraseContactJob } from './erase-contact.ts'
+import { sendMail } from './send-mail.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const receiver = useForFile(() => startHttpReceiver(({ body }) => ({ body: `received ${body.toString()}` })))
+const deps = useForTest(() => createTestDeps(database.db))
+
+const erase = (contact: Contact) => eraseContactJob(deps, jobOf(ctx, uuidOf(contact.id)))
+const createEcho = () => createTestWebhook(ctx, { url: `${receiver.url}/hook`, eventTypes: ['*'] })
+
+const countRedacted = async () => {
+  const { rows } = await database.pool.query<{ type: string; redacted: boolean }>(
+    `select type, data ->> 'redacted' is not null as redacted from events where workspace_id = $1`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  return { redacted: rows.filter(({ redacted }) => redacted).length, all: rows.length }
+}
+
+test('a new contact with the same address is not touched', async () => {
+  const webhook = await createEcho()
+  const old = await createTestContact(ctx, { email: 'ada@example.com' })
+  await deleteContact(ctx, old.id)
+  const list = await createTestList(ctx)
+  await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: 'Ada', lastName: '' })
+  await reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'ada@example.com', permanent: false }))
+  await drain(deps, ctx, webhook.id)
+  await erase(old)
+  expect(await countRedacted()).toEqual({ redacted: 1, all: 5 })
+  const { data } = await listDeliveries(ctx, webhook.id, { limit: 50, sort: '-createdAt' })
+  expect(data.map(({ eventType, responseBody }) => [eventType, responseBody === null]).toReversed()).toEqual([
+    ['contact.created', true],
+    ['contact.deleted', true],
+    ['contact.created', false],
+    ['subscription.created', false],
+    ['mail.bounced', false],
+  ])
+  expect(await readMailedToken(ctx, 'ada@example.com')).toMatch(/^[\w-]+\.[\w-]+$/)
+})
+
+test('a pending confirmation is canceled', async () => {
+  const list = await createTestList(ctx)
+  await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: '', lastName: '' })
+  const find = async (table: string) =>
+    (
+      await database.pool.query<{ id: string }>(`select id from ${table} where workspace_id = $1`, [
+        uuidOf(ctx.workspaceId),
+      ])
+    ).rows
+  const [[contact], [mail]] = [await find('contacts'), await find('mails')]
+  expect(await listPendingWork(ctx, 'mail')).toEqual([mail?.id])
+  await deleteContact(ctx, idOf('con', contact?.id ?? ''))
+  await eraseContactJob(deps, jobOf(ctx, contact?.id ?? ''))
+  expect([await find('mails'), await listPendingWork(ctx)]).toEqual([[], []])
+  await sendMail(deps, jobOf(ctx, mail?.id ?? ''))
+})
+
+test('pending deliveries send the redacted record', async () => {
+  const webhook = await createEcho()
+  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  await deleteContact(ctx, ada.id)
+  await erase(ada)
+  const before = receiver.requests.length
+  await drain(deps, ctx, webhook.id)
+  const bodies = receiver.requests.slice(before).map(({ body }) => JSON.parse(body.toString()) as object)
+  expect(bodies).toMatchObject([
+    { type: 'contact.created', data: { id: ada.id, redacted: true } },
+    { type: 'contact.deleted', data: { id: ada.id } },
+  ])
+})
+
+test('waits for requests that were sent before the deletion', async () => {
+  const { id } = await createEcho()
+  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  const { claim, take } = await claimTestBacklog(ctx, id, { workerId: deps.workerId, limit: 1 })
+  await deleteContact(ctx, ada.id)
+  await erase(ada)
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada.id)])
+  const ended = (take?.deliveries ?? []).map(({ uuid }) => ({
+    uuid,
+    outcome: testOutcome({ responseBody: ada.email }),
+  }))
+  expect(ended).toHaveLength(1)
+  await recordAndTakeNext(ctx.db, claim, { ended, inFlight: [], limit: 1 })
+  await erase(ada)
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
+  expect((await listDeliveries(ctx, id, { limit: 50, sort: '-createdAt' })).data).toMatchObject([
+    { status: 'PENDING' },
+    { status: 'SUCCEEDED', responseBody: null },
+  ])
+})
+
+test('waits for an email that is being sent', async () => {
+  const { id, batches } = await startTestCampaign(ctx, 2)
+  const batch = await claimTestBatch(ctx, batches[0], deps.workerId)
+  const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
+  const [ada, grace] = recipients.map((recipient) => recipient.id)
+  if (!ada || !grace) throw new Error('There are no recipients')
+  await deleteContact(ctx, ada)
+  await eraseContactJob(deps, jobOf(ctx, uuidOf(ada)))
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada)])
+  const outcome = { status: 'FAILED', error: `550 <${recipients[0]?.email}> is refused` } as const
+  await recordRecipientOutcomes(
+    ctx,
+    batch,
+    [ada, grace].map((contactId) => ({ contactId, ...outcome })),
+  )
+  await eraseContactJob(deps, jobOf(ctx, uuidOf(ada)))
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
+  const { data } = await listRecipients(ctx, id, RecipientQuery.parse({}))
+  const redacted = 'Redacted: the contact was deleted'
+  expect(data.map(({ error }) => error)).toEqual([redacted, redacted])
+})
+
+test('many events are redacted in short steps, also by two concurrent jobs', async () => {
+  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  await database.pool.query(
+    `insert into events (workspace_id, id, type, data, contact_id)
+     select $1, uuidv7(), 'contact.updated', '{"email": "ada@example.com"}', $2 from generate_series(1, 5000)`,
+    [uuidOf(ctx.workspaceId), uuidOf(ada.id)],
+  )
+  await deleteContact(ctx, ada.id)
+  expect(await eraseNextStep(ctx, uuidOf(ada.id))).toBe('continue')
+  expect(await countRedacted()).toEqual({ redacted: 500, all: 5_002 })
+  await eraseContactJob({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, uuidOf(ada.id)))
+  expect(await countRedacted()).toEqual({ redacted: 1_000, all: 5_002 })
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada.id)])
+  await Promise.all([erase(ada), erase(ada)])
+  expect(await countRedacted()).toEqual({ redacted: 5_001, all: 5_002 })
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
+})
