@@ -49,20 +49,25 @@ async function redactOwnErrors(ctx: Ctx, person: ErasedPerson, campaignIds: read
     )
   if (own.some(({ status }) => status === 'SENDING')) return true
   if (own.length === 0) return false
-  const isOwn = inArray(campaignRecipients.contactId, [...person.contactIds])
+  const batchIds = [...new Set(own.map(({ batchId }) => batchId))]
+  const isOwn = sql`${inArray(campaignRecipients.contactId, [...person.contactIds])}`
   const isNamed = sql`lower(${campaignRecipients.error}) like any(${sql.param(likePatterns(person))}::text[])`
-  await ctx.db
-    .update(campaignRecipients)
-    .set({ error: redactedText })
-    .where(
-      and(
-        eq(campaignRecipients.workspaceId, ctx.workspaceId),
-        inArray(campaignRecipients.batchId, [...new Set(own.map(({ batchId }) => batchId))]),
-        // The error of a SKIPPED recipient is a text of ours.
-        inArray(campaignRecipients.status, ['WAITING', 'FAILED', 'INTERRUPTED']),
-        isNotNull(campaignRecipients.error),
-        sql`(${isOwn} or ${isNamed})`,
-      ),
-    )
+  const hasError = and(
+    eq(campaignRecipients.workspaceId, ctx.workspaceId),
+    inArray(campaignRecipients.batchId, batchIds),
+    // The error of a SKIPPED recipient is a text of ours.
+    inArray(campaignRecipients.status, ['WAITING', 'FAILED', 'INTERRUPTED']),
+    isNotNull(campaignRecipients.error),
+  )
+  const found = await ctx.db
+    .select({ contactId: campaignRecipients.contactId, error: campaignRecipients.error, isOwn: sql<boolean>`${isOwn}` })
+    .from(campaignRecipients)
+    .where(and(hasError, sql`(${isOwn} or ${isNamed})`))
+  const redacted = found.filter((row) => row.isOwn || isNamedIn(person, row.error)).map(({ contactId }) => contactId)
+  if (redacted.length > 0)
+    await ctx.db
+      .update(campaignRecipients)
+      .set({ error: redactedText })
+      .where(and(hasError, inArray(campaignRecipients.contactId, redacted)))
   return false
 }

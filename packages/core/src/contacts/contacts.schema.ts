@@ -70,7 +70,7 @@ export const MergedContact = z.object({ ...Contact.shape, mergedContactId: Recor
   examples: [{ ...contactExample, mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
 })
 
-/** The `data` of `contact.deleted`: it names the person no more. */
+/** The `data` of `contact.deleted`: it does not name the person. */
 export const DeletedContact = z.object({ id: RecordId('con') }).meta({
   id: 'DeletedContact',
   description: 'A contact that was deleted. Only its id remains.',
