@@ -162,6 +162,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}` })],
   'PATCH /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}`, body: { firstName: 'taken over' } })],
   'GET /contacts/{id}/activity': [({ contact }) => ({ path: `/contacts/${contact}/activity` })],
+  'GET /contacts/{id}/export': [({ contact }) => ({ path: `/contacts/${contact}/export` })],
   'POST /contacts/{id}/tags': [({ contact }) => ({ path: `/contacts/${contact}/tags`, body: { tags: ['a'] } })],
   'DELETE /contacts/{id}/tags/{tag}': [({ contact }) => ({ path: `/contacts/${contact}/tags/secret` })],
   'POST /contacts/{id}/merge': [

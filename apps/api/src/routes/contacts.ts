@@ -4,6 +4,8 @@ import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { listActivity } from '@rapport/core/contacts/list-activity.ts'
 import { exportContacts } from '@rapport/core/contacts/export/export-contacts.ts'
 import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
+import { exportPerson } from '@rapport/core/operations/contacts/export-person.ts'
+import { PersonExport } from '@rapport/core/operations/contacts/person-export.schema.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
 import { addTags, updateContact, removeTag, upsertContact } from '@rapport/core/contacts/update-contact.ts'
 import {
@@ -187,6 +189,29 @@ export const contactRoutes: FastifyPluginAsyncZod<{ exportIdleMs?: number | unde
       await deleteContact(request.ctx, request.params.id)
       reply.code(204)
       return null
+    },
+  )
+
+  app.get(
+    '/contacts/:id/export',
+    {
+      config: { role: 'MEMBER' },
+      schema: {
+        ...common,
+        operationId: 'contacts.exportPerson',
+        summary: 'Export a person',
+        description:
+          'Returns everything that is kept about a person as one JSON file, for the right of access: the contact, subscriptions with their proofs of consent, submissions, deals, tasks, emails and activity. The audit log records it as `contact.exported`. The response is streamed: if the contact is deleted meanwhile, it is cut off.',
+        params,
+        querystring: NoQuery,
+        response: { 200: PersonExport },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const json = await exportPerson(request.ctx, id)
+      reply.type('application/json; charset=utf-8').header('content-disposition', `attachment; filename="${id}.json"`)
+      return json as never
     },
   )
 

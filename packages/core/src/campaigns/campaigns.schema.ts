@@ -269,6 +269,22 @@ export const CampaignRecipient = z
   })
 export type CampaignRecipient = z.output<typeof CampaignRecipient>
 
+const { contactId, email: _email, ...delivery } = CampaignRecipient.shape
+
+export const ReceivedCampaign = z
+  .object({
+    campaignId: RecordId('cmp'),
+    contactId: contactId.describe('The contact, or a contact that was merged into it later.'),
+    name: z.string().describe('The name of the campaign.'),
+    subject: z.string().describe('The subject line of the campaign, a Liquid template.'),
+    ...delivery,
+  })
+  .meta({
+    id: 'ReceivedCampaign',
+    description: 'The email of a campaign to one contact, with its status and what the contact did with it.',
+  })
+export type ReceivedCampaign = z.output<typeof ReceivedCampaign>
+
 export const RecipientQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
   status: z

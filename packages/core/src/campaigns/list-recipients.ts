@@ -98,7 +98,7 @@ function matchesCampaign(ctx: Ctx, campaignId: CampaignId, table: 'b' | 'r') {
   return sql`${name}.workspace_id = ${uuidOf(ctx.workspaceId)} and ${name}.campaign_id = ${uuidOf(campaignId)}`
 }
 
-type RecipientRow = Record<string, unknown>
+export type RecipientRow = Record<string, unknown>
 
 async function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL; batch?: SQL }) {
   const result = await ctx.db.execute<RecipientRow>(sql`
@@ -112,7 +112,7 @@ async function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL
 }
 
 /** A recipient that is SENDING, WAITING or without a row is shown as PENDING. */
-function toRecipient(row: RecipientRow, campaign: CampaignSummary): CampaignRecipient {
+export function toRecipient(row: RecipientRow, campaign: Pick<CampaignSummary, 'sentAt'>): CampaignRecipient {
   const timestamp = (column: string) => readTimestamp(row, column)
   const status = String(row['status'])
   return {

@@ -6,6 +6,7 @@ import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { contactAliases } from '../db/schema/index.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
+import type { Page } from '../request/paging.ts'
 
 /** Maps a merged contact's id, and all ids that already point to it, to another contact. */
 export async function redirectAliases(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
@@ -25,6 +26,16 @@ export function selectMergedIds(ctx: Ctx, contactId: ContactId): SQL {
   return sql`
     select ${uuidOf(contactId)}::uuid as id
     union all select ${contactAliases.id} from ${contactAliases} where ${pointTo(ctx, contactId)}`
+}
+
+/** Lists the ids of all contacts that were merged into a contact, in one page. */
+export async function listFormerIds(ctx: Ctx, contactId: ContactId): Promise<Page<ContactId>> {
+  const aliases = await ctx.db
+    .select({ id: contactAliases.id })
+    .from(contactAliases)
+    .where(pointTo(ctx, contactId))
+    .orderBy(contactAliases.id)
+  return { data: aliases.map(({ id }) => id), nextCursor: null }
 }
 
 function pointTo(ctx: Ctx, contactId: ContactId) {

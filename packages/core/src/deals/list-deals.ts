@@ -1,6 +1,7 @@
 import { and, eq, gte, inArray, isNotNull, lte, type SQL } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { containsText } from '../request/contains-text.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../request/time-range.ts'
 import { closingOrder, deals } from '../db/schema/index.ts'
@@ -23,6 +24,15 @@ export async function listDeals(ctx: Ctx, query: DealQuery): Promise<Page<Deal>>
         .limit(limit),
   })
   return { ...page, data: page.data.map(toDeal) }
+}
+
+/** Returns a page of the deals of a contact. */
+export function listDealsOfContact(
+  ctx: Ctx,
+  contactId: ContactId,
+  query: Omit<DealQuery, 'contactId'>,
+): Promise<Page<Deal>> {
+  return listDeals(ctx, { ...query, contactId })
 }
 
 function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {

@@ -29,7 +29,7 @@ import {
 } from './forms.schema.ts'
 import { formSubmitted } from './form-events.ts'
 
-type SubmissionRow = typeof formSubmissions.$inferSelect
+export type SubmissionRow = typeof formSubmissions.$inferSelect
 
 interface SubmitOptions extends SubmitInput {
   /** Deduplicates submissions: the same key with the same values returns the first submission. */
@@ -204,7 +204,7 @@ function isSubmissionOfForm(ctx: Ctx, { formId, submissionId }: SubmissionKey) {
   return and(byId(formSubmissions, ctx, submissionId), eq(formSubmissions.formId, formId))
 }
 
-function toSubmission(row: SubmissionRow): Submission {
+export function toSubmission(row: SubmissionRow): Submission {
   return {
     id: row.id,
     formId: row.formId,

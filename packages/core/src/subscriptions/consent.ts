@@ -4,14 +4,15 @@
  */
 import { type SQL, sql, type SQLWrapper } from 'drizzle-orm'
 import { type Consent, subscriptions } from '../db/schema/index.ts'
+import type { FormId, ImportId } from '../kernel/ids.ts'
 import { type Ctx, getActorId } from '../request/context.ts'
 
 /** How a contact consents. `API` and `IMPORT`: a user or API key reports the consent. */
 export interface ConsentSource {
   method: Consent['method']
-  formId?: string
+  formId?: FormId
   wording?: string[]
-  importId?: string
+  importId?: ImportId
   /** Default: the actor of the request. */
   actorId?: string | null
 }

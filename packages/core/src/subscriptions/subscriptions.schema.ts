@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { subscriptionStatuses } from '../db/schema/index.ts'
+import { consentMethods, subscriptionStatuses } from '../db/schema/index.ts'
 import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, Timestamp } from '../kernel/validation.ts'
 
@@ -34,3 +34,44 @@ export const Subscription = z
     ],
   })
 export type Subscription = z.output<typeof Subscription>
+
+const Consent = z
+  .object({
+    method: z
+      .enum(consentMethods)
+      .describe(
+        '`FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing.',
+      ),
+    at: Timestamp.describe('When the consent was given or reported.'),
+    email: z.string().describe('The email address that the consent covers.'),
+    address: z
+      .string()
+      .nullable()
+      .describe('The IP address of the contact. `null` if a user or API key reported the consent.'),
+    formId: RecordId('frm').nullable().describe('The form. `null` for other methods.'),
+    wording: z.array(z.string()).describe('The text of each consent field of the form that the contact accepted.'),
+    importId: RecordId('imp').nullable().describe('The import. `null` for other methods.'),
+    actorId: z
+      .string()
+      .nullable()
+      .describe('The id of the user or API key that reported the consent. `null` if the contact gave it.'),
+    doubleOptIn: z.boolean().describe('Whether the contact has to confirm by a link in an email.'),
+    confirmedAt: Timestamp.nullable().describe(
+      'When this consent confirmed the subscription. `null` while the contact has not used the link.',
+    ),
+    confirmedFrom: z
+      .string()
+      .nullable()
+      .describe('The IP address from which the link was used. `null` if it was not used.'),
+  })
+  .meta({ id: 'Consent', description: 'The proof that a contact consented to a subscription.' })
+
+export const SubscriptionWithConsents = Subscription.extend({
+  consents: z
+    .array(Consent)
+    .describe('The proof of each consent, newest first. Empty if an older version confirmed the subscription.'),
+}).meta({
+  id: 'SubscriptionWithConsents',
+  description: 'A subscription with its proofs of consent. They are kept after the contact unsubscribes.',
+})
+export type SubscriptionWithConsents = z.output<typeof SubscriptionWithConsents>

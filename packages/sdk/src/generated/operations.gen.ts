@@ -515,6 +515,17 @@ export class Contacts extends Resource {
   }
 
   /**
+   * Export a person.
+   *
+   * Returns everything that is kept about a person as one JSON file, for the right of access: the contact, subscriptions with their proofs of consent, submissions, deals, tasks, emails and activity. The audit log records it as `contact.exported`. The response is streamed: if the contact is deleted meanwhile, it is cut off.
+   *
+   * Requires the role MEMBER.
+   */
+  exportPerson(id: string, options?: RequestOptions): ApiPromise<types.ContactsExportPersonResponse> {
+    return this.client.request({ path: encodePath`/contacts/${id}/export` }, options)
+  }
+
+  /**
    * Add tags to a contact.
    *
    * Adds the tags that the contact does not have yet. Emits `contact.updated`; a no-op emits no event.

@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
+    data: Contact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
 };
 
 /**
@@ -55,7 +55,7 @@ export type ApiKey = {
      */
     name: string;
     /**
-     * The role of the key: at most the role of the user who created it, also after that role has changed.
+     * The role of the key: at most the role of the user who created it.
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
@@ -63,7 +63,7 @@ export type ApiKey = {
      */
     prefix: string;
     /**
-     * The user who created the record, directly or with an API key. `null` if it was created on the command line.
+     * The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.
      */
     createdBy: string | null;
     /**
@@ -113,7 +113,7 @@ export type ApiKeyPage = {
 };
 
 /**
- * A log-in, or an action that grants or revokes access, reaches many recipients or cannot be undone.
+ * An action that grants or revokes access, reaches many recipients or cannot be undone.
  */
 export type AuditEntry = {
     /**
@@ -733,6 +733,56 @@ export type CampaignUpdate = {
 };
 
 /**
+ * The proof that a contact consented to a subscription.
+ */
+export type Consent = {
+    /**
+     * `FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing.
+     */
+    method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'API' | 'IMPORT' | 'CONFIRMATION_LINK' | 'UNDO_UNSUBSCRIBE';
+    /**
+     * When the consent was given or reported.
+     */
+    at: string;
+    /**
+     * The email address that the consent covers.
+     */
+    email: string;
+    /**
+     * The IP address of the contact. `null` if a user or API key reported the consent.
+     */
+    address: string | null;
+    /**
+     * The form. `null` for other methods.
+     */
+    formId: string | null;
+    /**
+     * The text of each consent field of the form that the contact accepted.
+     */
+    wording: Array<string>;
+    /**
+     * The import. `null` for other methods.
+     */
+    importId: string | null;
+    /**
+     * The id of the user or API key that reported the consent. `null` if the contact gave it.
+     */
+    actorId: string | null;
+    /**
+     * Whether the contact has to confirm by a link in an email.
+     */
+    doubleOptIn: boolean;
+    /**
+     * When this consent confirmed the subscription. `null` while the contact has not used the link.
+     */
+    confirmedAt: string | null;
+    /**
+     * The IP address from which the link was used. `null` if it was not used.
+     */
+    confirmedFrom: string | null;
+};
+
+/**
  * A contact in the workspace. `email` is unique, ignoring case.
  */
 export type Contact = {
@@ -1037,7 +1087,7 @@ export type CreatedApiKey = {
      */
     name: string;
     /**
-     * The role of the key: at most the role of the user who created it, also after that role has changed.
+     * The role of the key: at most the role of the user who created it.
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
@@ -1045,7 +1095,7 @@ export type CreatedApiKey = {
      */
     prefix: string;
     /**
-     * The user who created the record, directly or with an API key. `null` if it was created on the command line.
+     * The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.
      */
     createdBy: string | null;
     /**
@@ -1387,16 +1437,6 @@ export type DealUpdate = {
 };
 
 /**
- * A contact that was deleted. Only its id remains.
- */
-export type DeletedContact = {
-    /**
-     * The id of the contact.
-     */
-    id: string;
-};
-
-/**
  * One attempt to deliver one event to one webhook. INTERRUPTED: the outcome is unknown, because the worker crashed during the request, or because a backup was restored in which the delivery was PENDING.
  */
 export type Delivery = {
@@ -1534,7 +1574,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
+    data: Contact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
 };
 
 /**
@@ -1864,7 +1904,7 @@ export type Import = {
      */
     id: string;
     /**
-     * `QUEUED` while it waits, also between two turns, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED` by `DELETE /imports/{id}`.
+     * `QUEUED`, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED`.
      */
     status: 'QUEUED' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELED';
     /**
@@ -1925,7 +1965,7 @@ export type Import = {
      */
     startedAt: string | null;
     /**
-     * When the import ended or was canceled. `null` before.
+     * When the import ended. `null` before.
      */
     completedAt: string | null;
 };
@@ -1961,7 +2001,7 @@ export type Invite = {
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
-     * The user who created the record, directly or with an API key. `null` if it was created on the command line.
+     * The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.
      */
     createdBy: string | null;
     /**
@@ -2546,6 +2586,49 @@ export type OwnWorkspacePage = {
 };
 
 /**
+ * Everything that the workspace keeps about a person. The lists are complete, and oldest first.
+ */
+export type PersonExport = {
+    /**
+     * When the export began.
+     */
+    exportedAt: string;
+    contact: Contact;
+    /**
+     * What the contact submitted to forms.
+     */
+    submissions: Array<Submission>;
+    /**
+     * The subscriptions with their proofs of consent.
+     */
+    subscriptions: Array<SubscriptionWithConsents>;
+    /**
+     * The deals of the contact.
+     */
+    deals: Array<Deal>;
+    /**
+     * The tasks of the contact.
+     */
+    tasks: Array<Task>;
+    /**
+     * The ids of contacts that were merged into this contact.
+     */
+    formerIds: Array<string>;
+    /**
+     * The campaigns that were sent to the contact.
+     */
+    campaigns: Array<ReceivedCampaign>;
+    /**
+     * Confirmation and test emails to the contact. They are kept for 30 days.
+     */
+    emails: Array<ReceivedEmail>;
+    /**
+     * The events of the contact that are still kept.
+     */
+    activity: Array<Activity>;
+};
+
+/**
  * The ordered stages that deals pass through.
  */
 export type Pipeline = {
@@ -2840,6 +2923,94 @@ export type Readiness = {
 };
 
 /**
+ * The email of a campaign to one contact, with its status and what the contact did with it.
+ */
+export type ReceivedCampaign = {
+    /**
+     * The id of the campaign.
+     */
+    campaignId: string;
+    /**
+     * The contact, or a contact that was merged into it later.
+     */
+    contactId: string;
+    /**
+     * The name of the campaign.
+     */
+    name: string;
+    /**
+     * The subject line of the campaign, a Liquid template.
+     */
+    subject: string;
+    /**
+     * The status of the email.
+     */
+    status: 'PENDING' | 'SENT' | 'FAILED' | 'SKIPPED' | 'INTERRUPTED';
+    /**
+     * Why the email was not sent. For a `PENDING` recipient, why the last attempt failed. `null` if nothing failed.
+     */
+    error: string | null;
+    /**
+     * When a worker first claimed the recipient. Before that, when the campaign was sent.
+     */
+    createdAt: string;
+    /**
+     * When the outcome was recorded. `null` while PENDING.
+     */
+    settledAt: string | null;
+    /**
+     * When the recipient first opened the email. `null` if unknown.
+     */
+    openedAt: string | null;
+    /**
+     * When the recipient first clicked a link. `null` if unknown.
+     */
+    clickedAt: string | null;
+    /**
+     * When the recipient used the unsubscribe link of this campaign. `null` unless they did.
+     */
+    unsubscribedAt: string | null;
+    /**
+     * When a bounce was reported. `null` unless it was.
+     */
+    bouncedAt: string | null;
+    /**
+     * When a complaint was reported. `null` unless it was.
+     */
+    complainedAt: string | null;
+};
+
+/**
+ * A single email to a contact.
+ */
+export type ReceivedEmail = {
+    /**
+     * `CONFIRMATION` of a subscription, or `CAMPAIGN_TEST`.
+     */
+    kind: 'CONFIRMATION' | 'CAMPAIGN_TEST';
+    /**
+     * The address of the recipient.
+     */
+    to: string;
+    /**
+     * The status of the email. `INTERRUPTED`: it may have been sent.
+     */
+    status: 'PENDING' | 'SENT' | 'FAILED' | 'INTERRUPTED';
+    /**
+     * Why the email was not sent. `null` if nothing failed.
+     */
+    error: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the outcome was recorded. `null` while PENDING.
+     */
+    settledAt: string | null;
+};
+
+/**
  * Replaces the `data` of an event that named a contact, after the contact was deleted.
  */
 export type RedactedRecord = {
@@ -3032,6 +3203,44 @@ export type SubscriptionPage = {
      * Pass it as `cursor` to get the next page. `null` on the last page.
      */
     nextCursor: string | null;
+};
+
+/**
+ * A subscription with its proofs of consent. They are kept after the contact unsubscribes.
+ */
+export type SubscriptionWithConsents = {
+    /**
+     * The id of the contact.
+     */
+    contactId: string;
+    /**
+     * The id of the list.
+     */
+    listId: string;
+    /**
+     * `PENDING` until the contact confirms. Only `CONFIRMED` subscribers receive campaigns.
+     */
+    status: 'PENDING' | 'CONFIRMED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+    /**
+     * Where the subscription comes from, such as `api` or `public`. `null` if unknown.
+     */
+    source: string | null;
+    /**
+     * When the contact confirmed. `null` before.
+     */
+    confirmedAt: string | null;
+    /**
+     * When the contact unsubscribed. `null` unless they did.
+     */
+    unsubscribedAt: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * The proof of each consent, newest first. Empty if an older version confirmed the subscription.
+     */
+    consents: Array<Consent>;
 };
 
 /**
@@ -3337,7 +3546,7 @@ export type Webhook = {
  */
 export type WebhookCreate = {
     /**
-     * The URL that receives the events. Its host must be a public name or address.
+     * The URL that receives the events. It must be public.
      */
     url: string;
     /**
@@ -3391,7 +3600,7 @@ export type WebhookRedeliverRequest = {
  */
 export type WebhookUpdate = {
     /**
-     * The URL that receives the events. Its host must be a public name or address.
+     * The URL that receives the events. It must be public.
      */
     url?: string;
     /**
@@ -5085,6 +5294,12 @@ export type AuthMeResponse = AuthMeResponses[keyof AuthMeResponses];
 
 export type AuthResendVerificationData = {
     body?: never;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/auth/resend-verification';
@@ -5120,6 +5335,10 @@ export type AuthResendVerificationErrors = {
      */
     415: Error;
     /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -5147,7 +5366,7 @@ export type SessionsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -5271,7 +5490,7 @@ export type WorkspacesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -5330,6 +5549,12 @@ export type WorkspacesListResponse = WorkspacesListResponses[keyof WorkspacesLis
 
 export type AuthLogOutData = {
     body?: never;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
     path?: never;
     query?: never;
     url: '/auth/logout';
@@ -5353,6 +5578,10 @@ export type AuthLogOutErrors = {
      */
     408: Error;
     /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
      * The body is too large.
      */
     413: Error;
@@ -5360,6 +5589,10 @@ export type AuthLogOutErrors = {
      * The content type of the body is not supported.
      */
     415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -5390,7 +5623,7 @@ export type ApiKeysListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -5410,7 +5643,7 @@ export type ApiKeysListData = {
          */
         sort?: 'createdAt' | '-createdAt';
         /**
-         * The id of the user who created the keys, directly or with an API key.
+         * The id of the user who created the keys. The user may no longer be a member.
          */
         createdBy?: string;
     };
@@ -5889,7 +6122,7 @@ export type InvitesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -6242,7 +6475,7 @@ export type MembersListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -6313,7 +6546,12 @@ export type MembersDeleteData = {
          */
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Also revokes the API keys that the member created. `GET /api-keys?createdBy=` lists them.
+         */
+        revokeApiKeys?: boolean;
+    };
     url: '/members/{id}';
 };
 
@@ -6520,7 +6758,7 @@ export type AuditLogListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -6542,7 +6780,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'contacts.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.deleted' | 'api_key.created' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -6594,7 +6832,7 @@ export type ContactsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -6899,10 +7137,6 @@ export type ContactsExportErrors = {
      */
     403: Error;
     /**
-     * The request conflicts with the current state of a record, or with a request that is still running.
-     */
-    409: Error;
-    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -7138,6 +7372,60 @@ export type ContactsUpdateResponses = {
 };
 
 export type ContactsUpdateResponse = ContactsUpdateResponses[keyof ContactsUpdateResponses];
+
+export type ContactsExportPersonData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the contact.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/contacts/{id}/export';
+};
+
+export type ContactsExportPersonErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ContactsExportPersonError = ContactsExportPersonErrors[keyof ContactsExportPersonErrors];
+
+export type ContactsExportPersonResponses = {
+    /**
+     * OK
+     */
+    200: PersonExport;
+};
+
+export type ContactsExportPersonResponse = ContactsExportPersonResponses[keyof ContactsExportPersonResponses];
 
 export type ContactsAddTagsData = {
     body: ContactAddTagsRequest;
@@ -7379,7 +7667,7 @@ export type ContactsListActivityData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -7516,7 +7804,7 @@ export type CustomFieldsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -7953,7 +8241,7 @@ export type ImportsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -8013,86 +8301,6 @@ export type ImportsListResponses = {
 };
 
 export type ImportsListResponse = ImportsListResponses[keyof ImportsListResponses];
-
-export type ImportsCancelData = {
-    body?: never;
-    headers?: {
-        /**
-         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
-         */
-        'If-Match'?: string;
-    };
-    path: {
-        /**
-         * The id of the import.
-         */
-        id: string;
-    };
-    query?: never;
-    url: '/imports/{id}';
-};
-
-export type ImportsCancelErrors = {
-    /**
-     * The request is invalid. `issues` lists each invalid field.
-     */
-    400: Error;
-    /**
-     * The credential is missing or invalid.
-     */
-    401: Error;
-    /**
-     * The role of the credential is too low.
-     */
-    403: Error;
-    /**
-     * The record does not exist in this workspace.
-     */
-    404: Error;
-    /**
-     * The body was sent too slowly.
-     */
-    408: Error;
-    /**
-     * The request conflicts with the current state of a record, or with a request that is still running.
-     */
-    409: Error;
-    /**
-     * The record has changed since it was read.
-     */
-    412: Error;
-    /**
-     * The body is too large.
-     */
-    413: Error;
-    /**
-     * The content type of the body is not supported.
-     */
-    415: Error;
-    /**
-     * The client has sent too many requests to this endpoint.
-     */
-    429: Error;
-    /**
-     * Internal error. The log has the details under the `requestId` of the response.
-     */
-    500: Error;
-    /**
-     * Temporarily unavailable. Try again.
-     */
-    503: Error;
-};
-
-export type ImportsCancelError = ImportsCancelErrors[keyof ImportsCancelErrors];
-
-export type ImportsCancelResponses = {
-    /**
-     * Empty
-     */
-    204: void;
-};
-
-export type ImportsCancelResponse = ImportsCancelResponses[keyof ImportsCancelResponses];
 
 export type ImportsGetData = {
     body?: never;
@@ -8155,7 +8363,7 @@ export type FormsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -8501,7 +8709,7 @@ export type FormsListSubmissionsData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -8707,7 +8915,7 @@ export type ListsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -9061,7 +9269,7 @@ export type ListsListSubscribersData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -9355,7 +9563,7 @@ export type CampaignsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -10422,7 +10630,7 @@ export type CampaignsListRecipientsData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -10567,7 +10775,7 @@ export type PipelinesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -10966,7 +11174,7 @@ export type DealsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -11356,7 +11564,7 @@ export type DealsListActivityData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -11427,7 +11635,7 @@ export type TasksListOfContactData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -11589,7 +11797,7 @@ export type TasksListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -11879,7 +12087,7 @@ export type WebhooksListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -12305,7 +12513,7 @@ export type WebhooksListDeliveriesData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -12683,7 +12891,7 @@ export type EventsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -12813,7 +13021,7 @@ export type EventTypesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -12991,7 +13199,7 @@ export type EventContactDeletedWebhookPayload = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: DeletedContact | RedactedRecord;
+    data: Contact | RedactedRecord;
 };
 
 export type EventContactDeletedWebhookRequest = {

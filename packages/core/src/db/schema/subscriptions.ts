@@ -1,4 +1,5 @@
 import { boolean, index, jsonb, text } from 'drizzle-orm/pg-core'
+import type { FormId, ImportId } from '../../kernel/ids.ts'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { contacts } from './contacts.ts'
@@ -24,10 +25,10 @@ export interface Consent {
   email: string
   /** The IP address of the contact; null if the consent was reported for it. */
   address: string | null
-  formId: string | null
+  formId: FormId | null
   /** The text of each consent field of the form that the contact accepted. */
   wording: string[]
-  importId: string | null
+  importId: ImportId | null
   /** The user or API key that reported the consent. */
   actorId: string | null
   /** Whether the contact has to confirm by a link in an email. */

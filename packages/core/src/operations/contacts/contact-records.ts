@@ -1,33 +1,55 @@
-/** Moves or deletes the records of a contact that is merged or deleted. */
+/** Moves, deletes or exports the records of a contact that is merged, deleted or exported. */
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
-import { deleteAliasesOfContact, redirectAliases } from '../../contacts/contact-aliases.ts'
+import { deleteAliasesOfContact, listFormerIds, redirectAliases } from '../../contacts/contact-aliases.ts'
 import type * as schema from '../../db/schema/index.ts'
+import { Deal } from '../../deals/deals.schema.ts'
+import { listDealsOfContact } from '../../deals/list-deals.ts'
 import { deleteDealsOfContact, moveDeals } from '../../deals/update-deal.ts'
+import { Submission } from '../../forms/forms.schema.ts'
+import { listSubmissionsOfContact } from '../../forms/list-submissions-of-contact.ts'
 import { deleteSubmissionsOfContact, moveSubmissions } from '../../forms/submissions.ts'
-import type { ContactId } from '../../kernel/ids.ts'
+import { type ContactId, RecordId } from '../../kernel/ids.ts'
 import { deleteSubscriptionsOfContact, moveSubscriptions } from '../../lists/move-subscriptions.ts'
 import type { Ctx } from '../../request/context.ts'
+import { listSubscriptionsOfContact } from '../../subscriptions/list-subscriptions-of-contact.ts'
+import { SubscriptionWithConsents } from '../../subscriptions/subscriptions.schema.ts'
+import { listTasksOfContact } from '../../tasks/list-tasks.ts'
+import { Task } from '../../tasks/tasks.schema.ts'
 import { deleteTasksOfContact, moveTasks } from '../../tasks/tasks.ts'
+import { type ExportSection, section } from './export-section.ts'
 
 type Schema = typeof schema
 type TableOfContacts = {
   [Name in keyof Schema]: Schema[Name] extends { contactId: AnyPgColumn } ? Name : never
 }[keyof Schema]
 /** Rows that remain after the deletion of their contact: history, campaign statistics and the erasure itself. */
-type OutlivingTable = 'campaignRecipients' | 'events' | 'erasures'
+export type OutlivingTable = 'campaignRecipients' | 'events' | 'erasures'
 
 interface ContactRecords {
   move: (ctx: Ctx, contacts: { from: ContactId; to: ContactId }) => Promise<unknown>
   deleteAll: (ctx: Ctx, contactId: ContactId) => Promise<void>
+  exported: ExportSection
 }
 
 /** One line per table. A missing table with a contact id does not compile. */
 export const contactRecords = {
-  formSubmissions: { move: moveSubmissions, deleteAll: deleteSubmissionsOfContact },
-  subscriptions: { move: moveSubscriptions, deleteAll: deleteSubscriptionsOfContact },
-  deals: { move: moveDeals, deleteAll: deleteDealsOfContact },
-  tasks: { move: moveTasks, deleteAll: deleteTasksOfContact },
-  contactAliases: { move: redirectAliases, deleteAll: deleteAliasesOfContact },
+  formSubmissions: {
+    move: moveSubmissions,
+    deleteAll: deleteSubmissionsOfContact,
+    exported: section('submissions', Submission, listSubmissionsOfContact),
+  },
+  subscriptions: {
+    move: moveSubscriptions,
+    deleteAll: deleteSubscriptionsOfContact,
+    exported: section('subscriptions', SubscriptionWithConsents, listSubscriptionsOfContact),
+  },
+  deals: { move: moveDeals, deleteAll: deleteDealsOfContact, exported: section('deals', Deal, listDealsOfContact) },
+  tasks: { move: moveTasks, deleteAll: deleteTasksOfContact, exported: section('tasks', Task, listTasksOfContact) },
+  contactAliases: {
+    move: redirectAliases,
+    deleteAll: deleteAliasesOfContact,
+    exported: section('formerIds', RecordId('con'), listFormerIds),
+  },
 } satisfies Record<Exclude<TableOfContacts, OutlivingTable>, ContactRecords>
 
 /**

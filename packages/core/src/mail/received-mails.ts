@@ -1,0 +1,67 @@
+import { and, eq, or, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { mails } from '../db/schema/index.ts'
+import type { ContactId } from '../kernel/ids.ts'
+import { CreatedAt, Timestamp, toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import type { Ctx } from '../request/context.ts'
+import { byCreation, type Page, readPage } from '../request/paging.ts'
+import type { Mail } from './mails.ts'
+
+const receivedKinds = ['CONFIRMATION', 'CAMPAIGN_TEST'] as const
+
+export const ReceivedMail = z
+  .object({
+    kind: z.enum(receivedKinds).describe('`CONFIRMATION` of a subscription, or `CAMPAIGN_TEST`.'),
+    to: z.string().describe('The address of the recipient.'),
+    status: z
+      .enum(['PENDING', 'SENT', 'FAILED', 'INTERRUPTED'])
+      .describe('The status of the email. `INTERRUPTED`: it may have been sent.'),
+    error: z.string().nullable().describe('Why the email was not sent. `null` if nothing failed.'),
+    createdAt: CreatedAt,
+    settledAt: Timestamp.nullable().describe('When the outcome was recorded. `null` while PENDING.'),
+  })
+  .meta({ id: 'ReceivedEmail', description: 'A single email to a contact.' })
+export type ReceivedMail = z.output<typeof ReceivedMail>
+
+/**
+ * Returns a page of the single mails to a contact: confirmations, also to former addresses, and test mails to its
+ * address. Invites and password resets are mails to users.
+ */
+export async function listReceivedMails(
+  ctx: Ctx,
+  contact: { ids: readonly ContactId[]; email: string; formerEmails: readonly string[] },
+  query: { limit: number; cursor?: string | undefined },
+): Promise<Page<ReceivedMail>> {
+  const emails = [contact.email, ...contact.formerEmails].map((email) => email.toLowerCase())
+  const isTo = (addresses: readonly string[]) => sql`lower(${mails.toAddress}) = any(${sql.param(addresses)}::text[])`
+  // Another contact may have a former address by now.
+  const isConfirmation = and(
+    eq(mails.kind, 'CONFIRMATION'),
+    sql`${mails.data} ->> 'contactId' = any(${sql.param(contact.ids)}::text[])`,
+  )
+  const isToCurrentAddress = and(eq(mails.kind, 'CAMPAIGN_TEST'), isTo([contact.email.toLowerCase()]))
+  const page = await readPage<Mail>(ctx, {
+    name: `mails ${contact.ids[0]}`,
+    query: { ...query, sort: 'createdAt' },
+    ...byCreation<Mail>(mails),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(mails)
+        .where(and(eq(mails.workspaceId, ctx.workspaceId), isTo(emails), or(isConfirmation, isToCurrentAddress), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toReceivedMail) }
+}
+
+function toReceivedMail(mail: Mail): ReceivedMail {
+  return {
+    kind: mail.kind as ReceivedMail['kind'],
+    to: mail.toAddress,
+    status: mail.status === 'SENDING' ? 'PENDING' : mail.status,
+    error: mail.error,
+    createdAt: toTimestamp(mail.createdAt),
+    settledAt: toTimestampOrNull(mail.settledAt),
+  }
+}
