@@ -1,4 +1,5 @@
 /** Fixtures for the worker's tests. */
+import { defaultRetention } from '@rapport/core/kernel/retention.ts'
 import { loadCampaignRenderer } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
 import { readWorkerConfig, type WorkerConfig } from '@rapport/core/runtime/config.ts'
@@ -49,6 +50,7 @@ export async function createTestDeps(
   return {
     db,
     settings: testSettings,
+    retention: defaultRetention,
     workerId,
     mail,
     mailRateLimiter: createMailRateLimiter(db, mailRate, stopping.signal),

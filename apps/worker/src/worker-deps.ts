@@ -1,4 +1,5 @@
 import type { Ctx, Settings } from '@rapport/core/request/context.ts'
+import type { Retention } from '@rapport/core/kernel/retention.ts'
 import type { Db } from '@rapport/core/db/client.ts'
 import type { RunLimited } from '@rapport/core/kernel/limit-concurrency.ts'
 import type { Tracer } from '@rapport/core/runtime/tracer.ts'
@@ -18,6 +19,7 @@ import type { RequestCapacity } from './webhook-delivery/request-capacity.ts'
 export interface WorkerDeps {
   db: Db
   settings: Settings
+  retention: Retention
   workerId: string
   mail: MailTransport
   mailRateLimiter: MailRateLimiter

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { stopRenderingThread } from '@rapport/core/campaigns/templates/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/runtime/config.ts'
+import { retentionFrom } from '@rapport/core/runtime/retention-variables.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase, poolSize } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
@@ -59,6 +60,7 @@ export async function startWorker(
   const deps: WorkerDeps = {
     db,
     settings: settingsFrom(config),
+    retention: retentionFrom(config),
     workerId: randomUUID(),
     mail: withMailMetrics(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
     mailRateLimiter: createMailRateLimiter(db, config.MAIL_RATE, stopping.signal),

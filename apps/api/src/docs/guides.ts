@@ -29,12 +29,13 @@ export const guides: readonly Guide[] = [
   readGuide('guides/newsletters.md'),
   readGuide('templates.md'),
   readGuide('guides/consent.md'),
+  readGuide('privacy.md'),
   readGuide('guides/agents.md'),
 ]
 
 function readGuide(path: string): Guide {
   // The API serves all guides in one folder.
-  const markdown = readFileSync(resolve(folder, path), 'utf8').replaceAll('](../', '](')
+  const markdown = readFileSync(resolve(folder, path), 'utf8').replaceAll(/\]\((?:\.\.|guides)\//g, '](')
   const [, title = '', summary = ''] = /^# (.+)\n\n([^]+?)\n\n/.exec(markdown) ?? []
   return { slug: basename(path, '.md'), title, summary: toSummary(summary), markdown }
 }

@@ -3,15 +3,7 @@ import { claimTestBatch, sendTestBatch } from '@rapport/testing/fixtures/campaig
 import { createTestWorker, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import {
-  aTimestamp,
-  anId,
-  freshAddress,
-  freshEmail,
-  type Json,
-  startTestApi,
-  type TestWorkspace,
-} from '../testing.ts'
+import { aTimestamp, anId, freshAddress, freshEmail, type Json, startTestApi, type TestWorkspace } from '../testing.ts'
 
 const api = useForFile(() => startTestApi())
 let workspace: TestWorkspace
@@ -52,7 +44,7 @@ async function createPerson() {
   return { id, email, address, list, form, deal, task, campaign, duplicate }
 }
 
-test('GET /contacts/{id}/export: contains everything that was created, in the documented schema', async () => {
+test('GET /contacts/{id}/export: everything that was created, as documented', async () => {
   const person = await createPerson()
   const { id, email, address } = person
   const response = await exportPerson(id)

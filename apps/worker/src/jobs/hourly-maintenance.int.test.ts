@@ -1,9 +1,13 @@
-import { createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import { createTestContact, createTestForm, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import { queueTestImport, runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, readDrain, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { audit } from '@rapport/core/audit/audit.ts'
+import { submitForm } from '@rapport/core/forms/submissions.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { readWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { pino } from 'pino'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDeps } from '../testing.ts'
 import { runHourlyMaintenance } from './hourly-maintenance.ts'
 
@@ -32,6 +36,71 @@ test('warns about failing webhooks, disables others, and logs each', async () =>
     { level: 40, workspaceId, webhookId: failed.id, reason: disabledReason, msg: 'webhook disabled' },
     { level: 30, workspaceId, webhookId: failing.id, msg: 'webhook failure warning enqueued' },
   ])
+})
+
+describe('deletes records that are older than their retention', () => {
+  const retention = { submissionsDays: 2, eventsDays: 2, auditDays: 2, importsDays: 2 }
+  /** Backdates one of the two records of each kind. */
+  const kinds: Record<string, { create: () => Promise<unknown>; table: string; moment: string }> = {
+    submissions: {
+      async create() {
+        const form = await createTestForm(ctx)
+        for (const email of ['ada@example.com', 'bob@example.com'])
+          await submitForm(ctx, form.id, { values: { email } })
+      },
+      table: 'form_submissions',
+      moment: 'created_at',
+    },
+    'audit entries': {
+      create: () => Promise.all([1, 2].map(() => audit(ctx, 'contacts.exported'))),
+      table: 'audit_entries',
+      moment: 'created_at',
+    },
+    'finished imports': {
+      async create() {
+        for (const email of ['ada@example.com', 'bob@example.com']) await runTestImport(ctx, `email\n${email}\n`)
+      },
+      table: 'imports',
+      moment: 'completed_at',
+    },
+  }
+  const countRows = async (table: string) =>
+    (await database.pool.query(`select from ${table} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])).rowCount
+
+  test.each(Object.entries(kinds))('%s', async (_, { create, table, moment }) => {
+    await database.pool.query(`delete from ${table}`)
+    await create()
+    const past = `now() - interval '3 days'`
+    const end = moment === 'created_at' ? '' : `, ${moment} = ${past}`
+    const first = `(select min(id::text)::uuid from ${table})`
+    await database.pool.query(`update ${table} set created_at = ${past} ${end} where id = ${first}`)
+    await maintain({ retention: { ...retention, submissionsDays: 0, auditDays: 0, importsDays: 0 } })
+    expect(await countRows(table)).toBe(2)
+    await maintain({ retention })
+    expect(await countRows(table)).toBe(1)
+  })
+
+  test('events and deliveries, with their partition', async () => {
+    await createTestContact(ctx)
+    const kept = await countRows('events')
+    await database.pool.query(
+      `insert into events (workspace_id, id, type, data, created_at)
+       values ($1, '01900000-0000-7000-8000-000000000000', 'contact.created', '{}', now() - interval '10 days')`,
+      [uuidOf(ctx.workspaceId)],
+    )
+    await maintain()
+    expect(await countRows('events')).toBe((kept ?? 0) + 1)
+    await maintain({ retention })
+    expect(await countRows('events')).toBe(kept)
+  })
+
+  test('an import that still runs is kept', async () => {
+    await queueTestImport(ctx, 'email\nada@example.com\n')
+    await database.pool.query(`update imports set created_at = now() - interval '3 days'`)
+    const before = await countRows('imports')
+    await maintain({ retention })
+    expect(await countRows('imports')).toBe(before)
+  })
 })
 
 test('a worker that shuts down leaves other webhooks to the next run', async () => {

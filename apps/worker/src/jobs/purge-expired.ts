@@ -7,6 +7,9 @@ import { purgeIdempotencyRecords } from '@rapport/core/request/idempotency.ts'
 import { purgeImports } from '@rapport/core/imports/imports.ts'
 import { purgeMailReports } from '@rapport/core/operations/mail-events.ts'
 import { purgeMailRequests } from '@rapport/core/mail/mail-quotas.ts'
+import { purgeAuditEntries } from '@rapport/core/audit/purge-audit-entries.ts'
+import { purgeSubmissions } from '@rapport/core/forms/purge-submissions.ts'
+import { purgeFinishedImports } from '@rapport/core/imports/purge-finished-imports.ts'
 import { purgeMails } from '@rapport/core/mail/mails.ts'
 import { maintainPartitions } from '@rapport/core/db/partitions.ts'
 import { purgeWebhooks } from '@rapport/core/webhooks/webhooks.ts'
@@ -21,6 +24,9 @@ const purges = [
   purgeMailRequests,
   purgeMailReports,
   purgeImports,
+  purgeFinishedImports,
+  purgeSubmissions,
+  purgeAuditEntries,
   expireDeliveries,
   purgeDeliveries,
   purgeEvents,
@@ -34,13 +40,13 @@ const purges = [
 export async function purgeExpired(deps: WorkerDeps): Promise<void> {
   const [partitions] = await Promise.allSettled([updatePartitions(deps)])
   for (const purge of purges) {
-    while (!deps.stopping.aborted && (await purge(deps.db)) > 0);
+    while (!deps.stopping.aborted && (await purge(deps.db, deps.retention)) > 0);
   }
   if (partitions.status === 'rejected') throw partitions.reason
 }
 
-async function updatePartitions({ db, log }: WorkerDeps): Promise<void> {
-  const changes = await maintainPartitions(db)
+async function updatePartitions({ db, log, retention }: WorkerDeps): Promise<void> {
+  const changes = await maintainPartitions(db, { lifetimeDays: retention.eventsDays })
   if (changes.heldUp.length > 0) log.warn(changes, 'partitions locked for too long; retrying in an hour')
   else if (changes.added.length + changes.dropped.length > 0) log.info(changes, 'partitions updated')
 }

@@ -15,10 +15,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from './client.ts'
 import { hasSqlState } from '../kernel/errors.ts'
 import { timeOfUuid, uuidAt } from '../kernel/ids.ts'
+import { defaultRetention } from '../kernel/retention.ts'
 import { transaction } from './transaction.ts'
-
-/** How long events can be read and redelivered. Their partition is dropped within the following week. */
-export const eventLifetimeDays = 30
 
 const tables = ['events', 'deliveries'] as const
 type Table = (typeof tables)[number]
@@ -49,7 +47,7 @@ export interface PartitionChanges {
  */
 export async function maintainPartitions(
   db: Db,
-  { now, shouldValidateFirst = false }: MaintenanceOptions = {},
+  { now, shouldValidateFirst = false, lifetimeDays = defaultRetention.eventsDays }: MaintenanceOptions = {},
 ): Promise<PartitionChanges> {
   const options = { nowMs: now?.getTime() ?? (await readClockMs(db)), shouldValidateFirst }
   const { nowMs } = options
@@ -58,7 +56,7 @@ export async function maintainPartitions(
     try {
       for (let name = await splitLast(db, table, options); name; name = await splitLast(db, table, options))
         changes.added.push(name)
-      changes.dropped.push(...(await dropOldPartitions(db, table, nowMs)))
+      changes.dropped.push(...(await dropOldPartitions(db, table, nowMs - lifetimeDays * dayMs)))
     } catch (error) {
       if (!hasSqlState(error, contentionStates)) throw error
       changes.heldUp.push(table)
@@ -70,12 +68,17 @@ export async function maintainPartitions(
 interface MaintenanceOptions {
   now?: Date
   shouldValidateFirst?: boolean
+  /** How long events are kept. */
+  lifetimeDays?: number
 }
 
-/** Runs `maintainPartitions` for a migration, with up to ten attempts while the tables are in use. */
+/**
+ * Runs `maintainPartitions` for a migration, with up to ten attempts while the tables are in use. Drops nothing: only
+ * workers have the retention in their configuration.
+ */
 export async function maintainPartitionsWithRetries(db: Db): Promise<void> {
   for (let attempt = 1; attempt <= 10; attempt += 1) {
-    const { heldUp } = await maintainPartitions(db, { shouldValidateFirst: true })
+    const { heldUp } = await maintainPartitions(db, { shouldValidateFirst: true, lifetimeDays: Infinity })
     if (heldUp.length === 0) return
     await sleep(timeoutMs)
   }
@@ -174,8 +177,7 @@ async function splitFilledPartition(
 // ── Drop expired partitions ─────────────────────────────────────────────────────────────────────────────────────────
 
 /** Drops expired partitions and returns their names. Drops none while any of their rows is needed. */
-async function dropOldPartitions(db: Db, table: Table, nowMs: number): Promise<string[]> {
-  const since = nowMs - eventLifetimeDays * dayMs
+async function dropOldPartitions(db: Db, table: Table, since: number): Promise<string[]> {
   const old = (await readPartitions(db, table)).filter(({ until }) => until !== null && timeOfUuid(until) <= since)
   const [first, last] = [old[0], old.at(-1)]
   if (first?.from !== null || !last?.until || (first === last && (await isEmpty(db, first)))) return []

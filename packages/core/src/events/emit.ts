@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
-import { eventLifetimeDays } from '../db/partitions.ts'
+import { defaultRetention, type Retention } from '../kernel/retention.ts'
 import { type DeliveryId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { wakeForWebhooks } from '../jobs/wake-relays.ts'
 import { type Params, preparedSql } from '../db/prepared-query.ts'
@@ -143,11 +143,11 @@ const hasPendingDelivery = sql`exists (
  * Deletes up to 500 expired events in partitions that span more than a week and cannot be dropped yet. Keeps events
  * with a PENDING delivery. Returns the number of deleted events.
  */
-export function purgeEvents(db: Db): Promise<number> {
+export function purgeEvents(db: Db, { eventsDays }: Pick<Retention, 'eventsDays'> = defaultRetention): Promise<number> {
   return transaction(db, async (db) => {
     const old = await db.execute<{ workspace_id: string; id: string }>(sql`
       select workspace_id, id from events e
-      where created_at < now() - ${eventLifetimeDays + 7} * interval '1 day' and not ${hasPendingDelivery}
+      where created_at < now() - ${eventsDays + 7} * interval '1 day' and not ${hasPendingDelivery}
       order by created_at limit 500 for update skip locked`)
     const [workspaceIds, ids] = [old.rows.map((row) => row.workspace_id), old.rows.map((row) => row.id)]
     // Checked again: a delivery may have been added before the event was locked.

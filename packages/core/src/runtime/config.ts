@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { quotaVariables } from './quota-variables.ts'
+import { retentionVariables } from './retention-variables.ts'
 import { RedisUrl } from './redis-address.ts'
 
 /** An invalid configuration; `message` names every invalid variable. Processes exit with code 78 (EX_CONFIG). */
@@ -135,6 +136,7 @@ const WorkerEnvironment = z
   .object({
     ...serviceVariables,
     SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// URL' }),
+    ...retentionVariables,
     MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
     WEBHOOK_REFUSED_PORTS: commaSeparated(port).describe(
       'Ports of this machine that webhooks may not reach, even if its loopback addresses are allowed',

@@ -1,7 +1,7 @@
 /** Deliveries that end without an attempt: their webhook was disabled or deleted, or they expired. */
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { eventLifetimeDays } from '../../db/partitions.ts'
+import { defaultRetention, type Retention } from '../../kernel/retention.ts'
 import { transaction } from '../../db/transaction.ts'
 import { uuidAt, uuidOf } from '../../kernel/ids.ts'
 import type { BacklogKey } from './find-backlogs.ts'
@@ -31,29 +31,31 @@ export async function failPendingDeliveries(
   return result.rowCount === rowsPerStep
 }
 
+type EventRetention = Pick<Retention, 'eventsDays'>
+
 interface BacklogRow extends Record<string, unknown> {
   workspace_id: string
   webhook_id: string
 }
 
 /**
- * Marks deliveries that have been PENDING for more than 30 days as FAILED, so that their partition can be dropped.
+ * Marks deliveries that have been PENDING for the retention of events as FAILED, so that their partition can be dropped.
  * Skips deliveries that may be in flight. Processes the webhooks of up to `rowsPerStep` expired deliveries, and returns
  * the number of deliveries.
  */
-export async function expireDeliveries(db: Db): Promise<number> {
+export async function expireDeliveries(db: Db, { eventsDays }: EventRetention = defaultRetention): Promise<number> {
   // Takes no locks: `expireBacklog` locks one webhook at a time and selects its deliveries again.
   const old = await db.execute<BacklogRow>(sql`
     select distinct workspace_id, webhook_id from (
       select workspace_id, webhook_id from deliveries
-      where status = 'PENDING' and created_at < now() - ${eventLifetimeDays} * interval '1 day' limit ${rowsPerStep}) old`)
+      where status = 'PENDING' and created_at < now() - ${eventsDays} * interval '1 day' limit ${rowsPerStep}) old`)
   let expired = 0
-  for (const backlog of old.rows) expired += await expireBacklog(db, backlog)
+  for (const backlog of old.rows) expired += await expireBacklog(db, backlog, eventsDays)
   return expired
 }
 
 /** Locks the row of `webhook_drains` first, like a take, so that `delivery_ids` cannot change. */
-function expireBacklog(db: Db, { workspace_id, webhook_id }: BacklogRow): Promise<number> {
+function expireBacklog(db: Db, { workspace_id, webhook_id }: BacklogRow, eventsDays: number): Promise<number> {
   return transaction(db, async (db) => {
     const isOfWebhook = sql`workspace_id = ${workspace_id} and webhook_id = ${webhook_id}`
     await db.execute(sql`
@@ -67,7 +69,7 @@ function expireBacklog(db: Db, { workspace_id, webhook_id }: BacklogRow): Promis
       where ${isOfWebhook} and status = 'PENDING' and id in (
         select id from deliveries
         where ${isOfWebhook} and status = 'PENDING' and id <> all(${sql.param(inFlight)}::uuid[])
-          and created_at < now() - ${eventLifetimeDays} * interval '1 day'
+          and created_at < now() - ${eventsDays} * interval '1 day'
         order by created_at, id limit ${rowsPerStep})`)
     return result.rowCount ?? 0
   })
@@ -77,8 +79,8 @@ function expireBacklog(db: Db, { workspace_id, webhook_id }: BacklogRow): Promis
  * Deletes up to `rowsPerStep` expired deliveries in a partition that cannot be dropped yet, because it spans more than
  * a week. Returns their number.
  */
-export async function purgeDeliveries(db: Db): Promise<number> {
-  const firstKeptId = uuidAt(Date.now() - (eventLifetimeDays + 7) * 86_400_000)
+export async function purgeDeliveries(db: Db, { eventsDays }: EventRetention = defaultRetention): Promise<number> {
+  const firstKeptId = uuidAt(Date.now() - (eventsDays + 7) * 86_400_000)
   // A separate query without locks, because it uses a range of ids: see `takeDeliveries` in `backlog-claim.ts`.
   const old = await db.execute<Record<'workspace_id' | 'webhook_id' | 'id', string>>(sql`
     select workspace_id, webhook_id, id from deliveries where id < ${firstKeptId} and status <> 'PENDING' limit ${rowsPerStep}`)
