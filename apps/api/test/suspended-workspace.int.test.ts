@@ -92,7 +92,7 @@ test('visitors cannot subscribe, submit or confirm, but can unsubscribe', async 
   expect((await api.call('POST', links.unsubscribe)).status).toBe(200)
 })
 
-test('members can log in and log out, and a resumed workspace works on the next request', async () => {
+test('members can log in and out, and a resumed workspace works at once', async () => {
   const login = { email: workspace.email, password: workspace.password }
   const { body } = await api.call<{ token: string }>('POST', '/auth/login', { body: login })
   expect((await api.call('POST', '/auth/logout', { key: body.token })).status).toBe(204)

@@ -1,6 +1,6 @@
 import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
-import { workspaceSuspended } from '@rapport/core/workspaces/suspension.ts'
+import { workspaceSuspended } from '@rapport/core/request/suspended-workspace.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { isReading, requiredRole } from './required-role.ts'

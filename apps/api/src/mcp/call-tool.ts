@@ -1,7 +1,7 @@
 import type { CallToolResult, McpRequestContext } from '@modelcontextprotocol/server'
 import { requireRole } from '@rapport/core/auth/authenticate.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import { workspaceSuspended } from '@rapport/core/workspaces/suspension.ts'
+import { workspaceSuspended } from '@rapport/core/request/suspended-workspace.ts'
 import type { FastifyRequest } from 'fastify'
 import { toLoggedErrorBody } from '../http/errors/error-handler.ts'
 import { type Tool, ToolError } from './tool.ts'

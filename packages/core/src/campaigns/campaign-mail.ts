@@ -6,7 +6,6 @@ import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.
 import { lockList } from '../lists/lists.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
-import { isMember as isAddressOfMember } from '../auth/users.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import {
   type EncodedMail,
@@ -147,7 +146,7 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
   await previewCampaign(ctx, id, { contactId })
   return inTransaction(ctx, async (ctx) => {
     const { listId } = await readCampaignSummary(ctx, id)
-    if (!(await isAddressOfMember(ctx, email))) await requireVerifiedOwner(ctx)
+    await requireVerifiedOwner(ctx, email)
     await requireMailQuota(ctx, 'CAMPAIGN_TEST', email)
     if (listId === null || !(await lockList(ctx, listId))) throw createListDeletedError()
     await enqueueMail(ctx, {

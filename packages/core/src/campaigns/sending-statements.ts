@@ -2,7 +2,7 @@
 import { not, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { preparedSql } from '../db/prepared-query.ts'
-import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
+import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import { type Recipient, recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 

@@ -6,7 +6,7 @@ import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
 import { AppError, isDatabaseUnavailable } from '../kernel/errors.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { verifyPayload } from '../kernel/crypto.ts'
-import { isSuspended } from '../workspaces/suspension.ts'
+import { isSuspended } from '../request/suspended-workspace.ts'
 import { type Engagement, type RecipientKey, recordEngagement } from './engagement.ts'
 import type { Tracking } from './templates/track-html.ts'
 

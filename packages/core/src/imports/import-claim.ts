@@ -10,7 +10,7 @@ import { idOf, type ImportId, uuidOf } from '../kernel/ids.ts'
 import { findAuditActor } from '../audit/audit.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { imports } from '../db/schema/index.ts'
-import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
+import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import { deleteParts, endStatuses, type ImportRecord, toImport } from './imports.ts'
 import { importCompleted } from './import-events.ts'
 

@@ -13,7 +13,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { lists, subscriptions } from '../db/schema/index.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
-import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
+import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
 
 // Drizzle omits the table of an interpolated column here, so `${lists.workspaceId}` would be the one of `s`.

@@ -6,10 +6,10 @@ import { notFound, onConstraint } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import { takeConfirmationQuota } from '../mail/mail-quotas.ts'
 import { enqueueMail } from '../mail/mails.ts'
-import { canMailStrangers } from '../mail/verified-owner.ts'
+import { canMail } from '../mail/verified-owner.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
-import { requireNotSuspended, workspaceSuspended } from '../workspaces/suspension.ts'
+import { requireNotSuspended, workspaceSuspended } from '../request/suspended-workspace.ts'
 import { invalidLink, openConfirmation, type SubscriptionLink, undoLifetimeMs } from './subscription-links.ts'
 import { findPublicList } from './lists.ts'
 import { findOptOuts, deleteOptOut, hashEmailWithAllKeys } from '../subscriptions/opt-outs.ts'
@@ -229,7 +229,7 @@ export async function requestConfirmation(
   if (inserted) await recordSubscriptionChange(ctx, inserted, [subscriptionCreated])
   const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED'])
   if (!inserted && (await ctx.db.$count(subscriptions, and(byLink(link), isOpen))) === 0) return
-  if (!(await canMailStrangers(ctx)) || !(await takeConfirmationQuota(ctx, email, link.listId))) return
+  if (!(await canMail(ctx)) || !(await takeConfirmationQuota(ctx, email, link.listId))) return
   if (!inserted) {
     await ctx.db
       .update(subscriptions)

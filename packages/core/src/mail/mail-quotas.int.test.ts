@@ -181,7 +181,7 @@ describe('with REQUIRE_VERIFIED_EMAIL', () => {
     return { ctx: { ...base, settings, workspaceId: session.workspace.id, actor } satisfies Ctx, email }
   }
 
-  test('nothing leaves for strangers before an owner has verified an address', async () => {
+  test('sends only to members before an owner has verified an address', async () => {
     const { ctx, email } = await signUpStrictly()
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
     const list = await createTestList(ctx)

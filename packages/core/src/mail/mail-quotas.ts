@@ -3,13 +3,13 @@
  * contact, the list and the invite. All forms of an address count together: see `normalizeAddress`. Password resets and
  * verifications have limits of their own.
  */
+import { createHmac } from 'node:crypto'
 import { and, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { mailRequests } from '../db/schema/index.ts'
 import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
-import { hashEmail, hashEmailWithAllKeys } from '../subscriptions/opt-outs.ts'
 import type { MailKind } from './mails.ts'
 import { normalizeAddress } from './normalize-address.ts'
 
@@ -73,15 +73,22 @@ async function readWait(ctx: Ctx, condition: SQL | undefined, limit: number, win
 }
 
 /** A SECRET_KEY that was replaced within the last day still counts. */
-const isSameAddress = (ctx: Ctx, to: string) =>
-  inArray(mailRequests.addressHash, hashEmailWithAllKeys(ctx, normalizeAddress(to)))
+const isSameAddress = (ctx: Ctx, to: string) => inArray(mailRequests.addressHash, hashAddress(ctx, to))
+
+/** Keyed hashes of the address: with the current key, then with all former keys. */
+const hashAddress = (ctx: Ctx, to: string) =>
+  ctx.settings.keys.optOuts.map((key) =>
+    createHmac('sha256', key)
+      .update(`${ctx.workspaceId} mail ${normalizeAddress(to)}`)
+      .digest('base64url'),
+  )
 
 async function recordRequest(ctx: Ctx, mail: { kind: MailKind; to: string; listId?: ListId }): Promise<void> {
   await ctx.db.insert(mailRequests).values({
     workspaceId: ctx.workspaceId,
     id: newId('mai'),
     kind: mail.kind,
-    addressHash: hashEmail(ctx, normalizeAddress(mail.to)),
+    addressHash: hashAddress(ctx, mail.to)[0] ?? '',
     listId: mail.listId ?? null,
   })
 }

@@ -5,7 +5,7 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
-import { isInSuspendedWorkspace } from '../workspaces/suspension.ts'
+import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import { type MailData, type mailKinds, mails } from '../db/schema/index.ts'
 
 export type MailKind = (typeof mailKinds)[number]

@@ -3,7 +3,6 @@ import { and, eq, inArray, ne } from 'drizzle-orm'
 import { senderDomains } from '../db/schema/index.ts'
 import { invalidField } from '../kernel/errors.ts'
 import type { Ctx } from '../request/context.ts'
-import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { mailDomain } from './outgoing-mail.ts'
 import { normalizeAddress } from './normalize-address.ts'
 
@@ -61,10 +60,6 @@ export async function listSenderDomains(ctx: Ctx): Promise<string[]> {
 async function isGivenToOther(ctx: Ctx, domain: string): Promise<boolean> {
   const labels = domain.split('.')
   const withParents = labels.map((_label, at) => labels.slice(at).join('.'))
-  const given = and(
-    inArray(senderDomains.domain, withParents),
-    ne(senderDomains.workspaceId, ctx.workspaceId),
-    isInLiveWorkspace(senderDomains.workspaceId),
-  )
+  const given = and(inArray(senderDomains.domain, withParents), ne(senderDomains.workspaceId, ctx.workspaceId))
   return (await ctx.db.$count(senderDomains, given)) > 0
 }

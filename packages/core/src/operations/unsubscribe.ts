@@ -14,7 +14,7 @@ import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request
 import { deleteOptOut, hashEmailWithAllKeys, storeOptOut } from '../subscriptions/opt-outs.ts'
 import { readSuppression } from '../subscriptions/suppressions.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
-import { requireNotSuspended } from '../workspaces/suspension.ts'
+import { requireNotSuspended } from '../request/suspended-workspace.ts'
 
 /**
  * Unsubscribes the contact that received the email with this token, and the address even if another contact has it now.

@@ -16,7 +16,7 @@ export interface Settings {
   readonly mailFromDomains: readonly string[]
   /** Whether visitors may create workspaces. */
   readonly isSignUpOpen: boolean
-  /** Whether an OWNER must verify an address before a workspace sends mail to strangers. */
+  /** Whether an OWNER must verify an address before a workspace sends mail to others than its members. */
   readonly requiresVerifiedEmail: boolean
   readonly allowedNetworks: readonly string[]
   /** The quotas of a workspace for which the operator has set no others. */

@@ -74,7 +74,7 @@ const serviceVariables = {
     .enum(['true', 'false'], { error: 'must be true or false' })
     .default('false')
     .transform((text) => text === 'true')
-    .describe('Whether an owner must verify an address before a workspace sends email to strangers'),
+    .describe('Whether an owner must verify an address before a workspace sends email to others than its members'),
   WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe('Private networks that webhooks may reach'),
   ...quotaVariables,
   METRICS_TOKEN: z

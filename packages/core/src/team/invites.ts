@@ -23,7 +23,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { invites, members, type Role, roles, workspaces } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import { type Branding, brandingColumns } from '../workspaces/branding.ts'
-import { requireNotSuspended } from '../workspaces/suspension.ts'
+import { requireNotSuspended } from '../request/suspended-workspace.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
 
 type InviteRow = typeof invites.$inferSelect

@@ -2,11 +2,11 @@
  * The operator suspends a workspace that misuses the installation: it can be read, but it sends and changes nothing.
  * Work that is enqueued waits until the workspace is resumed. Unsubscribing always works, because laws require it.
  */
-import { and, eq, isNotNull, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { workspaces } from '../db/schema/index.ts'
 import { requeueWorkOfWorkspace } from '../jobs/outbox.ts'
-import { AppError, notFound } from '../kernel/errors.ts'
+import { notFound } from '../kernel/errors.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 
 /** Suspends the workspace, for the operator. Idempotent. Throws `not_found`. */
@@ -37,22 +37,3 @@ async function setSuspendedAt(ctx: Ctx, suspendedAt: SQL | null): Promise<boolea
   if (changed.length === 0 && (await ctx.db.$count(workspaces, isLive)) === 0) throw notFound('Workspace')
   return changed.length > 0
 }
-
-/** A condition on the `workspace_id` of a record: its workspace is suspended. */
-export function isInSuspendedWorkspace(workspaceId: SQLWrapper): SQL<boolean> {
-  return sql<boolean>`exists (
-    select from workspaces suspended where suspended.id = ${workspaceId} and suspended.suspended_at is not null)`
-}
-
-/** Throws `workspace_suspended` if the workspace is suspended. */
-export async function requireNotSuspended(ctx: Ctx): Promise<void> {
-  if (await isSuspended(ctx)) throw workspaceSuspended()
-}
-
-export async function isSuspended(ctx: Ctx): Promise<boolean> {
-  const isSuspended = and(eq(workspaces.id, ctx.workspaceId), isNotNull(workspaces.suspendedAt))
-  return (await ctx.db.$count(workspaces, isSuspended)) > 0
-}
-
-export const workspaceSuspended = () =>
-  new AppError('workspace_suspended', 'The operator has suspended this workspace: it can be read, but not changed')

@@ -55,7 +55,7 @@ export type ApiKey = {
      */
     name: string;
     /**
-     * The role of the key: at most the role of the user who created it.
+     * The role of the key: at most the role of the user who created it, also after that role has changed.
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
@@ -63,7 +63,7 @@ export type ApiKey = {
      */
     prefix: string;
     /**
-     * The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.
+     * The user who created the record, directly or with an API key. `null` if it was created on the command line.
      */
     createdBy: string | null;
     /**
@@ -113,7 +113,7 @@ export type ApiKeyPage = {
 };
 
 /**
- * An action that grants or revokes access, reaches many recipients or cannot be undone.
+ * A log-in, or an action that grants or revokes access, reaches many recipients or cannot be undone.
  */
 export type AuditEntry = {
     /**
@@ -733,56 +733,6 @@ export type CampaignUpdate = {
 };
 
 /**
- * The proof that a contact consented to a subscription.
- */
-export type Consent = {
-    /**
-     * `FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing.
-     */
-    method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'API' | 'IMPORT' | 'CONFIRMATION_LINK' | 'UNDO_UNSUBSCRIBE';
-    /**
-     * When the consent was given or reported.
-     */
-    at: string;
-    /**
-     * The email address that the consent covers.
-     */
-    email: string;
-    /**
-     * The IP address of the contact. `null` if a user or API key reported the consent.
-     */
-    address: string | null;
-    /**
-     * The form. `null` for other methods.
-     */
-    formId: string | null;
-    /**
-     * The text of each consent field of the form that the contact accepted.
-     */
-    wording: Array<string>;
-    /**
-     * The import. `null` for other methods.
-     */
-    importId: string | null;
-    /**
-     * The id of the user or API key that reported the consent. `null` if the contact gave it.
-     */
-    actorId: string | null;
-    /**
-     * Whether the contact has to confirm by a link in an email.
-     */
-    doubleOptIn: boolean;
-    /**
-     * When this consent confirmed the subscription. `null` while the contact has not used the link.
-     */
-    confirmedAt: string | null;
-    /**
-     * The IP address from which the link was used. `null` if it was not used.
-     */
-    confirmedFrom: string | null;
-};
-
-/**
  * A contact in the workspace. `email` is unique, ignoring case.
  */
 export type Contact = {
@@ -1087,7 +1037,7 @@ export type CreatedApiKey = {
      */
     name: string;
     /**
-     * The role of the key: at most the role of the user who created it.
+     * The role of the key: at most the role of the user who created it, also after that role has changed.
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
@@ -1095,7 +1045,7 @@ export type CreatedApiKey = {
      */
     prefix: string;
     /**
-     * The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.
+     * The user who created the record, directly or with an API key. `null` if it was created on the command line.
      */
     createdBy: string | null;
     /**
@@ -1523,6 +1473,7 @@ export type Error = {
      * - `invalid_token`: The token from an email is wrong, used or expired.
      * - `unauthorized`: The credential or the password is missing or wrong.
      * - `forbidden`: The role of the credential is too low, or the operator does not allow it.
+     * - `workspace_suspended`: The operator has suspended the workspace: it can be read, but it changes and sends nothing.
      * - `not_found`: The record or the route does not exist.
      * - `request_timeout`: The body was sent too slowly.
      * - `already_exists`: A record with this unique value already exists.
@@ -1538,7 +1489,7 @@ export type Error = {
      * - `internal_error`: An internal error. The log has the details under `requestId`.
      * - `unavailable`: Temporarily unavailable. Try again.
      */
-    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'not_found' | 'request_timeout' | 'already_exists' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
+    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'request_timeout' | 'already_exists' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
     /**
      * The invalid fields, for `validation_error`.
      */
@@ -2001,7 +1952,7 @@ export type Invite = {
      */
     role: 'VIEWER' | 'MEMBER' | 'ADMIN' | 'OWNER';
     /**
-     * The user who created the record, directly or with an API key. The user may no longer be a member. `null` if the system created it.
+     * The user who created the record, directly or with an API key. `null` if it was created on the command line.
      */
     createdBy: string | null;
     /**
@@ -2558,6 +2509,10 @@ export type OwnWorkspace = {
      */
     accentColor: string | null;
     /**
+     * When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.
+     */
+    suspendedAt: string | null;
+    /**
      * When the record was created.
      */
     createdAt: string;
@@ -2583,49 +2538,6 @@ export type OwnWorkspacePage = {
      * Pass it as `cursor` to get the next page. `null` on the last page.
      */
     nextCursor: string | null;
-};
-
-/**
- * Everything that the workspace keeps about a person. The lists are complete, and oldest first.
- */
-export type PersonExport = {
-    /**
-     * When the export began.
-     */
-    exportedAt: string;
-    contact: Contact;
-    /**
-     * What the contact submitted to forms.
-     */
-    submissions: Array<Submission>;
-    /**
-     * The subscriptions with their proofs of consent.
-     */
-    subscriptions: Array<SubscriptionWithConsents>;
-    /**
-     * The deals of the contact.
-     */
-    deals: Array<Deal>;
-    /**
-     * The tasks of the contact.
-     */
-    tasks: Array<Task>;
-    /**
-     * The ids of contacts that were merged into this contact.
-     */
-    formerIds: Array<string>;
-    /**
-     * The campaigns that were sent to the contact.
-     */
-    campaigns: Array<ReceivedCampaign>;
-    /**
-     * Confirmation and test emails to the contact. They are kept for 30 days.
-     */
-    emails: Array<ReceivedEmail>;
-    /**
-     * The events of the contact that are still kept.
-     */
-    activity: Array<Activity>;
 };
 
 /**
@@ -2923,94 +2835,6 @@ export type Readiness = {
 };
 
 /**
- * The email of a campaign to one contact, with its status and what the contact did with it.
- */
-export type ReceivedCampaign = {
-    /**
-     * The id of the campaign.
-     */
-    campaignId: string;
-    /**
-     * The contact, or a contact that was merged into it later.
-     */
-    contactId: string;
-    /**
-     * The name of the campaign.
-     */
-    name: string;
-    /**
-     * The subject line of the campaign, a Liquid template.
-     */
-    subject: string;
-    /**
-     * The status of the email.
-     */
-    status: 'PENDING' | 'SENT' | 'FAILED' | 'SKIPPED' | 'INTERRUPTED';
-    /**
-     * Why the email was not sent. For a `PENDING` recipient, why the last attempt failed. `null` if nothing failed.
-     */
-    error: string | null;
-    /**
-     * When a worker first claimed the recipient. Before that, when the campaign was sent.
-     */
-    createdAt: string;
-    /**
-     * When the outcome was recorded. `null` while PENDING.
-     */
-    settledAt: string | null;
-    /**
-     * When the recipient first opened the email. `null` if unknown.
-     */
-    openedAt: string | null;
-    /**
-     * When the recipient first clicked a link. `null` if unknown.
-     */
-    clickedAt: string | null;
-    /**
-     * When the recipient used the unsubscribe link of this campaign. `null` unless they did.
-     */
-    unsubscribedAt: string | null;
-    /**
-     * When a bounce was reported. `null` unless it was.
-     */
-    bouncedAt: string | null;
-    /**
-     * When a complaint was reported. `null` unless it was.
-     */
-    complainedAt: string | null;
-};
-
-/**
- * A single email to a contact.
- */
-export type ReceivedEmail = {
-    /**
-     * `CONFIRMATION` of a subscription, or `CAMPAIGN_TEST`.
-     */
-    kind: 'CONFIRMATION' | 'CAMPAIGN_TEST';
-    /**
-     * The address of the recipient.
-     */
-    to: string;
-    /**
-     * The status of the email. `INTERRUPTED`: it may have been sent.
-     */
-    status: 'PENDING' | 'SENT' | 'FAILED' | 'INTERRUPTED';
-    /**
-     * Why the email was not sent. `null` if nothing failed.
-     */
-    error: string | null;
-    /**
-     * When the record was created.
-     */
-    createdAt: string;
-    /**
-     * When the outcome was recorded. `null` while PENDING.
-     */
-    settledAt: string | null;
-};
-
-/**
  * Replaces the `data` of an event that named a contact, after the contact was deleted.
  */
 export type RedactedRecord = {
@@ -3203,44 +3027,6 @@ export type SubscriptionPage = {
      * Pass it as `cursor` to get the next page. `null` on the last page.
      */
     nextCursor: string | null;
-};
-
-/**
- * A subscription with its proofs of consent. They are kept after the contact unsubscribes.
- */
-export type SubscriptionWithConsents = {
-    /**
-     * The id of the contact.
-     */
-    contactId: string;
-    /**
-     * The id of the list.
-     */
-    listId: string;
-    /**
-     * `PENDING` until the contact confirms. Only `CONFIRMED` subscribers receive campaigns.
-     */
-    status: 'PENDING' | 'CONFIRMED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
-    /**
-     * Where the subscription comes from, such as `api` or `public`. `null` if unknown.
-     */
-    source: string | null;
-    /**
-     * When the contact confirmed. `null` before.
-     */
-    confirmedAt: string | null;
-    /**
-     * When the contact unsubscribed. `null` unless they did.
-     */
-    unsubscribedAt: string | null;
-    /**
-     * When the record was created.
-     */
-    createdAt: string;
-    /**
-     * The proof of each consent, newest first. Empty if an older version confirmed the subscription.
-     */
-    consents: Array<Consent>;
 };
 
 /**
@@ -3649,6 +3435,10 @@ export type Workspace = {
      * The color of buttons and links on hosted pages, such as `#2f5bea`. `null`: the default color. Dark mode uses a lighter shade.
      */
     accentColor: string | null;
+    /**
+     * When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.
+     */
+    suspendedAt: string | null;
     /**
      * When the record was created.
      */
@@ -4119,6 +3909,10 @@ export type AuthAcceptInviteErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The body was sent too slowly.
      */
     408: Error;
@@ -4229,6 +4023,10 @@ export type PublicSubmitFormErrors = {
      */
     400: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The record does not exist in this workspace.
      */
     404: Error;
@@ -4294,6 +4092,10 @@ export type PublicSubscribeErrors = {
      * The request is invalid. `issues` lists each invalid field.
      */
     400: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -4398,6 +4200,10 @@ export type PublicConfirmSubscriptionErrors = {
      * The request is invalid. `issues` lists each invalid field.
      */
     400: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The body was sent too slowly.
      */
@@ -4549,6 +4355,10 @@ export type PublicUndoUnsubscribeErrors = {
      */
     400: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The body was sent too slowly.
      */
     408: Error;
@@ -4653,6 +4463,10 @@ export type PagesSubmitFormErrors = {
      * The request is invalid. `issues` lists each invalid field.
      */
     400: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
     /**
      * The record does not exist in this workspace.
      */
@@ -4996,6 +4810,10 @@ export type PagesSubmitAcceptInviteErrors = {
      */
     401: Error;
     /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
      * The body was sent too slowly.
      */
     408: Error;
@@ -5294,12 +5112,6 @@ export type AuthMeResponse = AuthMeResponses[keyof AuthMeResponses];
 
 export type AuthResendVerificationData = {
     body?: never;
-    headers?: {
-        /**
-         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
-         */
-        'Idempotency-Key'?: string;
-    };
     path?: never;
     query?: never;
     url: '/auth/resend-verification';
@@ -5335,10 +5147,6 @@ export type AuthResendVerificationErrors = {
      */
     415: Error;
     /**
-     * The `Idempotency-Key` was used for another request.
-     */
-    422: Error;
-    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -5366,7 +5174,7 @@ export type SessionsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -5490,7 +5298,7 @@ export type WorkspacesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -5549,12 +5357,6 @@ export type WorkspacesListResponse = WorkspacesListResponses[keyof WorkspacesLis
 
 export type AuthLogOutData = {
     body?: never;
-    headers?: {
-        /**
-         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
-         */
-        'Idempotency-Key'?: string;
-    };
     path?: never;
     query?: never;
     url: '/auth/logout';
@@ -5578,10 +5380,6 @@ export type AuthLogOutErrors = {
      */
     408: Error;
     /**
-     * The request conflicts with the current state of a record, or with a request that is still running.
-     */
-    409: Error;
-    /**
      * The body is too large.
      */
     413: Error;
@@ -5589,10 +5387,6 @@ export type AuthLogOutErrors = {
      * The content type of the body is not supported.
      */
     415: Error;
-    /**
-     * The `Idempotency-Key` was used for another request.
-     */
-    422: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
@@ -5623,7 +5417,7 @@ export type ApiKeysListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -5643,7 +5437,7 @@ export type ApiKeysListData = {
          */
         sort?: 'createdAt' | '-createdAt';
         /**
-         * The id of the user who created the keys. The user may no longer be a member.
+         * The id of the user who created the keys, directly or with an API key.
          */
         createdBy?: string;
     };
@@ -6122,7 +5916,7 @@ export type InvitesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -6475,7 +6269,7 @@ export type MembersListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -6546,12 +6340,7 @@ export type MembersDeleteData = {
          */
         id: string;
     };
-    query?: {
-        /**
-         * Also revokes the API keys that the member created. `GET /api-keys?createdBy=` lists them.
-         */
-        revokeApiKeys?: boolean;
-    };
+    query?: never;
     url: '/members/{id}';
 };
 
@@ -6758,7 +6547,7 @@ export type AuditLogListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -6780,7 +6569,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.deleted' | 'api_key.created' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -6832,7 +6621,7 @@ export type ContactsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -7373,60 +7162,6 @@ export type ContactsUpdateResponses = {
 
 export type ContactsUpdateResponse = ContactsUpdateResponses[keyof ContactsUpdateResponses];
 
-export type ContactsExportPersonData = {
-    body?: never;
-    path: {
-        /**
-         * The id of the contact.
-         */
-        id: string;
-    };
-    query?: never;
-    url: '/contacts/{id}/export';
-};
-
-export type ContactsExportPersonErrors = {
-    /**
-     * The request is invalid. `issues` lists each invalid field.
-     */
-    400: Error;
-    /**
-     * The credential is missing or invalid.
-     */
-    401: Error;
-    /**
-     * The role of the credential is too low.
-     */
-    403: Error;
-    /**
-     * The record does not exist in this workspace.
-     */
-    404: Error;
-    /**
-     * The client has sent too many requests to this endpoint.
-     */
-    429: Error;
-    /**
-     * Internal error. The log has the details under the `requestId` of the response.
-     */
-    500: Error;
-    /**
-     * Temporarily unavailable. Try again.
-     */
-    503: Error;
-};
-
-export type ContactsExportPersonError = ContactsExportPersonErrors[keyof ContactsExportPersonErrors];
-
-export type ContactsExportPersonResponses = {
-    /**
-     * OK
-     */
-    200: PersonExport;
-};
-
-export type ContactsExportPersonResponse = ContactsExportPersonResponses[keyof ContactsExportPersonResponses];
-
 export type ContactsAddTagsData = {
     body: ContactAddTagsRequest;
     headers?: {
@@ -7667,7 +7402,7 @@ export type ContactsListActivityData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -7804,7 +7539,7 @@ export type CustomFieldsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -8241,7 +7976,7 @@ export type ImportsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -8363,7 +8098,7 @@ export type FormsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -8709,7 +8444,7 @@ export type FormsListSubmissionsData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -8915,7 +8650,7 @@ export type ListsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -9269,7 +9004,7 @@ export type ListsListSubscribersData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -9563,7 +9298,7 @@ export type CampaignsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -10630,7 +10365,7 @@ export type CampaignsListRecipientsData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -10775,7 +10510,7 @@ export type PipelinesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -11174,7 +10909,7 @@ export type DealsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -11564,7 +11299,7 @@ export type DealsListActivityData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -11635,7 +11370,7 @@ export type TasksListOfContactData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -11797,7 +11532,7 @@ export type TasksListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -12087,7 +11822,7 @@ export type WebhooksListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -12513,7 +12248,7 @@ export type WebhooksListDeliveriesData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -12891,7 +12626,7 @@ export type EventsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**
@@ -13021,7 +12756,7 @@ export type EventTypesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page.
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
          */
         limit?: number;
         /**

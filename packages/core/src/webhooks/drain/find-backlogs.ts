@@ -3,7 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
 import { transaction } from '../../db/transaction.ts'
 import { idOf, uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
-import { isInSuspendedWorkspace } from '../../workspaces/suspension.ts'
+import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 
 export interface BacklogKey {

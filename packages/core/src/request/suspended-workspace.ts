@@ -1,0 +1,24 @@
+/** What a suspended workspace may not do: see `workspaces/suspension.ts`. */
+import { and, eq, isNotNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { workspaces } from '../db/schema/index.ts'
+import { AppError } from '../kernel/errors.ts'
+import type { Ctx } from './context.ts'
+
+/** A condition on the `workspace_id` of a record: its workspace is suspended. */
+export function isInSuspendedWorkspace(workspaceId: SQLWrapper): SQL<boolean> {
+  return sql<boolean>`exists (
+    select from workspaces suspended where suspended.id = ${workspaceId} and suspended.suspended_at is not null)`
+}
+
+/** Throws `workspace_suspended` if the workspace is suspended. */
+export async function requireNotSuspended(ctx: Ctx): Promise<void> {
+  if (await isSuspended(ctx)) throw workspaceSuspended()
+}
+
+export async function isSuspended(ctx: Ctx): Promise<boolean> {
+  const isSuspended = and(eq(workspaces.id, ctx.workspaceId), isNotNull(workspaces.suspendedAt))
+  return (await ctx.db.$count(workspaces, isSuspended)) > 0
+}
+
+export const workspaceSuspended = () =>
+  new AppError('workspace_suspended', 'The operator has suspended this workspace: it can be read, but not changed')
