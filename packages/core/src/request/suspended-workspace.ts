@@ -4,10 +4,13 @@ import { workspaces } from '../db/schema/index.ts'
 import { AppError } from '../kernel/errors.ts'
 import type { Ctx } from './context.ts'
 
-/** A condition on the `workspace_id` of a record: its workspace is suspended. */
+/**
+ * A condition on the `workspace_id` of a record: its workspace is suspended. A scalar subquery, because PostgreSQL may
+ * run EXISTS as a scan of all workspaces.
+ */
 export function isInSuspendedWorkspace(workspaceId: SQLWrapper): SQL<boolean> {
-  return sql<boolean>`exists (
-    select from workspaces suspended where suspended.id = ${workspaceId} and suspended.suspended_at is not null)`
+  return sql<boolean>`coalesce((
+    select suspended.suspended_at is not null from workspaces suspended where suspended.id = ${workspaceId}), false)`
 }
 
 /** Throws `workspace_suspended` if the workspace is suspended. */

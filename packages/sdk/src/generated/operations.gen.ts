@@ -180,7 +180,7 @@ export class Public extends Resource {
   /**
    * Subscribe to a list.
    *
-   * Sends a confirmation email: at most one in 10 minutes and three a day per address and list. The response is the same for unknown, known, pending and confirmed addresses.
+   * Sends a confirmation email: at most one in 10 minutes and three a day per address and list, and five a day per address over all lists. The response is the same for unknown, known, pending and confirmed addresses.
    */
   subscribe(id: string, body: types.PublicSubscribeData['body'], options?: RequestOptions): ApiPromise<types.PublicSubscribeResponse> {
     return this.client.request({ method: 'POST', path: encodePath`/public/lists/${id}/subscribe`, body }, options)
