@@ -71,15 +71,12 @@ async function getsPlace({ key }: TestWorkspace): Promise<boolean> {
   return status === 400
 }
 
-/** Opens 40 connections that hold every place of the workspace. Without a body, the API waits for it. */
-async function holdAllPlaces(
-  workspace: TestWorkspace,
-  { method, path, body }: { method: string; path: string; body?: string },
-) {
+/** Opens 40 connections and sends the headers of a request with a body of 100 bytes. */
+function openClients({ key }: TestWorkspace, { method, path }: { method: string; path: string }) {
   const { port } = address
-  const clients = Array.from({ length: 40 }, (_, n) => {
+  return Array.from({ length: 40 }, (_, n) => {
     const headers = {
-      authorization: `Bearer ${workspace.key}`,
+      authorization: `Bearer ${key}`,
       'content-type': 'application/json',
       'content-length': 100,
       'x-forwarded-for': `10.1.0.${n}`,
@@ -87,9 +84,17 @@ async function holdAllPlaces(
     const client = request({ port, method, path, headers })
     client.on('error', () => {})
     client.flushHeaders()
-    if (body !== undefined) client.end(body.padEnd(100))
     return client
   })
+}
+
+/** Opens 40 connections that hold every place of the workspace. Without a body, the API waits for it. */
+async function holdAllPlaces(
+  workspace: TestWorkspace,
+  { method, path, body }: { method: string; path: string; body?: string },
+) {
+  const clients = openClients(workspace, { method, path })
+  if (body !== undefined) for (const client of clients) client.end(body.padEnd(100))
   await waitUntil(async () => !(await getsPlace(workspace)), { describe: 'every place is held' })
   return () => clients.forEach((client) => client.destroy())
 }
@@ -140,4 +145,18 @@ test('a waiting request is served when another one ends', async () => {
   await closed
   await unlock()
   expect(countStatuses(await held)).toEqual({ 200: 41 })
+})
+
+test('reads of a workspace without a free connection do not delay reads of another', async () => {
+  const [busy, quiet] = [await api.signUp(), await api.signUp()]
+  const contact = await api.create<{ id: string }>('/contacts', quiet.key, { email: freshEmail() })
+  const { id, change, unlock } = await lockContact(api, busy)
+  const held = startMany(30, change)
+  await waitUntilBlocked(api.database.db, 5)
+  const reading = startMany(5, () => api.call('GET', `/contacts/${id}`, { key: busy.key }))
+  const read = await startMany(5, () => api.call('GET', `/contacts/${contact.id}`, { key: quiet.key }))
+  await unlock()
+  expect(countStatuses(read)).toEqual({ 200: 5 })
+  expect(countStatuses(await reading)).toEqual({ 200: 5 })
+  await held
 })

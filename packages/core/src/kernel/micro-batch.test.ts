@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { expect, test } from 'vitest'
 import { microBatch } from './micro-batch.ts'
 
@@ -81,4 +82,15 @@ test('groups never share a call and do not wait for each other', async () => {
   expect(calls).toEqual([['a1'], ['b1', 'b2', 'b3']])
   slow.resolve(['a1'])
   expect(await first).toBe('a1')
+})
+
+test('only a call of one group runs in the async context of its items', async () => {
+  const storage = new AsyncLocalStorage<string>()
+  const work = async (items: string[]) => items.map(() => storage.getStore())
+  const [shared, grouped] = [microBatch(work), microBatch(work, (item) => item)]
+  const runIn = (name: string) => storage.run(name, () => Promise.all([shared(name), grouped(name)]))
+  expect(await Promise.all([runIn('a'), runIn('b')])).toEqual([
+    [undefined, 'a'],
+    [undefined, 'b'],
+  ])
 })

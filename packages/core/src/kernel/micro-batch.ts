@@ -1,18 +1,23 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { withTimeout } from './with-timeout.ts'
 
 const maxBatchSize = 100
 const maxWaitMs = 100
 
+/** Runs a function outside the async context of its caller. */
+const withoutContext = AsyncLocalStorage.snapshot()
+
 /**
  * Combines several calls into one: items that arrive in the same turn of the event loop, or during a call, share the
  * next call. If a call takes longer than 100 ms, the next one starts concurrently. `work` returns one result per item,
  * in the same order; an error rejects all items of the call. Items of different groups never share a call or wait for
- * each other.
+ * each other. Without groups, `work` runs in the async context of no item, because it serves several workspaces: their
+ * connections must not count for one of them, see `FairPool`.
  */
 export function microBatch<Item, Result>(
   work: (items: Item[]) => Promise<Result[]>,
-  groupOf: (item: Item) => unknown = () => undefined,
+  groupOf?: (item: Item) => unknown,
 ): (item: Item) => Promise<Result> {
   interface Pending extends PromiseWithResolvers<Result> {
     item: Item
@@ -38,14 +43,14 @@ export function microBatch<Item, Result>(
 
   return (item) => {
     const entry = { item, ...Promise.withResolvers<Result>() }
-    const group = groupOf(item)
+    const group = groupOf?.(item)
     const pending = pendingByGroup.get(group)
     if (pending) {
       pending.push(entry)
     } else {
       const first = [entry]
       pendingByGroup.set(group, first)
-      void runCalls(group, first)
+      void (groupOf ? runCalls(group, first) : withoutContext(runCalls, group, first))
     }
     return entry.promise
   }
