@@ -147,6 +147,20 @@ test('a waiting request is served when another one ends', async () => {
   expect(countStatuses(await held)).toEqual({ 200: 41 })
 })
 
+test('clients that go away while their key is checked hold no place', async () => {
+  const workspace = await impatientApi.signUp()
+  const lock = await openTransaction(impatientApi.database.db, (db) => db.execute('lock table api_keys'))
+  const { server } = impatientApi.app
+  const countConnections = () => new Promise((resolve) => server.getConnections((_error, count) => resolve(count)))
+  const clients = openClients(workspace, { method: 'POST', path: '/contacts' })
+  await waitUntil(async () => (await countConnections()) === 40, { describe: 'all clients are connected' })
+  await waitUntilBlocked(impatientApi.database.db)
+  for (const client of clients) client.destroy()
+  await waitUntil(async () => (await countConnections()) === 0, { describe: 'all clients are gone' })
+  await lock.commit()
+  expect(await getsPlace(workspace)).toBe(true)
+})
+
 test('reads of a workspace without a free connection do not delay reads of another', async () => {
   const [busy, quiet] = [await api.signUp(), await api.signUp()]
   const contact = await api.create<{ id: string }>('/contacts', quiet.key, { email: freshEmail() })

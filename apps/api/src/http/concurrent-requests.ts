@@ -34,6 +34,11 @@ export const concurrentRequests = fp(
         raw.off('close', abort)
         if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests()
       }
+      if (raw.destroyed) {
+        // The body would never arrive or fail, and the slot would never be free again.
+        slots.release(workspaceId)
+        throw clientClosed()
+      }
       holdUntilEnded(request, raw, () => slots.release(workspaceId))
     })
 
@@ -42,7 +47,7 @@ export const concurrentRequests = fp(
      * handler still runs: its slot is not free, or a client could start any number of handlers.
      */
     function holdUntilEnded(request: FastifyRequest, raw: FastifyReply['raw'], release: () => void) {
-      let left = raw.destroyed ? 1 : 2
+      let left = 2
       const end = () => {
         left -= 1
         if (left === 0) release()
