@@ -5,13 +5,21 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { isReading, requiredRole } from './required-role.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The client must not keep rights that it loses while the request waits for its body or its turn. */
+    mustReauthorize: boolean
+  }
+}
+
 /**
- * Requires a workspace credential on every route of the scope. A suspended workspace can only be read. The hook is `preParsing`: it runs after the rate limits
- * (`onRequest`), so that failed attempts count, and before the body is read. It runs again if the body arrived later.
+ * Requires a workspace credential on every route of the scope. A suspended workspace can only be read. The hook is
+ * `preParsing`: it runs after the rate limits (`onRequest`), so that failed attempts count, and before the body is
+ * read. The credential is checked again if the request then waited.
  */
 export const authentication = fp(
   async (scope: FastifyInstance, { authenticate }: { authenticate: Authenticate }) => {
-    const slowBodies = new WeakSet<FastifyRequest>()
+    scope.decorateRequest('mustReauthorize', false)
 
     async function authorize(request: FastifyRequest, token: string) {
       request.ctx = await authenticate(request.baseCtx, token)
@@ -24,12 +32,11 @@ export const authentication = fp(
       const token = bearerToken(request)
       if (!token) throw unauthenticated()
       await authorize(request, token)
-      // A client that sends its body slowly must not keep rights that it loses meanwhile. An injected request has no
-      // such property.
-      if ('complete' in request.raw && !request.raw.complete) slowBodies.add(request)
+      // An injected request has no such property.
+      request.mustReauthorize = 'complete' in request.raw && !request.raw.complete
     })
     scope.addHook('preValidation', async (request) => {
-      if (slowBodies.has(request)) await authorize(request, bearerToken(request) ?? '')
+      if (request.mustReauthorize) await authorize(request, bearerToken(request) ?? '')
     })
   },
   { name: 'authentication', dependencies: ['request-context', 'rate-limits'] },

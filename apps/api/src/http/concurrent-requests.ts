@@ -27,6 +27,7 @@ export const concurrentRequests = fp(
       if (request.routeOptions.config.hasOwnQuota) return
       const { workspaceId } = request.ctx
       if (!slots.tryAcquire(workspaceId)) {
+        request.mustReauthorize = true
         const closed = new AbortController()
         const abort = () => closed.abort()
         raw.once('close', abort)
