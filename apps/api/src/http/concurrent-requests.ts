@@ -1,8 +1,12 @@
 import { runForWorkspace } from '@rapport/core/db/pool/fair-pool.ts'
 import { createFairSlots } from '@rapport/core/kernel/fair-slots.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
+import { readQuotas } from '@rapport/core/quotas/require-quota.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { LRUCache } from 'lru-cache'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -12,33 +16,38 @@ declare module 'fastify' {
 }
 
 const defaultMaxWaitMs = 10_000
-const maxPerWorkspace = 40
+/** A change of the quota takes effect after this time. */
+const quotaTtlMs = 5_000
 
 /**
- * Limits the concurrent requests of each workspace in this process. Further requests wait, in the order of arrival, for
- * at most `maxWaitMs`. They wait before their body is read, so they use little memory.
+ * Limits the concurrent requests of each workspace in this process to its quota `requests`. Further requests wait, in
+ * the order of arrival, for at most `maxWaitMs`. They wait before their body is read, so they use little memory.
  */
 export const concurrentRequests = fp(
   async (scope: FastifyInstance, { maxWaitMs = defaultMaxWaitMs }: { maxWaitMs?: number | undefined }) => {
-    const slots = createFairSlots(Number.POSITIVE_INFINITY, maxPerWorkspace)
+    const quotas = new LRUCache<WorkspaceId, number, Ctx>({
+      max: 10_000,
+      ttl: quotaTtlMs,
+      allowStale: true,
+      allowStaleOnFetchRejection: true,
+      fetchMethod: async (_workspaceId, _stale, { context }) => (await readQuotas(context)).requests,
+    })
+    const quotaOf = (workspaceId: WorkspaceId) => quotas.peek(workspaceId, { allowStale: true }) ?? Infinity
+    const slots = createFairSlots(Infinity, quotaOf)
     const endings = new WeakMap<FastifyRequest, () => void>()
 
     scope.addHook('preParsing', async (request, { raw }) => {
       if (request.routeOptions.config.hasOwnQuota) return
-      const { workspaceId } = request.ctx
+      const { ctx } = request
+      const { workspaceId } = ctx
+      await quotas.fetch(workspaceId, { context: ctx })
       if (!slots.tryAcquire(workspaceId)) {
-        request.mustReauthorize = true
         const closed = new AbortController()
         const abort = () => closed.abort()
         raw.once('close', abort)
         const isAcquired = await slots.acquire(workspaceId, maxWaitMs, closed.signal)
         raw.off('close', abort)
-        if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests()
-      }
-      if (raw.destroyed) {
-        // The body would never arrive or fail, and the slot would never be free again.
-        slots.release(workspaceId)
-        throw clientClosed()
+        if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests(quotaOf(workspaceId))
       }
       holdUntilEnded(request, raw, () => slots.release(workspaceId))
     })
@@ -48,7 +57,7 @@ export const concurrentRequests = fp(
      * handler still runs: its slot is not free, or a client could start any number of handlers.
      */
     function holdUntilEnded(request: FastifyRequest, raw: FastifyReply['raw'], release: () => void) {
-      let left = 2
+      let left = raw.destroyed ? 1 : 2
       const end = () => {
         left -= 1
         if (left === 0) release()
@@ -69,8 +78,8 @@ export const concurrentRequests = fp(
   { name: 'concurrent-requests', dependencies: ['authentication'] },
 )
 
-const tooManyRequests = () =>
-  new AppError('unavailable', `The workspace has more than ${maxPerWorkspace} concurrent requests; try again`, {
+const tooManyRequests = (quota: number) =>
+  new AppError('unavailable', `The workspace has more than ${quota} concurrent requests; try again`, {
     retryAfterSeconds: 1,
   })
 
