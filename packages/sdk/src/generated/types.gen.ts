@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
 };
 
 /**
@@ -733,6 +733,56 @@ export type CampaignUpdate = {
 };
 
 /**
+ * The proof that a contact consented to a subscription.
+ */
+export type Consent = {
+    /**
+     * `FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing.
+     */
+    method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'API' | 'IMPORT' | 'CONFIRMATION_LINK' | 'UNDO_UNSUBSCRIBE';
+    /**
+     * When the consent was given or reported.
+     */
+    at: string;
+    /**
+     * The email address that the consent covers.
+     */
+    email: string;
+    /**
+     * The IP address of the contact. `null` if a user or API key reported the consent.
+     */
+    address: string | null;
+    /**
+     * The form. `null` for other methods.
+     */
+    formId: string | null;
+    /**
+     * The text of each consent field of the form that the contact accepted.
+     */
+    wording: Array<string>;
+    /**
+     * The import. `null` for other methods.
+     */
+    importId: string | null;
+    /**
+     * The id of the user or API key that reported the consent. `null` if the contact gave it.
+     */
+    actorId: string | null;
+    /**
+     * Whether the contact has to confirm by a link in an email.
+     */
+    doubleOptIn: boolean;
+    /**
+     * When this consent confirmed the subscription. `null` while the contact has not used the link.
+     */
+    confirmedAt: string | null;
+    /**
+     * The IP address from which the link was used. `null` if it was not used.
+     */
+    confirmedFrom: string | null;
+};
+
+/**
  * A contact in the workspace. `email` is unique, ignoring case.
  */
 export type Contact = {
@@ -1387,6 +1437,16 @@ export type DealUpdate = {
 };
 
 /**
+ * A contact that was deleted. Only its id remains.
+ */
+export type DeletedContact = {
+    /**
+     * The id of the contact.
+     */
+    id: string;
+};
+
+/**
  * One attempt to deliver one event to one webhook. INTERRUPTED: the outcome is unknown, because the worker crashed during the request, or because a backup was restored in which the delivery was PENDING.
  */
 export type Delivery = {
@@ -1525,7 +1585,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
 };
 
 /**
@@ -1855,7 +1915,7 @@ export type Import = {
      */
     id: string;
     /**
-     * `QUEUED`, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED`.
+     * `QUEUED` while it waits, also between two turns, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED` by `DELETE /imports/{id}`.
      */
     status: 'QUEUED' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELED';
     /**
@@ -1916,7 +1976,7 @@ export type Import = {
      */
     startedAt: string | null;
     /**
-     * When the import ended. `null` before.
+     * When the import ended or was canceled. `null` before.
      */
     completedAt: string | null;
 };
@@ -2541,6 +2601,49 @@ export type OwnWorkspacePage = {
 };
 
 /**
+ * Everything that the workspace keeps about a person. The lists are complete, and oldest first.
+ */
+export type PersonExport = {
+    /**
+     * When the export began.
+     */
+    exportedAt: string;
+    contact: Contact;
+    /**
+     * What the contact submitted to forms.
+     */
+    submissions: Array<Submission>;
+    /**
+     * The subscriptions with their proofs of consent.
+     */
+    subscriptions: Array<SubscriptionWithConsents>;
+    /**
+     * The deals of the contact.
+     */
+    deals: Array<Deal>;
+    /**
+     * The tasks of the contact.
+     */
+    tasks: Array<Task>;
+    /**
+     * The ids of contacts that were merged into this contact.
+     */
+    formerIds: Array<string>;
+    /**
+     * The campaigns that were sent to the contact.
+     */
+    campaigns: Array<ReceivedCampaign>;
+    /**
+     * Confirmation and test emails to the contact. They are kept for 30 days.
+     */
+    emails: Array<ReceivedEmail>;
+    /**
+     * The events of the contact that are still kept.
+     */
+    activity: Array<Activity>;
+};
+
+/**
  * The ordered stages that deals pass through.
  */
 export type Pipeline = {
@@ -2835,6 +2938,94 @@ export type Readiness = {
 };
 
 /**
+ * The email of a campaign to one contact, with its status and what the contact did with it.
+ */
+export type ReceivedCampaign = {
+    /**
+     * The id of the campaign.
+     */
+    campaignId: string;
+    /**
+     * The contact, or a contact that was merged into it later.
+     */
+    contactId: string;
+    /**
+     * The name of the campaign.
+     */
+    name: string;
+    /**
+     * The subject line of the campaign, a Liquid template.
+     */
+    subject: string;
+    /**
+     * The status of the email.
+     */
+    status: 'PENDING' | 'SENT' | 'FAILED' | 'SKIPPED' | 'INTERRUPTED';
+    /**
+     * Why the email was not sent. For a `PENDING` recipient, why the last attempt failed. `null` if nothing failed.
+     */
+    error: string | null;
+    /**
+     * When a worker first claimed the recipient. Before that, when the campaign was sent.
+     */
+    createdAt: string;
+    /**
+     * When the outcome was recorded. `null` while PENDING.
+     */
+    settledAt: string | null;
+    /**
+     * When the recipient first opened the email. `null` if unknown.
+     */
+    openedAt: string | null;
+    /**
+     * When the recipient first clicked a link. `null` if unknown.
+     */
+    clickedAt: string | null;
+    /**
+     * When the recipient used the unsubscribe link of this campaign. `null` unless they did.
+     */
+    unsubscribedAt: string | null;
+    /**
+     * When a bounce was reported. `null` unless it was.
+     */
+    bouncedAt: string | null;
+    /**
+     * When a complaint was reported. `null` unless it was.
+     */
+    complainedAt: string | null;
+};
+
+/**
+ * A single email to a contact.
+ */
+export type ReceivedEmail = {
+    /**
+     * `CONFIRMATION` of a subscription, or `CAMPAIGN_TEST`.
+     */
+    kind: 'CONFIRMATION' | 'CAMPAIGN_TEST';
+    /**
+     * The address of the recipient.
+     */
+    to: string;
+    /**
+     * The status of the email. `INTERRUPTED`: it may have been sent.
+     */
+    status: 'PENDING' | 'SENT' | 'FAILED' | 'INTERRUPTED';
+    /**
+     * Why the email was not sent. `null` if nothing failed.
+     */
+    error: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the outcome was recorded. `null` while PENDING.
+     */
+    settledAt: string | null;
+};
+
+/**
  * Replaces the `data` of an event that named a contact, after the contact was deleted.
  */
 export type RedactedRecord = {
@@ -3027,6 +3218,44 @@ export type SubscriptionPage = {
      * Pass it as `cursor` to get the next page. `null` on the last page.
      */
     nextCursor: string | null;
+};
+
+/**
+ * A subscription with its proofs of consent. They are kept after the contact unsubscribes.
+ */
+export type SubscriptionWithConsents = {
+    /**
+     * The id of the contact.
+     */
+    contactId: string;
+    /**
+     * The id of the list.
+     */
+    listId: string;
+    /**
+     * `PENDING` until the contact confirms. Only `CONFIRMED` subscribers receive campaigns.
+     */
+    status: 'PENDING' | 'CONFIRMED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+    /**
+     * Where the subscription comes from, such as `api` or `public`. `null` if unknown.
+     */
+    source: string | null;
+    /**
+     * When the contact confirmed. `null` before.
+     */
+    confirmedAt: string | null;
+    /**
+     * When the contact unsubscribed. `null` unless they did.
+     */
+    unsubscribedAt: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * The proof of each consent, newest first. Empty if an older version confirmed the subscription.
+     */
+    consents: Array<Consent>;
 };
 
 /**
@@ -3332,7 +3561,7 @@ export type Webhook = {
  */
 export type WebhookCreate = {
     /**
-     * The URL that receives the events. It must be public.
+     * The URL that receives the events. Its host must be a public name or address.
      */
     url: string;
     /**
@@ -3386,7 +3615,7 @@ export type WebhookRedeliverRequest = {
  */
 export type WebhookUpdate = {
     /**
-     * The URL that receives the events. It must be public.
+     * The URL that receives the events. Its host must be a public name or address.
      */
     url?: string;
     /**
@@ -6569,7 +6798,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -6926,6 +7155,10 @@ export type ContactsExportErrors = {
      */
     403: Error;
     /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -7161,6 +7394,60 @@ export type ContactsUpdateResponses = {
 };
 
 export type ContactsUpdateResponse = ContactsUpdateResponses[keyof ContactsUpdateResponses];
+
+export type ContactsExportPersonData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the contact.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/contacts/{id}/export';
+};
+
+export type ContactsExportPersonErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ContactsExportPersonError = ContactsExportPersonErrors[keyof ContactsExportPersonErrors];
+
+export type ContactsExportPersonResponses = {
+    /**
+     * OK
+     */
+    200: PersonExport;
+};
+
+export type ContactsExportPersonResponse = ContactsExportPersonResponses[keyof ContactsExportPersonResponses];
 
 export type ContactsAddTagsData = {
     body: ContactAddTagsRequest;
@@ -8036,6 +8323,86 @@ export type ImportsListResponses = {
 };
 
 export type ImportsListResponse = ImportsListResponses[keyof ImportsListResponses];
+
+export type ImportsCancelData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the import.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/imports/{id}';
+};
+
+export type ImportsCancelErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type of the body is not supported.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ImportsCancelError = ImportsCancelErrors[keyof ImportsCancelErrors];
+
+export type ImportsCancelResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type ImportsCancelResponse = ImportsCancelResponses[keyof ImportsCancelResponses];
 
 export type ImportsGetData = {
     body?: never;
@@ -12934,7 +13301,7 @@ export type EventContactDeletedWebhookPayload = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | RedactedRecord;
+    data: DeletedContact | RedactedRecord;
 };
 
 export type EventContactDeletedWebhookRequest = {
