@@ -45,9 +45,10 @@ export async function createNoisyTenant(
 
 /** Starts to use everything at once. `stop` waits until no request is under way. */
 export function startNoise(tenant: Tenant): { stop(): Promise<void> } {
-  let isStopped = false
+  const stopping = new AbortController()
+  const isStopped = () => stopping.signal.aborted
   const repeat = async (work: (n: number) => Promise<unknown>, pauseMs = 0) => {
-    for (let n = 0; !isStopped; n += 1) {
+    for (let n = 0; !isStopped(); n += 1) {
       // A quota or a rate limit refuses many of these requests.
       await work(n).catch(() => undefined)
       await sleep(pauseMs)
@@ -59,13 +60,13 @@ export function startNoise(tenant: Tenant): { stop(): Promise<void> } {
   const work = [
     ...readers,
     ...Array.from({ length: 5 }, () => repeat(() => startImport(tenant), 200)),
-    ...Array.from({ length: 4 }, () => repeat(() => stallExport(tenant, () => isStopped), 200)),
+    ...Array.from({ length: 4 }, () => repeat(() => stallExport(tenant, isStopped), 200)),
     repeat(async () => send(tenant, await createCampaign(tenant, tenant.listId)), 2_000),
     repeat((n) => tolerate(tenant, `/contacts?search=${n}`, { email: `noise-${Date.now()}-${n}@example.com` })),
   ]
   return {
     async stop() {
-      isStopped = true
+      stopping.abort()
       await Promise.all(work)
     },
   }
@@ -111,9 +112,7 @@ async function startImport({ api, workspace, rows }: Tenant): Promise<void> {
 /** Starts an export and reads nothing of it, until the server ends it or the noise stops. */
 async function stallExport({ api, workspace }: Tenant, isStopped: () => boolean): Promise<void> {
   const outgoing = request(`${api.url}/contacts/export`, { headers: { authorization: `Bearer ${workspace.key}` } })
-  let hasEnded = false
-  outgoing.on('close', () => (hasEnded = true)).on('error', () => {})
-  outgoing.end()
-  while (!hasEnded && !isStopped()) await sleep(100)
+  outgoing.on('error', () => {}).end()
+  while (!outgoing.closed && !isStopped()) await sleep(100)
   outgoing.destroy()
 }

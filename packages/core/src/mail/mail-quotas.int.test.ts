@@ -54,7 +54,7 @@ describe('test mails and invites', () => {
     await sendTestMail(ctx, id, { email: 'v@example.org' })
   })
 
-  test('test mails and invites share the quota of the workspace', async () => {
+  test('invites and test mails share the quota of the workspace', async () => {
     const ctx = await newCtx()
     await setQuotas(ctx, { singleMails: 4 })
     const { id } = await createTestCampaign(ctx)
@@ -164,8 +164,8 @@ test('names in emails from the operator contain no URL and no address', async ()
   expect(rows).toHaveLength(3)
   for (const mail of rows) {
     const rendered = await renderMail(ctx, mail)
-    if (mail.kind !== 'CAMPAIGN_TEST')
-      expect(`${rendered?.subject} ${rendered?.text} ${rendered?.html}`).toContain('evil example')
+    const isServiceMail = mail.kind !== 'CAMPAIGN_TEST'
+    expect(`${rendered?.subject} ${rendered?.text} ${rendered?.html}`.includes('evil example')).toBe(isServiceMail)
     expect(JSON.stringify(rendered)).not.toContain('evil.example')
     expect(rendered?.from.name).toBe('Call evil example/x or boss at evil example now')
   }

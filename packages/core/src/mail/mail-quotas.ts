@@ -30,7 +30,7 @@ export async function requireMailQuota(ctx: Ctx, kind: SingleMailKind, to: strin
     ['singleMails', inArray(mailRequests.kind, [...singleMailKinds])],
   ] as const
   for (const [name, condition] of limits) {
-    const waitSeconds = await readWait(ctx, condition, quotas[name], day)
+    const waitSeconds = await readWait(ctx, condition, { limit: quotas[name], window: day })
     if (waitSeconds > 0) throw quotaExceeded(name, quotas[name], waitSeconds)
   }
   await recordRequest(ctx, { kind, to })
@@ -48,9 +48,9 @@ export async function takeConfirmationQuota(ctx: Ctx, to: string, listId: ListId
   const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, 'CONFIRMATION'))
   const isOfList = and(isToAddress, eq(mailRequests.listId, listId))
   const waits = [
-    await readWait(ctx, isOfList, 1, '10 minutes'),
-    await readWait(ctx, isOfList, 3, day),
-    await readWait(ctx, isToAddress, mailsPerAddress, day),
+    await readWait(ctx, isOfList, { limit: 1, window: '10 minutes' }),
+    await readWait(ctx, isOfList, { limit: 3, window: day }),
+    await readWait(ctx, isToAddress, { limit: mailsPerAddress, window: day }),
   ]
   if (waits.some((seconds) => seconds > 0)) return false
   await recordRequest(ctx, { kind: 'CONFIRMATION', to, listId })
@@ -58,7 +58,11 @@ export async function takeConfirmationQuota(ctx: Ctx, to: string, listId: ListId
 }
 
 /** Returns the seconds until fewer than `limit` of the mails are younger than the window; 0 if this is so now. */
-async function readWait(ctx: Ctx, condition: SQL | undefined, limit: number, window: string): Promise<number> {
+async function readWait(
+  ctx: Ctx,
+  condition: SQL | undefined,
+  { limit, window }: { limit: number; window: string },
+): Promise<number> {
   if (limit === Infinity) return 0
   const { workspaceId, createdAt } = mailRequests
   const windowStart = sql`now() - ${window}::interval`

@@ -39,7 +39,7 @@ function findFormulas(text: string): number[] {
   }
   // Spreadsheets may drop a tab or line break at the start of a cell.
   if (starts.at(-1) !== 0 && /^'*[\t\r\n]/.test(text)) starts.push(0)
-  return starts.reverse()
+  return starts.toReversed()
 }
 
 const isIgnored = (character: string) => character === '"' || character === "'" || character.trim() === ''

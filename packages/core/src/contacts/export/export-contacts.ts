@@ -41,7 +41,7 @@ export async function exportContacts(
     header = ''
     return text === '' ? null : text
   }
-  return streamPages({ readPage, close: snapshot.close }, { idleMs })
+  return streamPages({ readPage, close: () => snapshot.close() }, { idleMs })
 }
 
 async function openContacts(ctx: Ctx, where: SQL | undefined) {
