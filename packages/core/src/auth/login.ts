@@ -5,7 +5,7 @@ import type { Db } from '../db/client.ts'
 import { AppError, onConstraint } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { normalizeEmail, toTimestamp } from '../kernel/validation.ts'
-import { members, sessions, workspaces } from '../db/schema/index.ts'
+import { members, sessions, users, workspaces } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { LoginInput, Session, SignupInput, User } from './auth.schema.ts'
 import { sendVerificationMail } from './email-verification.ts'
@@ -60,9 +60,13 @@ export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   if (!membership) throw invalidLogin
   const { workspace, role } = membership
   const actor = { kind: 'user', userId: user.id, role } as const
-  return inTransaction({ ...ctx, workspaceId: workspace.id, actor }, (ctx) =>
-    openSession(ctx, toUser(user), toWorkspace(workspace)),
-  ).catch(
+  return inTransaction({ ...ctx, workspaceId: workspace.id, actor }, async (ctx) => {
+    // A concurrent password reset ends all sessions: none may be opened with the old password after it.
+    const isUnchanged = and(eq(users.id, user.id), eq(users.passwordHash, user.passwordHash))
+    const unchanged = await ctx.db.select({ id: users.id }).from(users).where(isUnchanged).for('share')
+    if (unchanged.length === 0) throw invalidLogin
+    return openSession(ctx, toUser(user), toWorkspace(workspace))
+  }).catch(
     // The member was removed concurrently.
     onConstraint('sessions_member_fk', () => invalidLogin),
   )

@@ -5,6 +5,7 @@ import { idOf, newId, type UserId } from '../kernel/ids.ts'
 import { mails, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { deriveKeys, deriveMailToken } from '../kernel/crypto.ts'
 import { createTestCtx, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import {
   inspectPasswordReset,
@@ -129,6 +130,16 @@ test('ends every session of the user and no other session', async () => {
   await resetPassword(base, { token: await requestToken(), password })
   expect(await database.db.$count(sessions, eq(sessions.userId, userId))).toBe(0)
   expect(await database.db.$count(sessions, eq(sessions.userId, otherUser.user.id))).toBe(1)
+})
+
+test('the old password opens no session after a concurrent reset', async () => {
+  const token = await requestToken()
+  const resetting = await openTransaction(database.db, (db) => resetPassword({ ...base, db }, { token, password }))
+  const login = race([logIn(base, { email, password: oldPassword })])
+  await waitUntilBlocked(database.db)
+  await resetting.commit()
+  expect(await login).toEqual({ succeeded: 0, reasons: ['Invalid email or password'] })
+  expect(await database.db.$count(sessions, eq(sessions.userId, userId))).toBe(0)
 })
 
 test('sends at most three emails an hour, even for concurrent requests', async () => {
