@@ -71,15 +71,12 @@ async function getsPlace({ key }: TestWorkspace): Promise<boolean> {
   return status === 400
 }
 
-/** Opens 40 connections that hold every place of the workspace. Without a body, the API waits for it. */
-async function holdAllPlaces(
-  workspace: TestWorkspace,
-  { method, path, body }: { method: string; path: string; body?: string },
-) {
+/** Opens 40 connections and sends the headers of a request with a body of 100 bytes. */
+function openClients({ key }: TestWorkspace, { method, path }: { method: string; path: string }) {
   const { port } = address
-  const clients = Array.from({ length: 40 }, (_, n) => {
+  return Array.from({ length: 40 }, (_, n) => {
     const headers = {
-      authorization: `Bearer ${workspace.key}`,
+      authorization: `Bearer ${key}`,
       'content-type': 'application/json',
       'content-length': 100,
       'x-forwarded-for': `10.1.0.${n}`,
@@ -87,9 +84,17 @@ async function holdAllPlaces(
     const client = request({ port, method, path, headers })
     client.on('error', () => {})
     client.flushHeaders()
-    if (body !== undefined) client.end(body.padEnd(100))
     return client
   })
+}
+
+/** Opens 40 connections that hold every place of the workspace. Without a body, the API waits for it. */
+async function holdAllPlaces(
+  workspace: TestWorkspace,
+  { method, path, body }: { method: string; path: string; body?: string },
+) {
+  const clients = openClients(workspace, { method, path })
+  if (body !== undefined) for (const client of clients) client.end(body.padEnd(100))
   await waitUntil(async () => !(await getsPlace(workspace)), { describe: 'every place is held' })
   return () => clients.forEach((client) => client.destroy())
 }
@@ -140,6 +145,49 @@ test('a waiting request is served when another one ends', async () => {
   await closed
   await unlock()
   expect(countStatuses(await held)).toEqual({ 200: 41 })
+})
+
+test('clients that go away while their key is checked hold no place', async () => {
+  const workspace = await impatientApi.signUp()
+  const lock = await openTransaction(impatientApi.database.db, (db) => db.execute('lock table api_keys'))
+  const { server } = impatientApi.app
+  const countConnections = () => new Promise((resolve) => server.getConnections((_error, count) => resolve(count)))
+  const clients = openClients(workspace, { method: 'POST', path: '/contacts' })
+  await waitUntil(async () => (await countConnections()) === 40, { describe: 'all clients are connected' })
+  await waitUntilBlocked(impatientApi.database.db)
+  for (const client of clients) client.destroy()
+  await waitUntil(async () => (await countConnections()) === 0, { describe: 'all clients are gone' })
+  await lock.commit()
+  expect(await getsPlace(workspace)).toBe(true)
+})
+
+test('reads of a workspace without a free connection do not delay reads of another', async () => {
+  const [busy, quiet] = [await api.signUp(), await api.signUp()]
+  const contact = await api.create<{ id: string }>('/contacts', quiet.key, { email: freshEmail() })
+  const { id, change, unlock } = await lockContact(api, busy)
+  const held = startMany(30, change)
+  await waitUntilBlocked(api.database.db, 5)
+  const reading = startMany(5, () => api.call('GET', `/contacts/${id}`, { key: busy.key }))
+  const read = await startMany(5, () => api.call('GET', `/contacts/${contact.id}`, { key: quiet.key }))
+  await unlock()
+  expect(countStatuses(read)).toEqual({ 200: 5 })
+  expect(countStatuses(await reading)).toEqual({ 200: 5 })
+  await held
+})
+
+test('a key that is revoked while its request waits for a place does nothing', async () => {
+  const workspace = await api.signUp()
+  const revokedKey = await api.issueKey(workspace.token, 'MEMBER')
+  const { change, unlock } = await lockContact(api, workspace)
+  const held = startMany(40, change)
+  await waitUntilBlocked(api.database.db, 5)
+  const waiting = api.call('POST', '/contacts', { key: revokedKey, body: { email: freshEmail() } })
+  const read = () => api.query('select last_used_at from api_keys where prefix = $1', [revokedKey.slice(0, 10)])
+  await waitUntil(async () => (await read())[0]?.['last_used_at'] !== null, { describe: 'the key is checked' })
+  await api.query('delete from api_keys where prefix = $1', [revokedKey.slice(0, 10)])
+  await unlock()
+  expectError(await waiting, 401)
+  expect(countStatuses(await held)).toEqual({ 200: 40 })
 })
 
 test('a change of the quota of a workspace takes effect within seconds', async () => {

@@ -42,12 +42,18 @@ export const concurrentRequests = fp(
       const { workspaceId } = ctx
       await quotas.fetch(workspaceId, { context: ctx })
       if (!slots.tryAcquire(workspaceId)) {
+        request.mustReauthorize = true
         const closed = new AbortController()
         const abort = () => closed.abort()
         raw.once('close', abort)
         const isAcquired = await slots.acquire(workspaceId, maxWaitMs, closed.signal)
         raw.off('close', abort)
         if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests(quotaOf(workspaceId))
+      }
+      if (raw.destroyed) {
+        // The body would never arrive or fail, and the slot would never be free again.
+        slots.release(workspaceId)
+        throw clientClosed()
       }
       holdUntilEnded(request, raw, () => slots.release(workspaceId))
     })
@@ -57,7 +63,7 @@ export const concurrentRequests = fp(
      * handler still runs: its slot is not free, or a client could start any number of handlers.
      */
     function holdUntilEnded(request: FastifyRequest, raw: FastifyReply['raw'], release: () => void) {
-      let left = raw.destroyed ? 1 : 2
+      let left = 2
       const end = () => {
         left -= 1
         if (left === 0) release()
