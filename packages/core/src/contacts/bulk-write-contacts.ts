@@ -6,6 +6,7 @@ import type { Ctx } from '../request/context.ts'
 import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import { contacts } from '../db/schema/index.ts'
 import { textPropertyNames } from './contact-properties.ts'
+import { customValuesTooLarge, maxCustomValueBytes } from './custom-fields/custom-fields.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import { maxTags } from './update-contact.ts'
 import type { Contact } from './contacts.schema.ts'
@@ -61,17 +62,31 @@ export async function compareContacts(
   return result.rows[0] ?? { known: 0, changed: 0 }
 }
 
-/** Returns the lower-case emails of contacts that would exceed the tag limit. */
-export async function findTagOverflow(ctx: Ctx, inputs: readonly CheckedContact[]): Promise<Set<string>> {
-  const tagged = inputs.filter(({ tags = [] }) => tags.length > 0)
-  if (tagged.length === 0) return new Set()
-  const result = await ctx.db.execute<{ email: string }>(sql`
-    select lower(c.email) as email
-    from ${rowsFrom(ctx, tagged)}
-    join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and lower(c.email) = lower(p.email)
-    where cardinality(c.tags) + cardinality(p.tags) > ${maxTags} and cardinality(c.tags || ${newTags('p')}) > ${maxTags}`)
-  return new Set(result.rows.map((row) => row.email))
+/**
+ * Finds existing contacts that would exceed the limit of tags or of custom field values, and returns the messages by
+ * lower-case email.
+ */
+export async function findOverflow(ctx: Ctx, inputs: readonly CheckedContact[]): Promise<Map<string, string>> {
+  const adding = inputs.filter(
+    ({ tags = [], customFieldValues }) => tags.length > 0 || Object.keys(customFieldValues).length > 0,
+  )
+  if (adding.length === 0) return new Map()
+  const result = await ctx.db.execute<{ email: string; hasTooManyTags: boolean }>(sql`
+    select email, has_too_many_tags as "hasTooManyTags"
+    from (
+      select lower(c.email) as email,
+        cardinality(c.tags) + cardinality(p.tags) > ${maxTags}
+          and cardinality(c.tags || ${newTags('p')}) > ${maxTags} as has_too_many_tags,
+        not c.custom_field_values @> p.custom_field_values
+          and octet_length((c.custom_field_values || p.custom_field_values)::text)
+            > greatest(${maxCustomValueBytes}, octet_length(c.custom_field_values::text)) as has_too_large_values
+      from ${rowsFrom(ctx, adding)}
+      join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and lower(c.email) = lower(p.email)) known
+    where has_too_many_tags or has_too_large_values`)
+  return new Map(result.rows.map((row) => [row.email, row.hasTooManyTags ? tooManyTags : customValuesTooLarge]))
 }
+
+const tooManyTags = `tags: a contact can have at most ${maxTags} tags`
 
 /** Reads contacts by id, in order of creation. */
 export async function readContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<Contact[]> {

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { jsonRows } from '../db/json-rows.ts'
 import { contacts } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
+import { invalidField } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
 import type { Ctx } from '../request/context.ts'
@@ -12,6 +13,8 @@ import type { Contact, ContactInput } from './contacts.schema.ts'
 import {
   checkCustomValues,
   type CustomValues,
+  customValuesTooLarge,
+  exceedsCustomValueSize,
   lockCustomFields,
   mergeCustomValues,
 } from './custom-fields/custom-fields.ts'
@@ -27,10 +30,12 @@ export async function createContact(ctx: Ctx, input: ContactInput): Promise<Cont
   throw alreadyExists(await findContactByEmail(ctx, contact.email))
 }
 
-/** Builds the row of a new contact. Throws `validation_error` for an unknown custom field or an invalid value. */
+/** Builds the row of a new contact. Throws `validation_error` for unknown or invalid custom values, or too many. */
 export async function checkNewContact(ctx: Ctx, input: ContactInput): Promise<ContactRow> {
-  const customFieldValues = await checkCustomValues(ctx, input.customFieldValues ?? {})
-  return newContactRow(ctx, { ...input, customFieldValues: mergeCustomValues({}, customFieldValues) })
+  const checked = await checkCustomValues(ctx, input.customFieldValues ?? {})
+  const customFieldValues = mergeCustomValues({}, checked)
+  if (exceedsCustomValueSize(customFieldValues)) throw invalidField('customFieldValues', customValuesTooLarge)
+  return newContactRow(ctx, { ...input, customFieldValues })
 }
 
 /** Builds the row of a new contact from checked input. */

@@ -22,6 +22,8 @@ import {
   checkCustomValues,
   type CustomValue,
   type CustomValues,
+  customValuesTooLarge,
+  exceedsCustomValueSize,
   mergeCustomValues,
 } from './custom-fields/custom-fields.ts'
 import { lockContact, lockContacts } from './lock-contact.ts'
@@ -84,15 +86,18 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
 
 /**
  * Finds or creates the contact with an email, and locks it until the transaction ends. For visitor input: it fills
- * empty properties of an existing contact and never overwrites any. `source` is set on a new contact only.
+ * empty properties of an existing contact and never overwrites any. Custom values that would be too many are not added. `source` is set on a new contact only.
  */
 export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const { contact, isNew } = await findOrCreateForUpdate(ctx, input)
   if (isNew) return toContact(contact)
   const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
+  const filled = mergeCustomValues(custom as CustomValues, contact.customFieldValues)
+  const isTooLarge = exceedsCustomValueSize(filled, contact.customFieldValues)
   return saveAndEmit(ctx, contact, {
     ...fillEmptyProperties(contact, withoutUndefined(input)),
-    customFieldValues: mergeCustomValues(custom as CustomValues, contact.customFieldValues),
+    // Without an error, which would tell the visitor that the contact is known.
+    customFieldValues: isTooLarge ? contact.customFieldValues : filled,
     tags: [...new Set([...contact.tags, ...(input.tags ?? [])])].slice(0, maxTags),
   })
 }
@@ -160,7 +165,10 @@ function updateLocked(ctx: Ctx, id: ContactId, edit: Edit): Promise<Contact> {
 
 async function applyChange(ctx: Ctx, current: ContactRow, change: ContactChange): Promise<ContactRow> {
   const customFieldValues = await checkCustomValues(ctx, change.customFieldValues ?? {})
-  return mergeChange(current, { ...change, customFieldValues })
+  const next = mergeChange(current, { ...change, customFieldValues })
+  if (exceedsCustomValueSize(next.customFieldValues, current.customFieldValues))
+    throw invalidField('customFieldValues', customValuesTooLarge)
+  return next
 }
 
 /** Returns the contact with the given properties and custom values. Null removes a custom value. */

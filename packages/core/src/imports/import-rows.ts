@@ -8,6 +8,8 @@ import {
   type CustomFields,
   type CustomValue,
   parseCustomValue,
+  customValuesTooLarge,
+  exceedsCustomValueSize,
 } from '../contacts/custom-fields/custom-fields.ts'
 import { toIssues } from '../kernel/zod-messages.ts'
 import type { FileRow } from './csv-rows.ts'
@@ -79,6 +81,7 @@ function toContact(
     if ('message' in checked) return { line, error: `${customPrefix}${key}: ${checked.message}` }
     values[key] = checked.value
   }
+  if (exceedsCustomValueSize(values)) return { line, error: customValuesTooLarge }
   return { line, contact: { ...result.data, customFieldValues: values } }
 }
 

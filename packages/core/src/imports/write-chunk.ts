@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm'
-import { compareContacts, findTagOverflow, readContacts, writeContacts } from '../contacts/bulk-write-contacts.ts'
+import { compareContacts, findOverflow, readContacts, writeContacts } from '../contacts/bulk-write-contacts.ts'
 import { splitByContactQuota } from '../contacts/contact-address.ts'
 import type { CheckedContact } from '../contacts/create-contact.ts'
-import { maxTags } from '../contacts/update-contact.ts'
 import { lockCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emitMany } from '../events/emit.ts'
@@ -72,7 +71,7 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   const valid = await rejectUnknownFields(ctx, rows, rejected)
   for (const round of splitIntoRounds(valid, onConflict)) {
     const inQuota = await rejectOverQuota(ctx, round, rejected)
-    const accepted = onConflict === 'skip' ? inQuota : await rejectTagOverflow(ctx, inQuota, rejected)
+    const accepted = onConflict === 'skip' ? inQuota : await rejectOverflow(ctx, inQuota, rejected)
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
     for (const { id } of written.created) createdIds.add(id)
     // The event of a contact that this chunk creates shows its later rows too.
@@ -101,7 +100,7 @@ async function preview(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Pr
     const { known } = await compareContacts(ctx, contactsOf(unseen))
     return { created: unseen.length - known, updated: 0, rejected }
   }
-  const accepted = await rejectTagOverflow(ctx, unseen, rejected)
+  const accepted = await rejectOverflow(ctx, unseen, rejected)
   const { known, changed } = await compareContacts(ctx, contactsOf(accepted))
   return { created: accepted.length - known, updated: changed + rows.length - unseen.length, rejected }
 }
@@ -123,14 +122,15 @@ function splitIntoRounds(rows: CheckedRow[], onConflict: 'skip' | 'update'): Che
   return rounds
 }
 
-async function rejectTagOverflow(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']): Promise<CheckedRow[]> {
-  const overflowing = await findTagOverflow(ctx, contactsOf(rows))
-  if (overflowing.size === 0) return rows
-  const hasOverflow = ({ contact }: CheckedRow) => overflowing.has(contact.email.toLowerCase())
-  for (const { line } of rows.filter(hasOverflow)) {
-    rejected.push({ line, message: `tags: a contact can have at most ${maxTags} tags` })
+/** Rejects rows that would give a contact too many tags or custom field values. Returns the others. */
+async function rejectOverflow(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']): Promise<CheckedRow[]> {
+  const messages = await findOverflow(ctx, contactsOf(rows))
+  const messageFor = ({ contact }: CheckedRow) => messages.get(contact.email.toLowerCase())
+  for (const row of rows) {
+    const message = messageFor(row)
+    if (message !== undefined) rejected.push({ line: row.line, message })
   }
-  return rows.filter((row) => !hasOverflow(row))
+  return rows.filter((row) => messageFor(row) === undefined)
 }
 
 /** Rejects rows of new contacts for which the workspace has no quota. Returns the others. */

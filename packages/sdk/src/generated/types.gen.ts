@@ -947,7 +947,7 @@ export type ContactCreate = {
      */
     company?: string | null;
     /**
-     * Values by the key of the custom field. `null` removes a value.
+     * Values by the key of the custom field. `null` removes a value. A contact can have at most 64 KiB of values, as JSON.
      */
     customFieldValues?: {
         [key: string]: string | number | boolean | null;
@@ -997,7 +997,7 @@ export type ContactUpdate = {
      */
     company?: string | null;
     /**
-     * Values by the key of the custom field. `null` removes a value.
+     * Values by the key of the custom field. `null` removes a value. A contact can have at most 64 KiB of values, as JSON.
      */
     customFieldValues?: {
         [key: string]: string | number | boolean | null;
@@ -1037,7 +1037,7 @@ export type ContactUpsert = {
      */
     company?: string | null;
     /**
-     * Values by the key of the custom field. `null` removes a value.
+     * Values by the key of the custom field. `null` removes a value. A contact can have at most 64 KiB of values, as JSON.
      */
     customFieldValues?: {
         [key: string]: string | number | boolean | null;

@@ -1,5 +1,6 @@
 import { emitMany } from '../../events/emit.ts'
 import {
+  invalidField,
   invalidFields,
   isDatabaseUnavailable,
   isRowSpecificError,
@@ -14,6 +15,8 @@ import { contactCreated, contactUpdated } from '../contact-events.ts'
 import { type ContactRow, toContact } from '../contact-record.ts'
 import { Contact, ContactInput } from '../contacts.schema.ts'
 import {
+  customValuesTooLarge,
+  exceedsCustomValueSize,
   lockCustomFields,
   mergeCustomValues,
   parseCustomValues,
@@ -121,6 +124,7 @@ async function checkCustomFieldValues(
     const isSuggesting = results.size < maxSuggestedEntries
     const { values, issues } = parseCustomValues(fields, input.customFieldValues ?? {}, isSuggesting ? suggestions : [])
     if (issues.length > 0) results.set(index, invalidEntry(issues))
+    else if (exceedsCustomValueSize(mergeCustomValues({}, values))) results.set(index, tooLargeEntry)
     else checked.push({ index, input: { ...input, customFieldValues: values } })
   }
   return { checked, results }
@@ -141,15 +145,26 @@ async function writeRound(ctx: Ctx, entries: readonly CheckedEntry[], onConflict
   const createdContacts = byEmail(created)
   const conflicts = accepted.filter((entry) => !createdContacts.has(emailOf(entry)))
   const found = byEmail(await findContactsByEmail(ctx, conflicts.map(emailOf)))
-  const existing = onConflict === 'update' ? await updateExisting(ctx, conflicts, found) : found
   const results: Results = new Map(exceeding.map(({ index }) => [index, exceedingEntry]))
+  if (onConflict === 'update') {
+    for (const entry of conflicts) if (isTooLarge(entry, found)) results.set(entry.index, tooLargeEntry)
+  }
+  const writable = conflicts.filter(({ index }) => !results.has(index))
+  const existing = onConflict === 'update' ? await updateExisting(ctx, writable, found) : found
   for (const entry of accepted) {
+    if (results.has(entry.index)) continue
     const email = emailOf(entry)
     const [contact, other] = [createdContacts.get(email), existing.get(email)]
     if (contact) results.set(entry.index, { status: 'CREATED', contact: toContact(contact) })
     else if (other) results.set(entry.index, onConflictResult(onConflict, other))
   }
   return results
+}
+
+/** Whether the entry and the contact that it updates have too many custom values together. */
+function isTooLarge({ input }: CheckedEntry, contacts: ReadonlyMap<string, ContactRow>): boolean {
+  const current = contacts.get(emailOf({ input }))?.customFieldValues
+  return current !== undefined && exceedsCustomValueSize(mergeCustomValues(current, input.customFieldValues), current)
 }
 
 /** Updates the locked contacts of the entries, and returns them by email. An unchanged contact emits no event. */
@@ -192,6 +207,13 @@ const exceedingEntry: ContactBatchFailure = {
   status: 'FAILED',
   code: 'quota_exceeded',
   message: 'The workspace has the maximum number of contacts',
+}
+
+const tooLargeEntry: ContactBatchFailure = {
+  status: 'FAILED',
+  code: 'validation_error',
+  message: customValuesTooLarge,
+  issues: invalidField('customFieldValues', customValuesTooLarge).issues?.slice() ?? [],
 }
 
 const emailOf = ({ input }: { input: { email: string } }) => input.email.toLowerCase()

@@ -232,6 +232,19 @@ export function checkCustomValue(
   return { value: result.data }
 }
 
+/** The size of `customFieldValues` of one contact, as JSON. */
+export const maxCustomValueBytes = 65_536
+export const customValuesTooLarge = 'customFieldValues: a contact can have at most 64 KiB of custom field values'
+
+/** Whether the values of one contact are too large. If they are not larger than `current`, they are accepted. */
+export function exceedsCustomValueSize(values: CustomValues, current: CustomValues = {}): boolean {
+  if (values === current) return false
+  const size = bytesOf(values)
+  return size > maxCustomValueBytes && size > bytesOf(current)
+}
+
+const bytesOf = (values: CustomValues) => Buffer.byteLength(JSON.stringify(values))
+
 /** Applies a change to custom values; null removes a key. */
 export function mergeCustomValues(
   values: CustomValues,

@@ -4,6 +4,7 @@ import { invalidField, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { emit } from '../../events/emit.ts'
 import { applyStoredOptOuts } from '../../subscriptions/apply-stored-opt-outs.ts'
+import { customValuesTooLarge, exceedsCustomValueSize } from '../../contacts/custom-fields/custom-fields.ts'
 import { fillEmptyProperties } from '../../contacts/contact-properties.ts'
 import type { ContactRow } from '../../contacts/contact-record.ts'
 import { deleteContactRow } from '../../contacts/delete-contact-row.ts'
@@ -29,7 +30,10 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     await storeOptOutsOfContact(ctx, duplicate)
     const movedAny = await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
-    await saveContact(ctx, survivor, uniteProperties(survivor, duplicate))
+    const united = uniteProperties(survivor, duplicate)
+    if (exceedsCustomValueSize(united.customFieldValues, survivor.customFieldValues))
+      throw invalidField('customFieldValues', customValuesTooLarge)
+    await saveContact(ctx, survivor, united)
     if (movedAny) await recordSubscriptionActivity(ctx, [id])
     if (movedAny) await applyStoredOptOuts(ctx, survivor)
     const contact = await readContact(ctx, id)
