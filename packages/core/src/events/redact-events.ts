@@ -1,7 +1,7 @@
 /** Redacts the events of an erased person: `RedactedRecord` replaces their `data`. */
 import { sql } from 'drizzle-orm'
 import type { z } from 'zod'
-import { type ErasedPerson, isNamedIn, likePatterns, type StepResult } from '../kernel/erased-person.ts'
+import { batchSizeFor, type ErasedPerson, isNamedIn, likePatterns, type StepResult } from '../kernel/erased-person.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import type { EmittedType, RedactedRecord } from './event-definition.ts'
@@ -71,11 +71,12 @@ const feedBatchSize = 20_000
 export async function redactUnassignedEvents(ctx: Ctx, person: ErasedPerson, after: string): Promise<StepResult> {
   const [transactionId = '0', id = nil] = after ? after.split(' ') : []
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
+  const limit = batchSizeFor(person, feedBatchSize)
   const { rows } = await ctx.db.execute<PassedEvent>(sql`
     with passed as materialized (
       select transaction_id, id, type from events
       where workspace_id = ${workspaceId} and (transaction_id, id) > (${transactionId}::xid8, ${id}::uuid)
-      order by transaction_id, id limit ${feedBatchSize}),
+      order by transaction_id, id limit ${limit}),
     last as (
       select transaction_id, id, count(*) over () as count from passed order by transaction_id desc, id desc limit 1)
     select last.transaction_id::text as "transactionId", last.id as "lastId", last.count::int, named.id, named.data
@@ -95,7 +96,7 @@ export async function redactUnassignedEvents(ctx: Ctx, person: ErasedPerson, aft
       : [],
   )
   await redact(ctx, named)
-  return { after: last.count < feedBatchSize ? undefined : `${last.transactionId} ${last.lastId}` }
+  return { after: last.count < limit ? undefined : `${last.transactionId} ${last.lastId}` }
 }
 
 interface PassedEvent extends Record<string, unknown> {

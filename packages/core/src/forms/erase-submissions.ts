@@ -1,6 +1,6 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import { formSubmissions } from '../db/schema/index.ts'
-import { type ErasedPerson, isNamedIn, likePatterns, type StepResult } from '../kernel/erased-person.ts'
+import { batchSizeFor, type ErasedPerson, isNamedIn, likePatterns, type StepResult } from '../kernel/erased-person.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 
@@ -11,6 +11,7 @@ const batchSize = 2_000
  * to contacts. The submissions of the contact were deleted with it.
  */
 export async function eraseUnassignedSubmissions(ctx: Ctx, person: ErasedPerson, after: string): Promise<StepResult> {
+  const limit = batchSizeFor(person, batchSize)
   const values = sql`(case when ${formSubmissions.contactId} is null
     and ${formSubmissions.createdAt} <= ${person.deletedAt.toISOString()}::timestamptz
     and lower(${formSubmissions.values}::text) like any(${sql.param(likePatterns(person))}::text[])
@@ -25,12 +26,12 @@ export async function eraseUnassignedSubmissions(ctx: Ctx, person: ErasedPerson,
       ),
     )
     .orderBy(formSubmissions.id)
-    .limit(batchSize)
+    .limit(limit)
   const ids = rows.filter((row) => isNamedIn(person, row.values)).map(({ id }) => id)
   if (ids.length > 0)
     await ctx.db
       .delete(formSubmissions)
       .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), inArray(formSubmissions.id, ids)))
-  const last = rows.length === batchSize ? rows.at(-1) : undefined
+  const last = rows.length === limit ? rows.at(-1) : undefined
   return { after: last && uuidOf(last.id) }
 }

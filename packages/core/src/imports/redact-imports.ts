@@ -1,6 +1,13 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
 import { imports } from '../db/schema/index.ts'
-import { type ErasedPerson, isNamedIn, likePatterns, redactedText, type StepResult } from '../kernel/erased-person.ts'
+import {
+  batchSizeFor,
+  type ErasedPerson,
+  isNamedIn,
+  likePatterns,
+  redactedText,
+  type StepResult,
+} from '../kernel/erased-person.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
@@ -9,13 +16,14 @@ const batchSize = 500
 
 /** Redacts the errors of the next imports that contain an address of the person. */
 export async function redactImports(ctx: Ctx, person: ErasedPerson, after: string): Promise<StepResult> {
+  const limit = batchSizeFor(person, batchSize)
   const isNext = after === '' ? undefined : gt(imports.id, idOf('imp', after))
   const passed = await ctx.db
     .select({ id: imports.id })
     .from(imports)
     .where(and(eq(imports.workspaceId, ctx.workspaceId), isNext))
     .orderBy(imports.id)
-    .limit(batchSize)
+    .limit(limit)
   const last = passed.at(-1)
   if (!last) return {}
   const found = await ctx.db
@@ -39,5 +47,5 @@ export async function redactImports(ctx: Ctx, person: ErasedPerson, after: strin
       .set({ errors: redacted })
       .where(byId(imports, ctx, id))
   }
-  return { after: passed.length === batchSize ? uuidOf(last.id) : undefined }
+  return { after: passed.length === limit ? uuidOf(last.id) : undefined }
 }

@@ -25,6 +25,15 @@ export interface StepResult {
   isWaiting?: boolean
 }
 
+const fullBatchAddresses = 20
+
+/**
+ * How many records one step searches for the addresses of the person: at most `size`. With thousands of former
+ * addresses, `size` records would take longer than a statement may take.
+ */
+export const batchSizeFor = ({ emails }: ErasedPerson, size: number) =>
+  Math.ceil(size / Math.max(1, emails.length / fullBatchAddresses))
+
 /** Replaces an error text that may name the person. */
 export const redactedText = 'Redacted: the contact was deleted'
 

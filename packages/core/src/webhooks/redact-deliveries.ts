@@ -1,6 +1,13 @@
 /** Redacts what receivers responded to the deliveries of a person's events: a receiver may echo the request. */
 import { sql } from 'drizzle-orm'
-import { type ErasedPerson, isNamedIn, likePatterns, redactedText, type StepResult } from '../kernel/erased-person.ts'
+import {
+  batchSizeFor,
+  type ErasedPerson,
+  isNamedIn,
+  likePatterns,
+  redactedText,
+  type StepResult,
+} from '../kernel/erased-person.ts'
 import { uuidAt, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 
@@ -34,13 +41,14 @@ const batchSize = 5_000
 export async function redactDeliveries(ctx: Ctx, person: ErasedPerson, after: string): Promise<StepResult> {
   const [webhookId = nil, id = nil] = after ? after.split(' ') : []
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
+  const limit = batchSizeFor(person, batchSize)
   // Events of no contact: later ones may be about a new contact with the same address.
   const isOld = sql`passed.id < ${uuidAt(person.deletedAt.getTime() + 1)}::uuid`
   const { rows } = await ctx.db.execute<PassedDelivery>(sql`
     with passed as materialized (
       select webhook_id, id, event_id, response_body, error from deliveries
       where workspace_id = ${workspaceId} and (webhook_id, id) > (${webhookId}::uuid, ${id}::uuid)
-      order by webhook_id, id limit ${batchSize}),
+      order by webhook_id, id limit ${limit}),
     last as (
       select webhook_id, id, count(*) over () as count from passed order by webhook_id desc, id desc limit 1)
     select last.webhook_id as "lastWebhookId", last.id as "lastId", last.count::int, found.*
@@ -61,7 +69,7 @@ export async function redactDeliveries(ctx: Ctx, person: ErasedPerson, after: st
     ctx,
     found.flatMap((row) => (row.webhookId && row.id ? { webhookId: row.webhookId, id: row.id } : [])),
   )
-  return { after: last.count < batchSize ? undefined : `${last.lastWebhookId} ${last.lastId}` }
+  return { after: last.count < limit ? undefined : `${last.lastWebhookId} ${last.lastId}` }
 }
 
 interface PassedDelivery extends Record<string, unknown> {
