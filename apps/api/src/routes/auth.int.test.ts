@@ -29,6 +29,7 @@ test('a sign-up creates a user, a workspace and a session that lasts 30 days', a
       postalAddress: null,
       logoUrl: null,
       accentColor: null,
+      suspendedAt: null,
       createdAt: aTimestamp,
       updatedAt: aTimestamp,
     },

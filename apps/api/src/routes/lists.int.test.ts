@@ -81,6 +81,8 @@ test('a subscribe request gets the same response for every state of the subscrip
       'access-control-allow-origin': '*',
       'access-control-expose-headers':
         'x-request-id, etag, location, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed',
+      'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
       'x-ratelimit-limit': '20',
       'x-ratelimit-remaining': '19',
