@@ -10,7 +10,7 @@ interface Page {
   nextCursor: string | null
 }
 
-const api = useForFile(() => startTestApi())
+const api = useForFile(() => startTestApi({ environment: { QUOTA_IMPORTS: '0' } }))
 const workspace = useForFile(() => api.signUp())
 const fixture = useForFile(() => createParents(api, workspace))
 const recordBytes = 200_000

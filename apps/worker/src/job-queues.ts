@@ -1,5 +1,5 @@
 import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
-import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
+import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import type { JobsOptions } from 'bullmq'
 import type { QueueBackend, WorkQueue } from './queue-backend.ts'
 

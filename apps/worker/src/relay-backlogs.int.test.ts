@@ -33,8 +33,19 @@ const onRedis = () => testWorkerConfig({ DATABASE_URL: database.url, REDIS_URL: 
 const onPostgres = () => testWorkerConfig({ DATABASE_URL: database.url })
 
 async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
+  const startedAt = (await database.pool.query<{ now: Date }>('select clock_timestamp() as now')).rows[0]?.now
   const started = await startTestRelay(config, { database, pollMs })
   closers.push(started.close)
+  // A notification before LISTEN is only found by the next poll.
+  const isListening = async () =>
+    (
+      await database.pool.query(
+        `select from pg_stat_activity
+         where datname = current_database() and query ilike 'listen %' and state = 'idle' and backend_start >= $1`,
+        [startedAt],
+      )
+    ).rowCount
+  await waitUntil(isListening, { describe: 'the relay listens' })
   return started
 }
 
@@ -125,7 +136,7 @@ describe('polling for backlogs', () => {
     return uuid
   }
 
-  test('finds more webhooks than one page of the query has', async () => {
+  test('finds more webhooks than one page of the query has', { timeout: 180_000 }, async () => {
     const webhooks: string[] = []
     for (let workspace = 0; workspace < 56; workspace++) {
       const { workspaceId } = await createTestCtx(database.db)
@@ -144,7 +155,7 @@ describe('polling for backlogs', () => {
     // The relay has no heartbeat in this test.
     await database.pool.query(`update workers set seen_at = now() + interval '1 hour' where id = $1`, [workerId])
     startWorker(backend)
-    await waitUntil(() => new Set(received).size === 1_120, { describe: 'all webhooks are found', timeoutMs: 30_000 })
+    await waitUntil(() => new Set(received).size === 1_120, { describe: 'all webhooks are found', timeoutMs: 120_000 })
   })
 
   test('deletes outbox rows that an API of the previous release adds for deliveries', async () => {

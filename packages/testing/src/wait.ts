@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { TimeoutError, withTimeout } from '@rapport/core/kernel/with-timeout.ts'
+import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 
 const pollIntervalMs = 15
 

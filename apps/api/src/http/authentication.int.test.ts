@@ -99,7 +99,7 @@ function leastRole(method: string, template: string) {
   if (/^\/(api-keys|invites|audit-log)/.test(template)) return 'ADMIN'
   if (template === '/workspace' && method === 'DELETE') return 'OWNER'
   if (template === '/sessions/{id}' || template === '/mcp') return 'VIEWER'
-  if (template === '/contacts/export') return 'MEMBER'
+  if (template === '/contacts/export' || template === '/contacts/{id}/export') return 'MEMBER'
   if (/^\/(members|workspace)/.test(template) && method !== 'GET' && method !== 'HEAD') return 'ADMIN'
   if (method === 'GET' || method === 'HEAD' || template.startsWith('/auth/')) return 'VIEWER'
   return 'MEMBER'

@@ -1,5 +1,5 @@
 import { runForWorkspace } from '@rapport/core/db/pool/fair-pool.ts'
-import { createFairSlots } from '@rapport/core/kernel/fair-slots.ts'
+import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { readQuotas } from '@rapport/core/quotas/require-quota.ts'

@@ -83,7 +83,7 @@ describe('a webhook', () => {
     )
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(49)
     for (const response of responses.filter(({ status }) => status !== 201)) {
-      expectError(response, 409, 'A workspace has at most 50 webhooks')
+      expectError(response, 409, 'The quota of this workspace is used up: at most 50 webhooks')
     }
     await api.call('DELETE', `/webhooks/${webhook.id}`, { key })
     await createWebhook()

@@ -2,7 +2,7 @@ import type { ApiConfig, WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
-import { TimeoutError, withTimeout } from '@rapport/core/kernel/with-timeout.ts'
+import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 
 /** A result of a check. Findings of the levels "warn" and "fail" have advice. */
 export interface Finding {

@@ -9,7 +9,7 @@ import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
-import { createFairSlots } from '@rapport/core/kernel/fair-slots.ts'
+import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { createTestDeps, drain } from '../testing.ts'
 
 const database = useTestDatabase()

@@ -1,5 +1,5 @@
 import { idOf } from '@rapport/core/kernel/ids.ts'
-import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
+import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import {
   type BacklogClaim,

@@ -157,6 +157,7 @@ test('no column of any table names a person after the deletion', { timeout: 120_
     'form_submissions.values',
     'imports.errors',
     'mails.to_address',
+    'subscriptions.consent',
     'tasks.notes',
     'tasks.title',
   ])

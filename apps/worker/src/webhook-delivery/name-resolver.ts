@@ -1,5 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises'
-import { limitConcurrency } from '@rapport/core/kernel/limit-concurrency.ts'
+import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 
 export interface NameAddress {
   address: string

@@ -9,7 +9,7 @@ import type { Db } from '../db/client.ts'
 import { type Params, prepared } from '../db/prepared-query.ts'
 import { apiKeys, members, sessions } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
-import { microBatch } from '../kernel/micro-batch.ts'
+import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { Ctx } from '../request/context.ts'
 

@@ -1,6 +1,6 @@
 import { hash, verify } from '@node-rs/argon2'
 import { invalidField } from '../kernel/errors.ts'
-import { limitConcurrency } from '../kernel/limit-concurrency.ts'
+import { limitConcurrency } from '../kernel/concurrency/limit-concurrency.ts'
 import list from './common-passwords.json' with { type: 'json' }
 
 /** OWASP's minimum for argon2id, the library's default algorithm. Memory in KiB. */

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Db } from './client.ts'
 import { readDatabaseClock } from './database-facts.ts'
-import { withTimeout } from '../kernel/with-timeout.ts'
+import { withTimeout } from '../kernel/concurrency/with-timeout.ts'
 
 /** `offsetMs` is positive when the clock of this process is ahead; the true offset is within `errorMs` of it. */
 export interface ClockOffset {

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Database, type Db, openDatabase } from './client.ts'
 import { isDatabaseUnavailable } from '../kernel/errors.ts'
-import { microBatch } from '../kernel/micro-batch.ts'
+import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import { runTransaction } from './transaction.ts'
 
 export interface Replica {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Db } from './client.ts'
 import { Clock } from './clock-offset.ts'
 import { hasPendingMigrations } from './migrate.ts'
-import { withTimeout } from '../kernel/with-timeout.ts'
+import { withTimeout } from '../kernel/concurrency/with-timeout.ts'
 import { version } from '../runtime/version.ts'
 
 export const Readiness = z

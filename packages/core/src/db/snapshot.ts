@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
-import { limitConcurrency } from '../kernel/limit-concurrency.ts'
+import { limitConcurrency } from '../kernel/concurrency/limit-concurrency.ts'
 import type { Db } from './client.ts'
 import { type Columns, type Row, selectList, toRow } from './raw-rows.ts'
 import type { Replica } from './read-replica.ts'

@@ -11,7 +11,7 @@ import { type Params, preparedSql } from '../db/prepared-query.ts'
 import { isInTransaction } from '../db/transaction.ts'
 import { isRowSpecificError } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
-import { microBatch } from '../kernel/micro-batch.ts'
+import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import {
   emitCtes,

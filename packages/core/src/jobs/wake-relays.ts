@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { type Db, memoizePerDb } from '../db/client.ts'
 import { afterCommit } from '../db/transaction.ts'
 import { uuidOf, type WorkspaceId } from '../kernel/ids.ts'
-import { microBatch } from '../kernel/micro-batch.ts'
+import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import { workChannel } from './queues.ts'
 
 /** The subject of a notification: a webhook with new deliveries, or new rows in the outbox. */

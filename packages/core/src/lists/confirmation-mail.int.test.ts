@@ -47,8 +47,8 @@ test('escapes names in HTML and headers', async () => {
   const mail = await render()
   expect(mail?.html).not.toContain('<b>Tricks')
   expect(mail?.html).toContain('&lt;b&gt;Tricks&lt;/b&gt;')
-  expect(mail?.subject).toBe('Confirm your subscription to <b>Tricks</b> Bcc: eve@example.com')
-  expect(mail?.from.name).toBe('<b>Tricks</b> Bcc: eve@example.com')
+  expect(mail?.subject).toBe('Confirm your subscription to <b>Tricks</b> Bcc: eve at example com')
+  expect(mail?.from.name).toBe('<b>Tricks</b> Bcc: eve at example com')
 })
 
 test('the email is sent from the address of the workspace if it has one', async () => {

@@ -1,6 +1,6 @@
 /** Prometheus metrics. Dashboards and alerts rely on their names. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { withTimeout } from '../kernel/with-timeout.ts'
+import { withTimeout } from '../kernel/concurrency/with-timeout.ts'
 
 /** Creates the registry of a process. The global registry of prom-client stays empty. */
 export const createRegistry = () => new Registry()

@@ -15,7 +15,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { withTimeout } from '../kernel/with-timeout.ts'
+import { withTimeout } from '../kernel/concurrency/with-timeout.ts'
 import type { Tracer } from './tracer.ts'
 
 const spanKinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT }

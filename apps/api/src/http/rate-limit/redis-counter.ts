@@ -4,7 +4,7 @@
  * of the bench `public-form`, twelve alternating rounds, 2026-11-22). `redis-counter.int.test.ts` shows that the counts
  * are equal.
  */
-import { microBatch } from '@rapport/core/kernel/micro-batch.ts'
+import { microBatch } from '@rapport/core/kernel/concurrency/micro-batch.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 
 export interface Hit {

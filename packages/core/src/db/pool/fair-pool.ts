@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
-import { createFairSlots, type FairSlots } from '../../kernel/fair-slots.ts'
+import { createFairSlots, type FairSlots } from '../../kernel/concurrency/fair-slots.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 
 const currentWorkspace = new AsyncLocalStorage<WorkspaceId>()

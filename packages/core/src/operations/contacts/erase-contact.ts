@@ -2,7 +2,7 @@
  * Erases the traces of a deleted contact, step by step: its events, emails, deliveries and the like outlive its row.
  * Each step is one short transaction that also stores the position, so an interrupted worker continues there.
  */
-import { redactRecipients } from '../../campaigns/redact-recipients.ts'
+import { redactRecipients } from '../../campaigns/contact/redact-recipients.ts'
 import { finishErasure, lockErasure, saveErasure } from '../../contacts/erasures.ts'
 import { hasEventToRedact, redactEventsOfPerson, redactUnassignedEvents } from '../../events/redact-events.ts'
 import { eraseUnassignedSubmissions } from '../../forms/erase-submissions.ts'

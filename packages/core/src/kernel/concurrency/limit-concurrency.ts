@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { AppError } from './errors.ts'
+import { AppError } from '../errors.ts'
 
 export type RunLimited = <Result>(work: () => Promise<Result>) => Promise<Result>
 

@@ -1,4 +1,4 @@
-import { newId, type WorkspaceId } from './ids.ts'
+import { newId, type WorkspaceId } from '../ids.ts'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createFairSlots, type FairSlots } from './fair-slots.ts'

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
-import { selectMergedIds } from '../contacts/contact-aliases.ts'
-import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
-import type { Ctx } from '../request/context.ts'
-import { type Page, readPage } from '../request/paging.ts'
-import type { ReceivedCampaign } from './campaigns.schema.ts'
-import { type RecipientRow, toRecipient } from './list-recipients.ts'
+import { selectMergedIds } from '../../contacts/contact-aliases.ts'
+import { type ContactId, idOf, uuidOf } from '../../kernel/ids.ts'
+import type { Ctx } from '../../request/context.ts'
+import { type Page, readPage } from '../../request/paging.ts'
+import type { ReceivedCampaign } from '../campaigns.schema.ts'
+import { type RecipientRow, toRecipient } from '../list-recipients.ts'
 
 /** Returns a page of the campaigns of which a contact, or a contact that was merged into it, is a recipient. */
 export async function listCampaignsOfContact(

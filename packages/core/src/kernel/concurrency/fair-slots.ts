@@ -1,4 +1,4 @@
-import type { WorkspaceId } from './ids.ts'
+import type { WorkspaceId } from '../ids.ts'
 
 /** Slots that workspaces share fairly: one with much slow work cannot occupy all of them. */
 export interface FairSlots {
