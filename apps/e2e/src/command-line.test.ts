@@ -70,6 +70,7 @@ test('workspace create and key create, with entries in the audit log', async () 
   const system = { kind: 'system', id: null }
   expect(log.body.data).toMatchObject([
     { action: 'api_key.created', actor: system },
+    { action: 'session.created' },
     { action: 'invite.accepted' },
     { action: 'invite.created', actor: system, details: { role: 'OWNER' } },
     { action: 'workspace.created', actor: system },

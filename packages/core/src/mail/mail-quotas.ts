@@ -47,12 +47,12 @@ export async function takeConfirmationQuota(ctx: Ctx, to: string, listId: ListId
   const { mailsPerAddress } = await readQuotas(ctx)
   const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, 'CONFIRMATION'))
   const isOfList = and(isToAddress, eq(mailRequests.listId, listId))
-  const waits = [
-    await readWait(ctx, isOfList, { limit: 1, window: '10 minutes' }),
-    await readWait(ctx, isOfList, { limit: 3, window: day }),
-    await readWait(ctx, isToAddress, { limit: mailsPerAddress, window: day }),
+  const limits = [
+    { condition: isOfList, limit: 1, window: '10 minutes' },
+    { condition: isOfList, limit: 3, window: day },
+    { condition: isToAddress, limit: mailsPerAddress, window: day },
   ]
-  if (waits.some((seconds) => seconds > 0)) return false
+  for (const { condition, ...limit } of limits) if ((await readWait(ctx, condition, limit)) > 0) return false
   await recordRequest(ctx, { kind: 'CONFIRMATION', to, listId })
   return true
 }

@@ -48,7 +48,10 @@ export function runIdempotently(
 
 /** Whether the key was used within 24 hours, by a request that has ended. */
 export async function isKnownKey(ctx: Ctx, key: string): Promise<boolean> {
-  const known = await ctx.db.select({ key: idempotencyRecords.key }).from(idempotencyRecords).where(isRecent(ctx, toOwnKey(ctx, key)))
+  const known = await ctx.db
+    .select({ key: idempotencyRecords.key })
+    .from(idempotencyRecords)
+    .where(isRecent(ctx, toOwnKey(ctx, key)))
   return known.length > 0
 }
 

@@ -1,6 +1,12 @@
 import { and, eq, gt, inArray, isNotNull, sql } from 'drizzle-orm'
 import { campaignRecipients, campaigns } from '../../db/schema/index.ts'
-import { type ErasedPerson, isNamedIn, likePatterns, redactedText, type StepResult } from '../../kernel/erased-person.ts'
+import {
+  type ErasedPerson,
+  isNamedIn,
+  likePatterns,
+  redactedText,
+  type StepResult,
+} from '../../kernel/erased-person.ts'
 import { type CampaignId, idOf, uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 
