@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { z } from 'zod'
 import { audit } from '../../audit/audit.ts'
 import { byId } from '../../request/by-id.ts'
@@ -19,6 +19,7 @@ import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../../kernel/ids.ts'
 import { enqueue } from '../../jobs/outbox.ts'
 import { requireQuota } from '../../quotas/require-quota.ts'
+import { requireOptionQuota } from './option-quota.ts'
 import { selectBoundedPage } from '../../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange } from '../../request/time-range.ts'
@@ -65,22 +66,6 @@ export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Prom
 
 export function countCustomFields(ctx: Ctx): Promise<number> {
   return ctx.db.$count(customFields, isLiveInWorkspace(ctx))
-}
-
-/** The bytes of the options of all fields. A field that is being removed still counts. */
-export async function measureOptions(ctx: Ctx): Promise<number> {
-  const [row] = await ctx.db
-    .select({ bytes: sql<number>`coalesce(sum(octet_length(array_to_string(${customFields.options}, ''))), 0)::int` })
-    .from(customFields)
-    .where(eq(customFields.workspaceId, ctx.workspaceId))
-  return row?.bytes ?? 0
-}
-
-/** `replaced`: the options of the field before the change. */
-async function requireOptionQuota(ctx: Ctx, options: readonly string[], replaced: readonly string[] = []) {
-  const bytesOf = (texts: readonly string[]) => Buffer.byteLength(texts.join(''))
-  const added = bytesOf(options) - bytesOf(replaced)
-  if (added > 0) await requireQuota(ctx, 'customFieldBytes', { count: () => measureOptions(ctx), added })
 }
 
 /** Reads one custom field. */
