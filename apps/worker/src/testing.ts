@@ -11,6 +11,7 @@ import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurr
 import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
+import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { createDrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
@@ -46,6 +47,7 @@ export async function createTestDeps(
   const stopping = new AbortController()
   const mail = openMailTransport(smtpUrl)
   const http = openOutboundHttp(allowedNetworks)
+  const webhookQuota = createQuotaCache('webhookRequests')
   const [workerId, activeJobs] = [await createTestWorker(db), new Map<string, Promise<void>>()]
   return {
     db,
@@ -55,9 +57,10 @@ export async function createTestDeps(
     mail,
     mailRateLimiter: createMailRateLimiter(db, mailRate, stopping.signal),
     http,
+    webhookQuota,
     drainSlots: createFairSlots(40),
     unreachableSlots: createFairSlots(10),
-    requestCapacity: createRequestCapacity(),
+    requestCapacity: createRequestCapacity(webhookQuota.peek),
     limitDrainTransactions: limitConcurrency(10),
     concurrency: createConcurrencyMemory(),
     drainCooldown: createDrainCooldown(),

@@ -7,6 +7,7 @@ import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import type { Logger } from 'pino'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import type { ConcurrencyMemory } from './webhook-delivery/concurrency.ts'
+import type { QuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import type { FairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import type { MailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import type { MailTransport } from './smtp/mail-transport.ts'
@@ -24,6 +25,8 @@ export interface WorkerDeps {
   mail: MailTransport
   mailRateLimiter: MailRateLimiter
   http: OutboundHttp
+  /** The concurrent webhook requests that a workspace may have in this worker. */
+  webhookQuota: QuotaCache
   /** Every job that drains a webhook holds one of these slots. */
   drainSlots: FairSlots
   /** If the receiver of the webhook is unreachable, the job also holds one of these slots. */

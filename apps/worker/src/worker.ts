@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { stopRenderingThread } from '@rapport/core/campaigns/templates/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { retentionFrom } from '@rapport/core/runtime/retention-variables.ts'
+import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase, poolSize } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
@@ -32,7 +33,7 @@ import {
 import { openOperatorPort } from './observability/operator-port.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
 import { createDrainCooldown } from './webhook-delivery/drain-cooldown.ts'
-import { createRequestCapacity, maxRequestsPerWorkspace } from './webhook-delivery/request-capacity.ts'
+import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
 import { openQueueBackend } from './queue-backend.ts'
 import { startRelay } from './relay.ts'
 import type { WorkerDeps } from './worker-deps.ts'
@@ -57,6 +58,7 @@ export async function startWorker(
   const metrics = createWorkerMetrics()
   const backend = await openQueueBackend(config, log)
   const queues = openJobQueues(backend, (queue, count) => metrics.published.inc({ queue }, count))
+  const webhookQuota = createQuotaCache('webhookRequests')
   const deps: WorkerDeps = {
     db,
     settings: settingsFrom(config),
@@ -65,9 +67,10 @@ export async function startWorker(
     mail: withMailMetrics(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
     mailRateLimiter: createMailRateLimiter(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS, { refusedPorts: config.WEBHOOK_REFUSED_PORTS }),
-    drainSlots: createFairSlots(config.WORKER_CONCURRENCY, maxRequestsPerWorkspace),
-    unreachableSlots: createFairSlots(Math.ceil(config.WORKER_CONCURRENCY / 4), maxRequestsPerWorkspace),
-    requestCapacity: createRequestCapacity(),
+    webhookQuota,
+    drainSlots: createFairSlots(config.WORKER_CONCURRENCY, webhookQuota.peek),
+    unreachableSlots: createFairSlots(Math.ceil(config.WORKER_CONCURRENCY / 4), webhookQuota.peek),
+    requestCapacity: createRequestCapacity(webhookQuota.peek),
     limitDrainTransactions: limitConcurrency(poolSize - reservedConnections),
     concurrency: createConcurrencyMemory(),
     drainCooldown: createDrainCooldown(),
@@ -117,7 +120,8 @@ export async function startWorker(
       schedule.stop()
       await relay.close()
       const closed = Promise.allSettled(workers.map((worker) => worker.close()))
-      // While the queues are unavailable, BullMQ's `close` does not resolve. Then it is enough that no job is active: all
+      // While the queues are unavailable, BullMQ's `close` does not resolve. Then it is enough that no job is active:
+      // all
       // outcomes are in PostgreSQL, and a job that the queue did not mark as completed runs again and finds no work.
       const idleWait = new AbortController()
       const ended = Promise.race([closed, jobTracker.waitUntilIdle(idleMs, idleWait.signal)])

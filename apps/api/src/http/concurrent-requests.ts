@@ -1,12 +1,9 @@
 import { runForWorkspace } from '@rapport/core/db/pool/fair-pool.ts'
 import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
-import { readQuotas } from '@rapport/core/quotas/require-quota.ts'
-import type { Ctx } from '@rapport/core/request/context.ts'
+import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { LRUCache } from 'lru-cache'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -16,8 +13,6 @@ declare module 'fastify' {
 }
 
 const defaultMaxWaitMs = 10_000
-/** A change of the quota takes effect after this time. */
-const quotaTtlMs = 5_000
 
 /**
  * Limits the concurrent requests of each workspace in this process to its quota `requests`. Further requests wait, in
@@ -25,22 +20,15 @@ const quotaTtlMs = 5_000
  */
 export const concurrentRequests = fp(
   async (scope: FastifyInstance, { maxWaitMs = defaultMaxWaitMs }: { maxWaitMs?: number | undefined }) => {
-    const quotas = new LRUCache<WorkspaceId, number, Ctx>({
-      max: 10_000,
-      ttl: quotaTtlMs,
-      allowStale: true,
-      allowStaleOnFetchRejection: true,
-      fetchMethod: async (_workspaceId, _stale, { context }) => (await readQuotas(context)).requests,
-    })
-    const quotaOf = (workspaceId: WorkspaceId) => quotas.peek(workspaceId, { allowStale: true }) ?? Infinity
-    const slots = createFairSlots(Infinity, quotaOf)
+    const quota = createQuotaCache('requests')
+    const slots = createFairSlots(Infinity, quota.peek)
     const endings = new WeakMap<FastifyRequest, () => void>()
 
     scope.addHook('preParsing', async (request, { raw }) => {
       if (request.routeOptions.config.hasOwnQuota) return
       const { ctx } = request
       const { workspaceId } = ctx
-      await quotas.fetch(workspaceId, { context: ctx })
+      await quota.read(ctx)
       if (!slots.tryAcquire(workspaceId)) {
         request.mustReauthorize = true
         const closed = new AbortController()
@@ -48,7 +36,7 @@ export const concurrentRequests = fp(
         raw.once('close', abort)
         const isAcquired = await slots.acquire(workspaceId, maxWaitMs, closed.signal)
         raw.off('close', abort)
-        if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests(quotaOf(workspaceId))
+        if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests(quota.peek(workspaceId))
       }
       if (raw.destroyed) {
         // The body would never arrive or fail, and the slot would never be free again.

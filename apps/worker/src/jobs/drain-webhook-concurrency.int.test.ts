@@ -8,6 +8,7 @@ import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlog
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
 import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { createTestDeps, drain } from '../testing.ts'
@@ -81,7 +82,11 @@ describe('the number of concurrent requests', () => {
     expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
   })
 
-  test('is at most twenty for all webhooks of a workspace', async () => {
+  test.each([
+    { quotas: {}, limit: 20 },
+    { quotas: { webhookRequests: 6 }, limit: 6 },
+  ])('is at most the quota for all webhooks of a workspace: $limit', async ({ quotas, limit }) => {
+    await setQuotas(ctx, quotas)
     let [inFlight, maxInFlight] = [0, 0]
     receiver.respondWith(async () => {
       maxInFlight = Math.max(maxInFlight, ++inFlight)
@@ -96,8 +101,8 @@ describe('the number of concurrent requests', () => {
     do await Promise.all(others.map((id) => drain(deps, ctx, id)))
     while ((await countDeliveries(ctx))['PENDING'])
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 300 })
-    expect(maxInFlight).toBeGreaterThan(10)
-    expect(maxInFlight).toBeLessThanOrEqual(20)
+    expect(maxInFlight).toBeGreaterThan(limit / 2)
+    expect(maxInFlight).toBeLessThanOrEqual(limit)
   })
 
   test('is not reduced by capacity that a slow drain reserved and does not use', async () => {

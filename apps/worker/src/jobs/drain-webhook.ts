@@ -14,7 +14,7 @@ import type { EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
 import type { DrainCapacity } from '../webhook-delivery/request-capacity.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
-import { claimOrRelease, runExclusively, type WorkerDeps } from '../worker-deps.ts'
+import { claimOrRelease, ctxOf, runExclusively, type WorkerDeps } from '../worker-deps.ts'
 
 /** How long a job drains a backlog before it is requeued behind the jobs of other webhooks. */
 const timeSliceMs = 2_000
@@ -50,6 +50,7 @@ export async function drainWebhook(
   const progress: DrainProgress = { delivered: 0, failed: 0 }
   const { workspaceId } = job
   await runExclusively(deps, job.id, async () => {
+    await deps.webhookQuota.read(ctxOf(deps, job))
     if (!(await deps.drainSlots.acquire(workspaceId, maxWaitMs))) return skipDrain(deps, job, progress)
     const capacity = deps.requestCapacity.openDrain(workspaceId)
     try {

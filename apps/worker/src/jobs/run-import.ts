@@ -23,8 +23,8 @@ import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worke
 const chunksPerTurn = 5
 
 /**
- * Imports a file chunk by chunk, starting after the last chunk that was written, and requeues the rest after its turn, on
- * shutdown and when the workspace is suspended. After a crash, the next worker repeats the current chunk.
+ * Imports a file chunk by chunk, starting after the last chunk that was written, and requeues the rest after its turn,
+ * on shutdown and when the workspace is suspended. After a crash, the next worker repeats the current chunk.
  */
 export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
@@ -60,8 +60,8 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
 }
 
 /**
- * Imports the chunks of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `lost` if the import was
- * canceled or another worker has claimed it.
+ * Imports the chunks of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `lost` if the import
+ * was canceled or another worker has claimed it.
  */
 async function importChunks(
   deps: WorkerDeps,

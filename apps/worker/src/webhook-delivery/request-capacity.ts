@@ -1,8 +1,5 @@
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 
-/** Maximum number of requests that a workspace may have in flight per worker. */
-export const maxRequestsPerWorkspace = 20
-
 /** The share of one drain in the request capacity of its workspace. */
 export interface DrainCapacity {
   /**
@@ -21,8 +18,11 @@ export interface RequestCapacity {
   openDrain(workspaceId: WorkspaceId): DrainCapacity
 }
 
-/** Limits the requests that a workspace has in flight in this worker. Its drains share the capacity equally. */
-export function createRequestCapacity(maxPerWorkspace = maxRequestsPerWorkspace): RequestCapacity {
+/**
+ * Limits the requests that a workspace has in flight in this worker to what `quotaOf` returns. Its drains share the
+ * capacity equally.
+ */
+export function createRequestCapacity(quotaOf: (workspaceId: WorkspaceId) => number): RequestCapacity {
   interface Drain {
     inFlight: number
     released: PromiseWithResolvers<void>
@@ -47,6 +47,7 @@ export function createRequestCapacity(maxPerWorkspace = maxRequestsPerWorkspace)
     return {
       reserve(wanted) {
         const othersInFlight = [...drains].reduce((sum, drain) => sum + (drain === own ? 0 : drain.inFlight), 0)
+        const maxPerWorkspace = quotaOf(workspaceId)
         const share = Math.max(1, Math.floor(maxPerWorkspace / drains.size))
         own.inFlight = Math.max(own.inFlight, Math.min(wanted, share, maxPerWorkspace - othersInFlight))
         return own.inFlight
