@@ -69,6 +69,22 @@ test('a deleted contact frees its part of the quota', async () => {
   await expect.poll(create, { timeout: 30_000 }).toBe(201)
 })
 
+test('updates of a known contact take nothing of the quota', async () => {
+  const email = freshEmail()
+  const list = await api.create<{ id: string }>('/lists', workspace.key, { name: 'News' })
+  await setQuotas({ contacts: 2 })
+  await api.create('/contacts', workspace.key, { email })
+  expect((await call('PUT', '/contacts', { email, firstName: 'Ada' })).status).toBe(200)
+  expect((await post('/contacts', { email })).status).toBe(409)
+  expect(
+    (await post('/contacts/batch', { contacts: [{ email, firstName: 'Eve' }], onConflict: 'update' })).status,
+  ).toBe(200)
+  const subscribed = await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email } })
+  expect(subscribed.status).toBeLessThan(300)
+  expect((await post('/contacts', { email: freshEmail() })).status).toBe(201)
+  expectQuota(await post('/contacts', { email: freshEmail() }))
+})
+
 test('a full workspace still updates contacts, one by one and in a batch', async () => {
   const email = freshEmail()
   await setQuotas({ contacts: 1 })

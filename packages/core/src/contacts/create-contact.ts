@@ -4,7 +4,7 @@ import { contacts } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
-import { requireContactQuota } from '../quotas/contact-quota.ts'
+import { contactQuotaExceeded, takeContactQuota } from '../quotas/contact-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { alreadyExists, findContactByEmail } from './contact-address.ts'
 import { contactCreated } from './contact-events.ts'
@@ -25,8 +25,10 @@ import {
  */
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const contact = await checkNewContact(ctx, input)
-  await requireContactQuota(ctx)
+  const quota = await takeContactQuota(ctx, 1)
+  if (quota.count < 1) throw await contactQuotaExceeded(ctx)
   if (await insertContact(ctx, contact)) return toContact(contact)
+  quota.release(1)
   throw alreadyExists(await findContactByEmail(ctx, contact.email))
 }
 

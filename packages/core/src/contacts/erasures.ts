@@ -19,7 +19,9 @@ const Erasure = z.object({
 })
 export type Erasure = z.output<typeof Erasure>
 
-/** Starts the erasure of a locked contact, in the transaction of its deletion. Call it before its aliases are deleted. */
+/**
+ * Starts the erasure of a locked contact, in the transaction of its deletion. Call it before its aliases are deleted.
+ */
 export async function startErasure(ctx: Ctx, { id, email }: Pick<ContactRow, 'id' | 'email'>): Promise<void> {
   const merged = await ctx.db
     .select({ id: contactAliases.id })

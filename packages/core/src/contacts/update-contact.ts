@@ -86,7 +86,8 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
 
 /**
  * Finds or creates the contact with an email, and locks it until the transaction ends. For visitor input: it fills
- * empty properties of an existing contact and never overwrites any. Custom values that would be too many are not added. `source` is set on a new contact only.
+ * empty properties of an existing contact and never overwrites any. Custom values that would be too many are not added.
+ * `source` is set on a new contact only.
  */
 export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const { contact, isNew } = await findOrCreateForUpdate(ctx, input)
@@ -189,10 +190,11 @@ export type CheckedChange = Omit<ContactChange, 'customFieldValues'> & {
 async function findOrCreateForUpdate(ctx: Ctx, input: ContactInput): Promise<{ contact: ContactRow; isNew: boolean }> {
   for (;;) {
     const contact = await checkNewContact(ctx, input)
-    const isInQuota = (await takeContactQuota(ctx, 1)) > 0
-    if (isInQuota && (await insertContact(ctx, contact))) return { contact, isNew: true }
+    const quota = await takeContactQuota(ctx, 1)
+    if (quota.count > 0 && (await insertContact(ctx, contact))) return { contact, isNew: true }
+    quota.release(quota.count)
     const known = await lockContactByEmail(ctx, input.email)
     if (known) return { contact: known, isNew: false }
-    if (!isInQuota) throw await contactQuotaExceeded(ctx)
+    if (quota.count < 1) throw await contactQuotaExceeded(ctx)
   }
 }

@@ -70,9 +70,10 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   let updated = 0
   const valid = await rejectUnknownFields(ctx, rows, rejected)
   for (const round of splitIntoRounds(valid, onConflict)) {
-    const inQuota = await rejectOverQuota(ctx, round, rejected)
+    const { inQuota, releaseUnused } = await rejectOverQuota(ctx, round, rejected)
     const accepted = onConflict === 'skip' ? inQuota : await rejectOverflow(ctx, inQuota, rejected)
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
+    releaseUnused(written.created.length)
     for (const { id } of written.created) createdIds.add(id)
     // The event of a contact that this chunk creates shows its later rows too.
     for (const id of written.updatedIds) if (!createdIds.has(id)) updatedIds.add(id)
@@ -133,11 +134,11 @@ async function rejectOverflow(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['r
   return rows.filter((row) => messageFor(row) === undefined)
 }
 
-/** Rejects rows of new contacts for which the workspace has no quota. Returns the others. */
-async function rejectOverQuota(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']): Promise<CheckedRow[]> {
-  const { accepted, exceeding } = await splitByContactQuota(ctx, rows, ({ contact }) => contact.email)
+/** Rejects rows of new contacts for which the workspace has no quota. Returns the others, see `splitByContactQuota`. */
+async function rejectOverQuota(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']) {
+  const { accepted, exceeding, releaseUnused } = await splitByContactQuota(ctx, rows, ({ contact }) => contact.email)
   for (const { line } of exceeding) rejected.push({ line, message: 'The workspace has the maximum number of contacts' })
-  return accepted
+  return { inQuota: accepted, releaseUnused }
 }
 
 /** Rejects rows with a value of a custom field that was removed since the rows were validated. Returns the others. */

@@ -31,27 +31,36 @@ const allowances = new LRUCache<WorkspaceId, Allowance, Ctx>({
   fetchMethod: (_workspaceId, _stale, { context }) => countAllowance(context),
 })
 
-/** Throws `quota_exceeded` if the workspace may not have another contact. */
+/** Throws `quota_exceeded` if the workspace may not have another contact. Takes nothing of the quota. */
 export async function requireContactQuota(ctx: Ctx): Promise<void> {
-  if ((await takeContactQuota(ctx, 1)) < 1) throw await contactQuotaExceeded(ctx)
+  const taken = await takeContactQuota(ctx, 1)
+  if (taken.count < 1) throw await contactQuotaExceeded(ctx)
+  taken.release(1)
 }
 
-/** Returns how many of the `wanted` contacts the workspace may create now. */
-export async function takeContactQuota(ctx: Ctx, wanted: number): Promise<number> {
+/** A part of the quota, for contacts that are about to be created. */
+export interface TakenContactQuota {
+  count: number
+  /** Gives back what was not needed, because the contacts exist already. */
+  release(count: number): void
+}
+
+/** Takes the quota for up to `wanted` new contacts: as much as is left. */
+export async function takeContactQuota(ctx: Ctx, wanted: number): Promise<TakenContactQuota> {
   const known = await allowances.fetch(ctx.workspaceId, { context: ctx })
   if (known && (known.left >= wanted || known.countableAt > performance.now())) return takeFrom(known, wanted)
   const counted = await allowances.fetch(ctx.workspaceId, { context: ctx, forceRefresh: true })
-  return counted ? takeFrom(counted, wanted) : 0
+  return takeFrom(counted ?? { left: 0 }, wanted)
 }
 
 export async function contactQuotaExceeded(ctx: Ctx): Promise<AppError> {
   return quotaExceeded('contacts', (await readQuotas(ctx)).contacts)
 }
 
-function takeFrom(allowance: Allowance, wanted: number): number {
-  const taken = Math.max(0, Math.min(Math.floor(allowance.left), wanted))
-  allowance.left -= taken
-  return taken
+function takeFrom(allowance: Pick<Allowance, 'left'>, wanted: number): TakenContactQuota {
+  const count = Math.max(0, Math.min(Math.floor(allowance.left), wanted))
+  allowance.left -= count
+  return { count, release: (unused) => void (allowance.left += unused) }
 }
 
 async function countAllowance(ctx: Ctx): Promise<Allowance> {

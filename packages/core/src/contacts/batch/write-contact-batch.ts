@@ -135,12 +135,13 @@ async function checkCustomFieldValues(
  * meantime: the next round writes it.
  */
 async function writeRound(ctx: Ctx, entries: readonly CheckedEntry[], onConflict: OnConflict): Promise<Results> {
-  const { accepted, exceeding } = await splitByContactQuota(ctx, entries, emailOf)
+  const { accepted, exceeding, releaseUnused } = await splitByContactQuota(ctx, entries, emailOf)
   const inputs = accepted.map(({ input }) => ({
     ...input,
     customFieldValues: mergeCustomValues({}, input.customFieldValues),
   }))
   const { created } = await writeContacts(ctx, inputs, onConflict === 'update' ? 'lock' : 'skip')
+  releaseUnused(created.length)
   await emitMany(ctx, contactCreated, created.map(toContact))
   const createdContacts = byEmail(created)
   const conflicts = accepted.filter((entry) => !createdContacts.has(emailOf(entry)))

@@ -2,9 +2,9 @@
  * Spreadsheets run a cell that begins with a sign such as "=" as a formula. An export puts an apostrophe before it.
  *
  * A spreadsheet whose separator is not the comma also splits cells: at semicolons and tabs and, because it then ignores
- * the quotation marks, at line breaks. Each of these parts is therefore escaped like a cell. Whitespace, quotation marks
- * and apostrophes before a sign make no difference. As apostrophes are among them, a text that already looks escaped is
- * escaped again, and `unescapeFormulas` restores every text.
+ * the quotation marks, at line breaks. Each of these parts is therefore escaped like a cell. Whitespace, quotation
+ * marks and apostrophes before a sign make no difference. As apostrophes are among them, a text that already looks
+ * escaped is escaped again, and `unescapeFormulas` restores every text.
  */
 
 /** The last four are the full-width forms. */
@@ -27,7 +27,10 @@ export function unescapeFormulas(text: string): string {
   return `${text.slice(0, starts[0])}${parts.join('')}`
 }
 
-/** Returns where the formulas begin, in ascending order. Reads backwards: a regular expression would take quadratic time. */
+/**
+ * Returns where the formulas begin, in ascending order. Reads backwards: a regular expression would take quadratic
+ * time.
+ */
 function findFormulas(text: string): number[] {
   if (!canHaveFormulas(text)) return []
   const starts: number[] = []
