@@ -35,7 +35,7 @@ test('an invite is listed without its token until it is accepted or revoked', as
   const token = await api.tokenMailedTo(email)
   const { headers } = await call(`POST /invites/${response.body.id}/resend`)
   expect(Number(headers['retry-after'])).toBeGreaterThan(590)
-  await api.query(`update mails set created_at = now() - interval '1 hour'`)
+  await api.query(`update mail_requests set created_at = now() - interval '1 hour'`)
   const again = await call<Invite>(`POST /invites/${response.body.id}/resend`)
   expect(again).toMatchObject({ status: 202, body: { id: response.body.id, email } })
   expect(await api.tokenMailedTo(email)).not.toBe(token)

@@ -242,7 +242,7 @@ test('POST /invites/{id}/resend: mails a new link, and the one before is dead', 
   const email = freshEmail()
   const { id } = await api.create<{ id: string }>('/invites', workspace.token, { email, role: 'MEMBER' })
   const first = await api.tokenMailedTo(email)
-  await api.query(`update mails set created_at = now() - interval '1 hour'`)
+  await api.query(`update mail_requests set created_at = now() - interval '1 hour'`)
   expect((await call(`POST /invites/${id}/resend`)).status).toBe(202)
   expectError(await open('/auth/accept-invite', { token: first, password }), 400, 'Invalid or expired token')
   expect(expectError(await call(`POST /invites/${id}/resend`), 409).code).toBe('quota_exceeded')

@@ -7,6 +7,7 @@ import { createHmac } from 'node:crypto'
 import { and, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { mailRequests } from '../db/schema/index.ts'
+import { AppError } from '../kernel/errors.ts'
 import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
@@ -18,13 +19,23 @@ type SingleMailKind = (typeof singleMailKinds)[number]
 
 const day = '1 day'
 
+/** For invites to an address, and for confirmations to an address and a list. */
+const repetitionLimits = [
+  { limit: 1, window: '10 minutes' },
+  { limit: 3, window: day },
+]
+
 /**
  * Records a test mail or an invite. Throws `quota_exceeded` if the workspace has reached a quota: all of these mails in
- * a day, or one kind to one address. Concurrent callers wait until the transaction of the first one ends.
+ * a day, or one kind to one address; for invites also one in 10 minutes and three a day to one address. Concurrent
+ * callers wait until the transaction of the first one ends.
  */
 export async function requireMailQuota(ctx: Ctx, kind: SingleMailKind, to: string): Promise<void> {
   const quotas = await lockQuotas(ctx)
   const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, kind))
+  const retryAfterSeconds = kind === 'INVITE' ? await readRepetitionWait(ctx, isToAddress) : 0
+  if (retryAfterSeconds > 0)
+    throw new AppError('quota_exceeded', 'This address was invited recently', { retryAfterSeconds })
   const limits = [
     ['mailsPerAddress', isToAddress],
     ['singleMails', inArray(mailRequests.kind, [...singleMailKinds])],
@@ -47,14 +58,17 @@ export async function takeConfirmationQuota(ctx: Ctx, to: string, listId: ListId
   const { mailsPerAddress } = await readQuotas(ctx)
   const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, 'CONFIRMATION'))
   const isOfList = and(isToAddress, eq(mailRequests.listId, listId))
-  const limits = [
-    { condition: isOfList, limit: 1, window: '10 minutes' },
-    { condition: isOfList, limit: 3, window: day },
-    { condition: isToAddress, limit: mailsPerAddress, window: day },
-  ]
-  for (const { condition, ...limit } of limits) if ((await readWait(ctx, condition, limit)) > 0) return false
+  if ((await readRepetitionWait(ctx, isOfList)) > 0) return false
+  if ((await readWait(ctx, isToAddress, { limit: mailsPerAddress, window: day })) > 0) return false
   await recordRequest(ctx, { kind: 'CONFIRMATION', to, listId })
   return true
+}
+
+/** Returns the seconds until none of the `repetitionLimits` is reached. */
+async function readRepetitionWait(ctx: Ctx, condition: SQL | undefined): Promise<number> {
+  const waits: number[] = []
+  for (const limit of repetitionLimits) waits.push(await readWait(ctx, condition, limit))
+  return Math.max(...waits)
 }
 
 /** Returns the seconds until fewer than `limit` of the mails are younger than the window; 0 if this is so now. */

@@ -1,8 +1,7 @@
-import { and, eq, gt, inArray, not, or, sql } from 'drizzle-orm'
+import { and, eq, inArray, not, or, sql } from 'drizzle-orm'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
-import { AppError } from '../kernel/errors.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
@@ -20,28 +19,6 @@ export async function enqueueMail(ctx: Ctx, mail: { kind: MailKind; to: string; 
     .insert(mails)
     .values({ workspaceId: ctx.workspaceId, id, kind: mail.kind, toAddress: mail.to, data: mail.data })
   await enqueue(ctx, 'mail', id)
-}
-
-/**
- * Throws `quota_exceeded` if the workspace sent an invite to the address within the last 10 minutes, or three within
- * the last day. Deleted invites count too. Concurrent callers must take the same lock first.
- */
-export async function throttleInvites(ctx: Ctx, address: string): Promise<void> {
-  const at = mails.createdAt
-  const isRecent = and(
-    eq(mails.workspaceId, ctx.workspaceId),
-    eq(mails.kind, 'INVITE'),
-    sql`lower(${mails.toAddress}) = lower(${address})`,
-    gt(at, sql`now() - interval '1 day'`),
-  )
-  const allowedAt = sql`greatest(max(${at}) + interval '10 minutes', (array_agg(${at} order by ${at} desc))[3] + interval '1 day')`
-  const [wait] = await ctx.db
-    .select({ seconds: sql<number | null>`ceil(extract(epoch from ${allowedAt} - now()))::int` })
-    .from(mails)
-    .where(isRecent)
-  const retryAfterSeconds = wait?.seconds ?? 0
-  if (retryAfterSeconds > 0)
-    throw new AppError('quota_exceeded', 'This address was invited recently', { retryAfterSeconds })
 }
 
 /** A suspended workspace sends only the mails that users need for their accounts. */

@@ -12,7 +12,7 @@ import { verifyCredentials } from '../auth/login-throttle.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
 import { createUser, findUserByEmail, isMember, markEmailVerified } from '../auth/users.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
-import { enqueueMail, type Mail, throttleInvites } from '../mail/mails.ts'
+import { enqueueMail, type Mail } from '../mail/mails.ts'
 import { toMailName } from '../mail/mail-names.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
@@ -56,7 +56,6 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
         ),
       )
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
-    await throttleInvites(ctx, row.email)
     await requireMailQuota(ctx, 'INVITE', row.email)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
     await audit(ctx, 'invite.created', { subjectId: id, email: row.email, role: row.role })
@@ -79,7 +78,6 @@ export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
       .returning()
     if (!row) throw notFound('Invite')
     requireRoleNotAboveOwn(ctx, row.role)
-    await throttleInvites(ctx, row.email)
     await requireMailQuota(ctx, 'INVITE', row.email)
     const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed(row)))
     await ctx.db

@@ -65,9 +65,9 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 }
 
 /**
- * Removes a member from the workspace and clears the assignee of their tasks. Their sessions in it, and the API keys and
- * invites that they created, are deleted, and the account too if this was its last workspace. Throws `wrong_state` for
- * the last OWNER.
+ * Removes a member from the workspace and clears the assignee of their tasks. Their sessions in it, and the API keys
+ * and invites that they created, are deleted, and the account too if this was its last workspace. Throws `wrong_state`
+ * for the last OWNER.
  */
 export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {

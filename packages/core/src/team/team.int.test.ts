@@ -52,8 +52,8 @@ const outcomeOf = (work: Promise<unknown>) =>
     (error: unknown) => (error as Error).message,
   )
 /** Moves the creation of every mail into the past. */
-const backdateMails = (interval: string) =>
-  database.db.execute(sql`update mails set created_at = created_at - ${interval}::interval`)
+const backdateInvites = (interval: string) =>
+  database.db.execute(sql`update mail_requests set created_at = created_at - ${interval}::interval`)
 const rolesNow = async () => (await listMembers(ctx, all)).data.map(({ role }) => role).toSorted()
 
 test('an invite creates a user with its role and works once', async () => {
@@ -102,7 +102,7 @@ test('rejects deleted invites, expired invites and other tokens', async () => {
   await deleteInvite(ctx, back.id)
   await database.db.update(invites).set({ expiresAt: sql`now()` }).where(eq(invites.id, old.id))
   for (const { id } of [back, old]) await expect(accept(id)).rejects.toThrow('Invalid or expired token')
-  await backdateMails('11 minutes')
+  await backdateInvites('11 minutes')
   const fresh = await invite()
   for (const token of ['', 'rpi_', fresh.id, tokenOf(fresh.id).replace('rpi', 'rpr'), hashToken(tokenOf(fresh.id))]) {
     await expect(acceptInvite(base, { token, password, name: '' })).rejects.toThrow('Invalid or expired token')
@@ -129,9 +129,9 @@ test('limits invites of an address to one in ten minutes and three a day', async
   const tries = () => [resendInvite(ctx, id), resendInvite(ctx, id), resendInvite(ctx, id)].map(outcomeOf)
   const refused = 'This address was invited recently'
   expect(await Promise.all(tries())).toEqual([refused, refused, refused])
-  await backdateMails('9 minutes')
+  await backdateInvites('9 minutes')
   await expect(resendInvite(ctx, id)).rejects.toMatchObject({ code: 'quota_exceeded', retryAfterSeconds: 60 })
-  await backdateMails('1 minute')
+  await backdateInvites('1 minute')
   expect((await Promise.all(tries())).toSorted()).toEqual([refused, refused, 'done'])
 
   // Deleting the invite or changing the case does not bypass the limit. It applies to one workspace and one address.
@@ -141,11 +141,11 @@ test('limits invites of an address to one in ten minutes and three a day', async
   await createInvite(await createTestCtx(database.db), { email, role: 'MEMBER' })
   await invite('MEMBER', freshEmail())
 
-  await backdateMails('10 minutes')
+  await backdateInvites('10 minutes')
   const again = await invite()
-  await backdateMails('23 hours')
+  await backdateInvites('23 hours')
   await expect(resendInvite(ctx, again.id)).rejects.toMatchObject({ code: 'quota_exceeded', retryAfterSeconds: 2_400 })
-  await backdateMails('40 minutes')
+  await backdateInvites('40 minutes')
   await resendInvite(ctx, again.id)
 })
 
@@ -238,7 +238,7 @@ test('removing a member from their last workspace deletes the account', async ()
   await expect(removeMember(ctx, id)).rejects.toThrow('User not found')
   await expect(logIn(base, { email: address, password })).rejects.toThrow('Invalid email or password')
   // The address is available again for a sign-up and an invite.
-  await backdateMails('11 minutes')
+  await backdateInvites('11 minutes')
   await signUp(base, { email: address, password, name: '' })
   await accept((await invite('VIEWER', address)).id)
 })
