@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm'
 import { imports } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
 import { enqueue, finishWork, requeueWork } from '../jobs/outbox.ts'
@@ -26,7 +25,7 @@ export function cancelImport(ctx: Ctx, id: ImportId): Promise<void> {
       throw conflict('wrong_state', `The import has ended: it is ${before.status}`)
     const [row] = await ctx.db
       .update(imports)
-      .set({ status: 'CANCELED', workerId: null, completedAt: sql`now()` })
+      .set({ status: 'CANCELED', workerId: null, completedAt: new Date() })
       .where(byId(imports, ctx, id))
       .returning()
     if (!row) throw notFound('Import')

@@ -2,7 +2,7 @@
  * The operator suspends a workspace that misuses the installation: it can be read, but it sends and changes nothing.
  * Work that is enqueued waits until the workspace is resumed. Unsubscribing always works, because laws require it.
  */
-import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { workspaces } from '../db/schema/index.ts'
 import { requeueWorkOfWorkspace } from '../jobs/outbox.ts'
@@ -12,7 +12,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 /** Suspends the workspace, for the operator. Idempotent. Throws `not_found`. */
 export function suspendWorkspace(ctx: Ctx): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    if (await setSuspendedAt(ctx, sql`now()`)) await audit(ctx, 'workspace.suspended', { subjectId: ctx.workspaceId })
+    if (await setSuspendedAt(ctx, new Date())) await audit(ctx, 'workspace.suspended', { subjectId: ctx.workspaceId })
   })
 }
 
@@ -26,7 +26,7 @@ export function resumeWorkspace(ctx: Ctx): Promise<void> {
 }
 
 /** Returns whether this changed the workspace. */
-async function setSuspendedAt(ctx: Ctx, suspendedAt: SQL | null): Promise<boolean> {
+async function setSuspendedAt(ctx: Ctx, suspendedAt: Date | null): Promise<boolean> {
   const isLive = and(eq(workspaces.id, ctx.workspaceId), isNull(workspaces.deletedAt))
   const isOther = suspendedAt ? isNull(workspaces.suspendedAt) : isNotNull(workspaces.suspendedAt)
   const changed = await ctx.db
