@@ -55,8 +55,8 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
     await checkSender(ctx, draft.fromEmail ?? workspace.fromEmail)
     const queued = await snapshotAudience(ctx, draft)
     if (reported) requireReportedCount(reported, queued)
-    if (limit !== Infinity && (await countMailsOfDay(ctx)) + queued > limit) throw quotaExceeded('campaignMails', limit)
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
+    if (limit !== Infinity && (await countMailsOfDay(ctx)) + queued > limit) throw quotaExceeded('campaignMails', limit)
     const [sending] = await ctx.db
       .update(campaigns)
       .set({ queued })
