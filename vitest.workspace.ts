@@ -11,7 +11,8 @@ if (!process.features.typescript) {
 
 const testing = './packages/testing/src'
 const needsServices = { globalSetup: `${testing}/global-setup.ts` }
-// Without isolation, a Vitest worker loads modules once for all its files, which halves the processor time of most files.
+// Without isolation, a Vitest worker loads modules once for all its files, which halves the processor time of most
+// files.
 const everywhere = { isolate: false, setupFiles: `${testing}/setup-file.ts` }
 const nodeModules = '**/node_modules/**'
 

@@ -1,4 +1,7 @@
-/** A member who was an ADMIN tries to keep rights: by session, by keys, by invites, by repeated requests and as an agent. */
+/**
+ * A member who was an ADMIN tries to keep rights: by session, by keys, by invites, by repeated requests and as an
+ * agent.
+ */
 import type { AuditEntry } from '@rapport/core/audit/audit.schema.ts'
 import { createApiKey } from '@rapport/core/auth/api-keys.ts'
 import type { ApiKey, CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'

@@ -1,6 +1,6 @@
 /**
- * The baseline of the rate limits: Fastify and @fastify/rate-limit with its own Redis store. It counts requests per client
- * and route, behind a trusted proxy, like the API.
+ * The baseline of the rate limits: Fastify and @fastify/rate-limit with its own Redis store. It counts requests per
+ * client and route, behind a trusted proxy, like the API.
  */
 import rateLimit from '@fastify/rate-limit'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'

@@ -27,8 +27,8 @@ export interface DataDirectory {
 }
 
 /**
- * Creates the folder if needed and locks it. Only its owner has access to it. Throws if another launcher is running with
- * it.
+ * Creates the folder if needed and locks it. Only its owner has access to it. Throws if another launcher is running
+ * with it.
  */
 export async function openDataDirectory(path: string): Promise<DataDirectory> {
   await mkdir(path, { recursive: true, mode: 0o700 })

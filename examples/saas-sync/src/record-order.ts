@@ -1,7 +1,9 @@
 import type { Deal, Rapport } from '@rapport/sdk'
 import type { Order } from './customers.ts'
 
-/** Creates the deal of an order and marks it as won. A deal that is not open keeps its status: a person may have set it. */
+/**
+ * Creates the deal of an order and marks it as won. A deal that is not open keeps its status: a person may have set it.
+ */
 export async function recordOrder(rapport: Rapport, order: Order, contactId: string): Promise<Deal> {
   const deal = (await findDeal(rapport, order, contactId)) ?? (await createDeal(rapport, order, contactId))
   return deal.status === 'OPEN' ? rapport.deals.update(deal.id, { status: 'WON' }) : deal

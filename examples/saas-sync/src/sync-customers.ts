@@ -17,7 +17,9 @@ export interface SyncResult {
   contactIds: Map<string, string>
 }
 
-/** The most that one request takes. The limit is 100 requests per minute, so one minute is enough for 10,000 customers. */
+/**
+ * The most that one request takes. The limit is 100 requests per minute, so one minute is enough for 10,000 customers.
+ */
 const batchSize = 100
 const maxAttempts = 3
 

@@ -43,7 +43,9 @@ export function toRequest(
   }
 }
 
-/** The variable with the id that a path parameter takes: `contactId` for `/contacts/{id}`. Undefined if it takes none. */
+/**
+ * The variable with the id that a path parameter takes: `contactId` for `/contacts/{id}`. Undefined if it takes none.
+ */
 export function idVariable(path: string, name: string): string | undefined {
   if (name !== 'id') return name.endsWith('Id') ? name : undefined
   const resource = /([\w-]+)\/\{id\}/.exec(path)?.[1]

@@ -1,4 +1,6 @@
-/** The data directory of the embedded PostgreSQL on disk, and the account of the operating system that it belongs to. */
+/**
+ * The data directory of the embedded PostgreSQL on disk, and the account of the operating system that it belongs to.
+ */
 import { chown, mkdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findPostgresBinaries, runCommand } from './binaries.ts'

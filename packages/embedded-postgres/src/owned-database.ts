@@ -5,9 +5,9 @@ import type { EmbeddedPostgres } from './embedded-postgres.ts'
 const duplicateRole = '42710'
 
 /**
- * Creates a database and the role that owns it, if they do not exist, and sets the password of the role. The role cannot
- * read files or run programs, as the superuser can. A database of an earlier version, which the superuser owns, gets
- * the new owner with all its data.
+ * Creates a database and the role that owns it, if they do not exist, and sets the password of the role. The role
+ * cannot read files or run programs, as the superuser can. A database of an earlier version, which the superuser owns,
+ * gets the new owner with all its data.
  */
 export async function ensureOwnedDatabase(
   postgres: EmbeddedPostgres,

@@ -30,7 +30,9 @@ export function writeOperations(document: OpenApiDocument): string {
   return `${text}\n`
 }
 
-/** The pages are for people, `POST /mcp` is for clients of that protocol, and the rest are files of the documentation. */
+/**
+ * The pages are for people, `POST /mcp` is for clients of that protocol, and the rest are files of the documentation.
+ */
 const excluded = ['pages', 'mcp', 'openApi', 'docs']
 
 /** The operations by resource. */

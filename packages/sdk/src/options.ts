@@ -23,7 +23,9 @@ export interface RequestOptions {
   maxRetries?: number | undefined
   timeoutMs?: number | undefined
   onRetry?: ((error: RapportError) => void) | undefined
-  /** Makes a POST safe to repeat after a restart of your program: choose a key per action. Default: a new key per call. */
+  /**
+   * Makes a POST safe to repeat after a restart of your program: choose a key per action. Default: a new key per call.
+   */
   idempotencyKey?: string | undefined
   /** The `ETag` of the version that you read. If the record has changed since, the request fails with 412. */
   ifMatch?: string | undefined

@@ -22,7 +22,9 @@ const html = (policy: string) => ({
 
 const plainText = 'text/plain; charset=utf-8'
 
-/** The documentation at `/docs/`: guides, each also as Markdown, and the API reference. `/llms.txt` links to all of it. */
+/**
+ * The documentation at `/docs/`: guides, each also as Markdown, and the API reference. `/llms.txt` links to all of it.
+ */
 export const documentation = fp(
   async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
     const routes = collectRoutes(app)

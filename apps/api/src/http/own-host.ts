@@ -7,9 +7,9 @@ import fp from 'fastify-plugin'
 type Addresses = Pick<ApiConfig, 'HOST' | 'PUBLIC_URL'>
 
 /**
- * On a developer's machine, refuses requests to a foreign host name (DNS rebinding): a website could resolve its own name
- * to 127.0.0.1, and the browser would let its scripts read the responses. An API that listens on other addresses, or
- * whose PUBLIC_URL is another machine, has a proxy or a network in front of it that may pass any name.
+ * On a developer's machine, refuses requests to a foreign host name (DNS rebinding): a website could resolve its own
+ * name to 127.0.0.1, and the browser would let its scripts read the responses. An API that listens on other addresses,
+ * or whose PUBLIC_URL is another machine, has a proxy or a network in front of it that may pass any name.
  */
 export const ownHost = fp(
   async (app: FastifyInstance, { config }: { config: Addresses }) => {

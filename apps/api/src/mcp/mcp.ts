@@ -55,7 +55,8 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
       },
     )
 
-    // Clients of the 2025 protocols open a stream by GET and end a session by DELETE, and expect 405 if there is neither.
+    // Clients of the 2025 protocols open a stream by GET and end a session by DELETE, and expect 405 if there is
+    // neither.
     app.route({
       method: ['GET', 'DELETE'],
       url: '/mcp',

@@ -32,8 +32,8 @@ const pageLength = 200
 const jsonLength = 20
 
 /**
- * Shows the store in a browser at `/` and as JSON at `/email`. Listens on loopback only, and refuses requests without the
- * credentials: other users of the machine and webhooks can connect too.
+ * Shows the store in a browser at `/` and as JSON at `/email`. Listens on loopback only, and refuses requests without
+ * the credentials: other users of the machine and webhooks can connect too.
  */
 export async function startWeb(
   store: MailStore,

@@ -23,7 +23,8 @@ const recipientColumns = sql.raw(
 
 /**
  * Claims the recipients of a group that have no row yet or are WAITING. Returns no row if the worker does not own the
- * batch, the campaign is not SENDING, or the workspace is suspended. Returns one row of nulls if no recipient could be claimed.
+ * batch, the campaign is not SENDING, or the workspace is suspended. Returns one row of nulls if no recipient could be
+ * claimed.
  */
 export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly string[] }, ClaimedRow>(
   'claim recipients',

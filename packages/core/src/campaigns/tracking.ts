@@ -45,7 +45,10 @@ export async function resolveTrackedLink(
 
 const createInvalidLinkError = () => new AppError('invalid_token', 'Invalid or expired link')
 
-/** Records nothing while the workspace is suspended or the database is unavailable: the reader still gets the image or the page. */
+/**
+ * Records nothing while the workspace is suspended or the database is unavailable: the reader still gets the image or
+ * the page.
+ */
 async function tryToRecord(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], engagement: Engagement) {
   const ctx = publicContext(base, idOf('wsp', String(workspace)))
   const recipient = { campaignId: idOf('cmp', String(campaign)), contactId: idOf('con', String(contact)) }

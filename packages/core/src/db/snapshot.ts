@@ -29,8 +29,8 @@ interface SnapshotOptions<Selected extends Columns> {
 }
 
 /**
- * Opens a consistent snapshot, which the caller reads page by page. It uses a connection until it is closed, or until no
- * page is read for a minute. Returns undefined if there are locks and none of them is free.
+ * Opens a consistent snapshot, which the caller reads page by page. It uses a connection until it is closed, or until
+ * no page is read for a minute. Returns undefined if there are locks and none of them is free.
  */
 export function openSnapshot<Selected extends Columns>(
   from: { db: Db; replica?: Replica },

@@ -67,7 +67,9 @@ const unassignedTypes: EmittedType[] = [
 /** Reads them from the index of the feed, so that one step passes many events of other types. */
 const feedBatchSize = 20_000
 
-/** Redacts events that name an address of the person but belong to no contact, such as a bounce of an unknown address. */
+/**
+ * Redacts events that name an address of the person but belong to no contact, such as a bounce of an unknown address.
+ */
 export async function redactUnassignedEvents(ctx: Ctx, person: ErasedPerson, after: string): Promise<StepResult> {
   const [transactionId = '0', id = nil] = after ? after.split(' ') : []
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`

@@ -23,8 +23,7 @@ export interface ClaimedImport extends ImportRecord {
 type ImportClaim = Pick<ClaimedImport, 'id' | 'workerId'>
 
 /**
- * Claims a queued import. Returns undefined if it is already claimed or has ended, or if
- * the workspace is suspended.
+ * Claims a queued import. Returns undefined if it is already claimed or has ended, or if the workspace is suspended.
  */
 export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedImport | undefined> {
   const [row] = await ctx.db
@@ -69,8 +68,8 @@ export async function finishImport(ctx: Ctx, claim: ImportClaim): Promise<void> 
 const analyzeThreshold = 10_000
 
 /**
- * Fails an import and reports the reason with the current line. Imported rows remain. Returns false, without any effect,
- * if the worker no longer owns the claim.
+ * Fails an import and reports the reason with the current line. Imported rows remain. Returns false, without any
+ * effect, if the worker no longer owns the claim.
  */
 export async function failImport(ctx: Ctx, claim: ImportClaim, reason: string): Promise<boolean> {
   const error = sql`jsonb_build_object('line', ${imports.line}, 'message', ${reason}::text)`

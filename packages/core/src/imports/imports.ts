@@ -32,8 +32,8 @@ interface ReceiveOptions extends ImportOptions {
 
 /**
  * Receives a file part by part, in constant memory, and returns the id of the import, which waits for `queueImport`.
- * Throws `validation_error` if the header, read from the first part, is not valid, and `quota_exceeded` if the workspace
- * has too many unfinished imports. After any error, the stored data is deleted.
+ * Throws `validation_error` if the header, read from the first part, is not valid, and `quota_exceeded` if the
+ * workspace has too many unfinished imports. After any error, the stored data is deleted.
  */
 export async function receiveImport(ctx: Ctx, options: ReceiveOptions, file: AsyncIterable<Buffer>): Promise<ImportId> {
   if (options.listId) await checkListId(ctx, options.listId)

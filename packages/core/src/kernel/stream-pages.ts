@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 
 /**
  * Streams a text page by page in constant memory. `readPage` returns null after the last page. Calls `close` as soon as
- * all pages are read, or when the stream is destroyed. A reader that takes no page for `idleMs` destroys it: otherwise a
- * client that stops reading would keep the source open.
+ * all pages are read, or when the stream is destroyed. A reader that takes no page for `idleMs` destroys it: otherwise
+ * a client that stops reading would keep the source open.
  */
 export function streamPages(
   { readPage, close }: { readPage: () => Promise<string | null>; close: () => void },

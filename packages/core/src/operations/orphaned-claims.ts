@@ -59,7 +59,9 @@ export function releaseOrphanedClaim(db: Db, workerId: string, uuid: string): Pr
   return transaction(db, (db) => releaseClaims(db, isOrphaned, 'The outcome could not be recorded'))
 }
 
-/** A condition that selects the claims to release in one table. `subject` is the column with the UUID that jobs carry. */
+/**
+ * A condition that selects the claims to release in one table. `subject` is the column with the UUID that jobs carry.
+ */
 type ClaimCondition = (claim: { workerId: SQLWrapper }, subject: SQLWrapper) => SQL
 
 /** A worker that is not in the worker registry no longer runs, and its claims are orphaned. */

@@ -13,8 +13,8 @@ const defaultIdleMs = 30_000
 
 /**
  * Yields the body of a request as it arrives, decompressed if it is gzip, with backpressure. Throws a client error if
- * the body is incomplete, stalls, is not valid gzip or expands to too much, and a 503 when `stopping` is aborted because the server shuts
- * down. Never destroys the request, so that a response can be sent.
+ * the body is incomplete, stalls, is not valid gzip or expands to too much, and a 503 when `stopping` is aborted
+ * because the server shuts down. Never destroys the request, so that a response can be sent.
  */
 export async function* readUpload(
   request: FastifyRequest,

@@ -24,7 +24,8 @@ export function serverOptions(config: ApiConfig, log: FastifyBaseLogger): Fastif
       connectionsCheckingInterval: 5_000,
       // Node's own response to a request without `host` has no body: see the plugin `request-context`.
       requireHostHeader: false,
-      // Of two credentials, Node would use the first, and a proxy may have checked the second. Joined, they are invalid.
+      // Of two credentials, Node would use the first, and a proxy may have checked the second. Joined, they are
+      // invalid.
       joinDuplicateHeaders: true,
     },
     keepAliveTimeout: 72_000,

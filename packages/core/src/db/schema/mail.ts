@@ -100,7 +100,10 @@ export const mailReports = tenantTable(
   { key: ['fingerprint'], extra: (t) => [index('mail_reports_created_index').on(t.createdAt)] },
 )
 
-/** The mail rate limiter (one row for campaigns, one for single mails): when the next mail may be sent. MAIL_RATE applies to all workers together. */
+/**
+ * The mail rate limiter (one row for campaigns, one for single mails): when the next mail may be sent. MAIL_RATE
+ * applies to all workers together.
+ */
 export const mailPace = pgTable('mail_pace', {
   id: bigint({ mode: 'number' }).primaryKey(),
   /** With microseconds: at 1,000 mails per second, milliseconds would be too coarse. */

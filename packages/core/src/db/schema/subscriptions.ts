@@ -46,7 +46,7 @@ export const subscriptions = tenantTable(
     contactId: id('con').notNull(),
     status: text({ enum: subscriptionStatuses }).notNull(),
     source: text(),
-    /** When the last three confirmation emails were requested, newest first. */
+    /** No longer used; the next release drops it. */
     confirmationsRequestedAt: timestamptz().array().notNull().default([]),
     confirmedAt: timestamptz(),
     /** The proof of each consent, newest first; null if there is none: see `consent.ts`. */

@@ -39,9 +39,9 @@ interface BacklogRow extends Record<string, unknown> {
 }
 
 /**
- * Marks deliveries that have been PENDING for the retention of events as FAILED, so that their partition can be dropped.
- * Skips deliveries that may be in flight. Processes the webhooks of up to `rowsPerStep` expired deliveries, and returns
- * the number of deliveries.
+ * Marks deliveries that have been PENDING for the retention of events as FAILED, so that their partition can be
+ * dropped. Skips deliveries that may be in flight. Processes the webhooks of up to `rowsPerStep` expired deliveries,
+ * and returns the number of deliveries.
  */
 export async function expireDeliveries(db: Db, { eventsDays }: EventRetention = defaultRetention): Promise<number> {
   // Takes no locks: `expireBacklog` locks one webhook at a time and selects its deliveries again.

@@ -60,9 +60,9 @@ export interface TakeResult {
 
 /**
  * Claims the backlog of a webhook and takes up to `limit` of its oldest deliveries. Returns `empty` if the backlog is
- * empty, and `unclaimable` if another job owns it, if the webhook is paused, if the workspace is suspended, or if its receiver is unreachable and
- * `admitUnreachable` returns false. After an error, the caller must call `releaseBacklog`, because the claim may have
- * been committed.
+ * empty, and `unclaimable` if another job owns it, if the webhook is paused, if the workspace is suspended, or if its
+ * receiver is unreachable and `admitUnreachable` returns false. After an error, the caller must call `releaseBacklog`,
+ * because the claim may have been committed.
  */
 export function claimBacklog(
   db: Db,

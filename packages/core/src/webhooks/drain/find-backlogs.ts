@@ -27,8 +27,9 @@ const maxJobsPerWorkspace = 20
 const maxUnreachableJobs = 10
 
 /**
- * Finds webhooks with PENDING deliveries that no job owns, that are not paused and whose workspace is not suspended. Returns a page in the order of their
- * keys. The cost does not depend on the number of deliveries: the statement skips from webhook to webhook in the index.
+ * Finds webhooks with PENDING deliveries that no job owns, that are not paused and whose workspace is not suspended.
+ * Returns a page in the order of their keys. The cost does not depend on the number of deliveries: the statement skips
+ * from webhook to webhook in the index.
  */
 export async function findBacklogs(db: Db, after?: BacklogKey): Promise<BacklogPage> {
   const start = after && { workspaceId: uuidOf(after.workspaceId), webhookId: uuidOf(after.webhookId) }
