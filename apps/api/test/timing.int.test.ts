@@ -45,8 +45,8 @@ const addContacts = (status?: 'PENDING' | 'CONFIRMED') => (emails: string[]) =>
   api.query(
     `with made as (
        insert into contacts (workspace_id, id, email) select $2, uuidv7(), e from unnest($1::text[]) e returning id)
-     insert into subscriptions (workspace_id, list_id, contact_id, status, source, confirmations_requested_at)
-     select $2, $3, id, $4::text, 'test', array[now()] from made where $4::text is not null`,
+     insert into subscriptions (workspace_id, list_id, contact_id, status, source)
+     select $2, $3, id, $4::text, 'test' from made where $4::text is not null`,
     [emails, uuidOf(Id('wsp').parse(workspace.id)), uuidOf(Id('lst').parse(list)), status],
   )
 
