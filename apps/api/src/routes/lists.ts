@@ -144,7 +144,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'lists.addSubscriber',
         summary: 'Subscribe a contact',
         description:
-          'Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.',
+          'With PENDING, sends a confirmation email within the limits of `POST /public/lists/{id}/subscribe`; beyond them, the response is the same. Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.',
         params,
         querystring: NoQuery,
         body: SubscriberInput,
@@ -210,7 +210,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'public.subscribe',
         summary: 'Subscribe to a list',
         description:
-          'Sends a confirmation email: at most one in 10 minutes and three a day per address and list, and five a day per address over all lists. The response is the same for unknown, known, pending and confirmed addresses.',
+          'Sends a confirmation email, unless the list has no double opt-in. By default, an address receives at most one confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator requires a verified email address that no owner has, no email is sent. The response is the same in all these cases, and for unknown, known, pending and confirmed addresses.',
         params,
         querystring: PublicQuery,
         body: SubscribeInput,

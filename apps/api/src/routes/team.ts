@@ -97,7 +97,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'invites.create',
         summary: 'Create an invite',
         description:
-          'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one email in 10 minutes and three a day; more requests return 409 with `retry-after`.',
+          'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.',
         querystring: NoQuery,
         body: InviteInput,
         response: { 201: Invite },
@@ -152,7 +152,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'invites.resend',
         summary: 'Resend an invite',
         description:
-          'Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one email in 10 minutes and three a day; more requests return 409 with `retry-after`.',
+          'Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.',
         params: IdParams('inv'),
         querystring: NoQuery,
         body: EmptyBody,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CreatedAt, Email, OptionalObject, SingleLine, Timestamp, UpdatedAt, Verbatim } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
+import { describeSender } from '../mail/senders.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
 
@@ -87,7 +88,7 @@ const fields = {
     .optional()
     .describe('The plain-text body, a Liquid template. `null` to derive it from `html`.'),
   fromName: SingleLine(200).nullable().optional().describe('The sender name. `null` for that of the workspace.'),
-  fromEmail: Email.nullable().optional().describe('The sender address. `null` for that of the workspace.'),
+  fromEmail: Email.nullable().optional().describe(describeSender('that of the workspace')),
   replyTo: Email.nullable().optional().describe('The address for replies. `null` for the sender address.'),
   trackOpens: z.boolean().optional().describe('Whether opens are recorded. Default: `false`.'),
   trackClicks: z.boolean().optional().describe('Whether clicks on links are recorded. Default: `false`.'),

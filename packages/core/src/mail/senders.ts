@@ -6,6 +6,12 @@ import type { Ctx } from '../request/context.ts'
 import { mailDomain } from './outgoing-mail.ts'
 import { normalizeAddress } from './normalize-address.ts'
 
+/** Describes `fromEmail` in requests. */
+export const describeSender = (byDefault: string) => `The sender address. \`null\` for ${byDefault}. ${senderRules}`
+
+const senderRules =
+  'Must be at a domain that the operator gave to the workspace. A workspace without such domains may use any domain that the operator allows (`MAIL_FROM_DOMAINS`) and gave to no other workspace. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.'
+
 /**
  * Throws `validation_error` if the workspace may not name the sender, before it is stored. `MAIL_FROM` cannot be named:
  * it belongs to the operator.

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, Email, MultiLine, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { isWebAddress } from '../kernel/web-address.ts'
+import { describeSender } from '../mail/senders.ts'
 import { computeContrast, minTextContrast } from './color-contrast.ts'
 
 const logoDescription =
@@ -59,9 +60,7 @@ export const WorkspaceChange = z
       .nullable()
       .transform((name) => name || null)
       .describe('The sender name of newsletters. `null` or empty for none.'),
-    fromEmail: Email.nullable().describe(
-      'The sender address of newsletters. `null` for the address that the operator configured.',
-    ),
+    fromEmail: Email.nullable().describe(describeSender('the address that the operator configured')),
     postalAddress: MultiLine(2_000)
       .nullable()
       .transform((address) => address || null)

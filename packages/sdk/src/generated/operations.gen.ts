@@ -180,7 +180,7 @@ export class Public extends Resource {
   /**
    * Subscribe to a list.
    *
-   * Sends a confirmation email: at most one in 10 minutes and three a day per address and list, and five a day per address over all lists. The response is the same for unknown, known, pending and confirmed addresses.
+   * Sends a confirmation email, unless the list has no double opt-in. By default, an address receives at most one confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator requires a verified email address that no owner has, no email is sent. The response is the same in all these cases, and for unknown, known, pending and confirmed addresses.
    */
   subscribe(id: string, body: types.PublicSubscribeData['body'], options?: RequestOptions): ApiPromise<types.PublicSubscribeResponse> {
     return this.client.request({ method: 'POST', path: encodePath`/public/lists/${id}/subscribe`, body }, options)
@@ -320,7 +320,7 @@ export class Invites extends Resource {
   /**
    * Create an invite.
    *
-   * Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one email in 10 minutes and three a day; more requests return 409 with `retry-after`.
+   * Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.
    *
    * Requires the role ADMIN.
    */
@@ -364,7 +364,7 @@ export class Invites extends Resource {
   /**
    * Resend an invite.
    *
-   * Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one email in 10 minutes and three a day; more requests return 409 with `retry-after`.
+   * Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.
    *
    * Requires the role ADMIN.
    */
@@ -854,7 +854,7 @@ export class Lists extends Resource {
   /**
    * Subscribe a contact.
    *
-   * Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.
+   * With PENDING, sends a confirmation email within the limits of `POST /public/lists/{id}/subscribe`; beyond them, the response is the same. Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.
    *
    * Requires the role MEMBER.
    */
@@ -966,7 +966,7 @@ export class Campaigns extends Resource {
   /**
    * Send a campaign.
    *
-   * Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. Returns 409 with issues if a template uses a variable, a filter or a custom field that does not exist (anymore), or if the subject is empty for the example contact of a preview. A recipient whose subject or body is empty becomes FAILED. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.
+   * Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none, or if the operator no longer allows the sender. Returns 409 with issues if a template uses a variable, a filter or a custom field that does not exist (anymore), or if the subject is empty for the example contact of a preview. A recipient whose subject or body is empty becomes FAILED. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.
    *
    * Requires the role MEMBER.
    */
@@ -977,7 +977,7 @@ export class Campaigns extends Resource {
   /**
    * Send a test email.
    *
-   * Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty.
+   * Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.
    *
    * Requires the role MEMBER.
    */

@@ -409,7 +409,7 @@ export type CampaignCreate = {
      */
     fromName?: string | null;
     /**
-     * The sender address. `null` for that of the workspace.
+     * The sender address. `null` for that of the workspace. Must be at a domain that the operator gave to the workspace. A workspace without such domains may use any domain that the operator allows (`MAIL_FROM_DOMAINS`) and gave to no other workspace. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
      */
     fromEmail?: string | null;
     /**
@@ -715,7 +715,7 @@ export type CampaignUpdate = {
      */
     fromName?: string | null;
     /**
-     * The sender address. `null` for that of the workspace.
+     * The sender address. `null` for that of the workspace. Must be at a domain that the operator gave to the workspace. A workspace without such domains may use any domain that the operator allows (`MAIL_FROM_DOMAINS`) and gave to no other workspace. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
      */
     fromEmail?: string | null;
     /**
@@ -3705,7 +3705,7 @@ export type WorkspaceUpdate = {
      */
     fromName?: string | null;
     /**
-     * The sender address of newsletters. `null` for the address that the operator configured.
+     * The sender address. `null` for the address that the operator configured. Must be at a domain that the operator gave to the workspace. A workspace without such domains may use any domain that the operator allows (`MAIL_FROM_DOMAINS`) and gave to no other workspace. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
      */
     fromEmail?: string | null;
     /**
