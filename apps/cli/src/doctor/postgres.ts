@@ -1,6 +1,7 @@
 import { type DatabaseFacts, readDatabaseFacts } from '@rapport/core/db/database-facts.ts'
 import { type Database, poolSize } from '@rapport/core/db/client.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
+import { maxSnapshots } from '@rapport/core/db/snapshot.ts'
 import { queueNames } from '@rapport/core/jobs/queues.ts'
 import { type Check, findingsAbout, type Finding, messageOf, type CheckInput } from './finding.ts'
 
@@ -9,6 +10,8 @@ const oldestMajor = 18
 const wantedExtensions = ['pg_trgm', 'btree_gin', 'unaccent']
 /** The worker's second pool, for queues in PostgreSQL: 15 connections for queries, and one per queue for LISTEN. */
 const queueConnections = 15 + queueNames.length
+/** The pools of the queue dashboard in an API, for queues in PostgreSQL: two connections per queue. */
+const dashboardConnections = 2 * queueNames.length
 
 export const postgresCheck: Check = {
   about: 'PostgreSQL',
@@ -54,11 +57,12 @@ function checkDurability({ switches }: DatabaseFacts): Finding[] {
 
 function checkConnectionLimit(
   { maxConnections: limit, connections: used }: DatabaseFacts,
-  { REDIS_URL }: CheckInput['config'],
+  { REDIS_URL, DASHBOARD_PASSWORD }: CheckInput['config'],
 ): Finding {
+  const apiConnections = poolSize + maxSnapshots + (REDIS_URL || !DASHBOARD_PASSWORD ? 0 : dashboardConnections)
   const workerConnections = poolSize + 1 + (REDIS_URL ? 0 : queueConnections)
-  const need = `an API process uses up to ${poolSize}, a worker up to ${workerConnections}`
-  if (limit < poolSize + workerConnections) {
+  const need = `an API process uses up to ${apiConnections}, a worker up to ${workerConnections}`
+  if (limit < apiConnections + workerConnections) {
     return warn(`the limit is ${limit} connections; ${need}`, 'Raise max_connections, or the limit of the account.')
   }
   if (used > 0.9 * limit) {

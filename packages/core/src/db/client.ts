@@ -27,7 +27,10 @@ export function memoizePerDb<Made, On extends Db = Db>(make: (db: On) => Made): 
   }
 }
 
-/** The maximum number of pooled connections per process. LISTEN uses one more. */
+/**
+ * The maximum number of pooled connections per process. A worker opens one more for LISTEN, and an API up to
+ * `maxSnapshots` for exports.
+ */
 export const poolSize = 20
 
 /** Idle connections that stay open: opening a connection takes longer than almost any request. */

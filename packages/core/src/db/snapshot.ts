@@ -14,8 +14,12 @@ export interface Snapshot<Selected extends Columns> {
 
 /** Small enough for other requests to run between two pages. */
 const rowsPerPage = 100
-/** Each snapshot uses a connection until it is closed. */
-const runLimited = limitConcurrency(10, { maxWaiting: 0, message: 'Too many exports are running; try again later' })
+/** In one process. Each snapshot uses a connection of its own until it is closed. */
+export const maxSnapshots = 10
+const runLimited = limitConcurrency(maxSnapshots, {
+  maxWaiting: 0,
+  message: 'Too many exports are running; try again later',
+})
 
 interface SnapshotOptions<Selected extends Columns> {
   columns: Selected
