@@ -57,9 +57,9 @@ function checkDurability({ switches }: DatabaseFacts): Finding[] {
 
 function checkConnectionLimit(
   { maxConnections: limit, connections: used }: DatabaseFacts,
-  { REDIS_URL, DASHBOARD_PASSWORD }: CheckInput['config'],
+  { REDIS_URL }: CheckInput['config'],
 ): Finding {
-  const apiConnections = poolSize + maxSnapshots + (REDIS_URL || !DASHBOARD_PASSWORD ? 0 : dashboardConnections)
+  const apiConnections = poolSize + maxSnapshots + (REDIS_URL ? 0 : dashboardConnections)
   const workerConnections = poolSize + 1 + (REDIS_URL ? 0 : queueConnections)
   const need = `an API process uses up to ${apiConnections}, a worker up to ${workerConnections}`
   if (limit < apiConnections + workerConnections) {
