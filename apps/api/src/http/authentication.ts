@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The client must not keep rights that it loses while the request waits for its body or its turn. */
     mustReauthorize: boolean
+    /** Checks the credential again, for a handler that reads the body itself. Replaces `ctx`. */
+    reauthorize: () => Promise<void>
   }
 }
 
@@ -28,6 +30,10 @@ export const authentication = fp(
       if (request.ctx.isSuspended && !isReading(method) && !config.worksWhenSuspended) throw workspaceSuspended()
     }
 
+    scope.decorateRequest('reauthorize', function (this: FastifyRequest) {
+      return authorize(this, bearerToken(this) ?? '')
+    })
+
     scope.addHook('preParsing', async (request) => {
       const token = bearerToken(request)
       if (!token) throw unauthenticated()
@@ -36,7 +42,7 @@ export const authentication = fp(
       request.mustReauthorize = 'complete' in request.raw && !request.raw.complete
     })
     scope.addHook('preValidation', async (request) => {
-      if (request.mustReauthorize) await authorize(request, bearerToken(request) ?? '')
+      if (request.mustReauthorize) await request.reauthorize()
     })
   },
   { name: 'authentication', dependencies: ['request-context', 'rate-limits'] },

@@ -3,12 +3,17 @@ import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Import } from '@rapport/core/imports/imports.schema.ts'
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
+import { suspendWorkspace } from '@rapport/core/workspaces/suspension.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { startSlowUpload } from '../../test/slow-upload.ts'
 import { type ApiResponse, type Call, expectError, startTestApi } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
+let port: number
+beforeAll(async () => void ({ port } = await api.listen()))
 beforeEach(async () => {
   await api.query('truncate imports, outbox, idempotency_records cascade')
   await api.query(`update workspaces set quotas = '{}'`)
@@ -67,6 +72,59 @@ test('an abandoned upload stops counting, and a repeated request needs no quota'
   await api.query(`update imports set status = 'RECEIVING', received_at = now() - interval '61 minutes'`)
   expect((await send(csv)).status).toBe(202)
 })
+
+test('a repeated upload is answered without storing it again', async () => {
+  const file = `email\n${'ada@example.com\n'.repeat(200_000)}`
+  const headers = { 'idempotency-key': 'wednesday' }
+  const first = await send(file, { headers })
+  await api.query('alter table import_parts add constraint stores_nothing check (false) not valid')
+  try {
+    expect((await send(file, { headers })).body).toEqual(first.body)
+    expectError(await send(`${file}x@example.com\n`, { headers }), 422)
+  } finally {
+    await api.query('alter table import_parts drop constraint stores_nothing')
+  }
+})
+
+test('at most 5 uploads per workspace at once, counted before a part is stored', async () => {
+  // A repeated upload counts too.
+  const repeated = { headers: { 'idempotency-key': 'thursday' } }
+  expect((await send(csv, repeated)).status).toBe(202)
+  const uploads = Array.from({ length: 5 }, () => startSlowUpload(port, { key: workspace.key, size: 0 }))
+  await waitUntil(async () => (await send(csv, repeated)).status === 409, { describe: 'the uploads are under way' })
+  expect(await api.query('select from imports')).toHaveLength(1)
+  expect((await send(csv, { key: (await api.signUp()).key })).status).toBe(202)
+  for (const upload of uploads) upload.destroy()
+  await waitUntil(async () => (await send(csv, repeated)).status === 202, { describe: 'the uploads have ended' })
+})
+
+test.each([
+  ['a demoted', 'PATCH', 403],
+  ['a removed', 'DELETE', 401],
+] as const)('the upload of %s member imports nothing', async (_name, method, status) => {
+  const { id, token } = await api.join(workspace, 'MEMBER')
+  const upload = startSlowUpload(port, { key: token, size: 1_500_000 })
+  await waitForPart()
+  const change = { key: workspace.token, ...(method === 'PATCH' && { body: { role: 'VIEWER' } }) }
+  expect((await api.call(method, `/members/${id}`, change)).status).toBeLessThan(300)
+  expect(await upload.end()).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  expect(await api.query('select from imports')).toEqual([])
+  expect(await api.query('select from import_parts')).toEqual([])
+})
+
+test('an upload that ends after the suspension of its workspace imports nothing', async () => {
+  const other = await api.signUp()
+  const upload = startSlowUpload(port, { key: other.key, size: 1_500_000 })
+  await waitForPart()
+  await suspendWorkspace(api.ctx(other.id))
+  expect(await upload.end()).toMatch(/^HTTP\/1.1 403 .*"workspace_suspended"/s)
+  expect(await api.query('select from imports')).toEqual([])
+})
+
+async function waitForPart() {
+  const hasPart = async () => (await api.query('select from import_parts')).length === 1
+  await waitUntil(hasPart, { describe: 'a part is stored' })
+}
 
 function send(raw: string | Buffer, given: Call & { query?: string } = {}): Promise<ApiResponse<Import>> {
   const { query = '', headers, ...call } = given

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { httpErrors } from '@fastify/sensible'
 import { cancelImport } from '@rapport/core/imports/cancel-import.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
 import { isKnownKey } from '@rapport/core/request/idempotency.ts'
 import { discardImport, listImports, queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
 import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
@@ -9,6 +10,7 @@ import type { FastifyError, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { handleError } from '../http/errors/error-handler.ts'
+import { createUploadLimit } from '../http/body/concurrent-uploads.ts'
 import { handleIdempotently, hashRequest, readIdempotencyKey } from '../http/idempotency.ts'
 import { readUpload } from '../http/body/upload.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -22,6 +24,7 @@ const formats: Record<string, 'csv' | 'ndjson'> = { 'text/csv': 'csv', 'applicat
 
 export const importRoutes: FastifyPluginAsyncZod = async (app) => {
   const stopping = new AbortController()
+  const limitUploads = createUploadLimit()
   app.addHook('preClose', async () => {
     setTimeout(() => stopping.abort(), uploadGraceMs).unref()
   })
@@ -53,35 +56,34 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 202: Import },
       },
     },
-    async (request, reply) => {
-      const { ctx } = request
-      const format = formatOf(request)
-      const upload = readUpload(request, { stopping: stopping.signal })
-      const content = createHash('sha256')
-      const idempotencyKey = readIdempotencyKey(request)
-      const hasIdempotencyKey = idempotencyKey !== undefined
-      const isRepetition = hasIdempotencyKey && (await isKnownKey(ctx, idempotencyKey))
-      const id = await receiveImport(
-        ctx,
-        { ...request.query, format, isRepetition },
-        hasIdempotencyKey ? hashWhileReading(upload, content) : upload,
-      )
-      let isQueued = false
-      try {
-        return (await handleIdempotently(request, reply, {
-          hash: () => hashRequest(request, `${format}\n${content.digest('base64url')}`),
-          async work() {
-            const queued = await queueImport(request.ctx, id)
-            isQueued = true
-            reply.code(202).header('location', `/imports/${id}`)
-            return queued
-          },
-        })) as Import
-      } finally {
-        // The response was replayed or is an error. If the upload cannot be removed now, maintenance removes it later.
-        if (!isQueued) await discardImport(ctx, id).catch(() => {})
-      }
-    },
+    (request, reply) =>
+      limitUploads(request.ctx, async () => {
+        const { ctx } = request
+        const format = formatOf(request)
+        const content = createHash('sha256')
+        const idempotencyKey = readIdempotencyKey(request)
+        const upload = readUpload(request, { stopping: stopping.signal })
+        const file = idempotencyKey === undefined ? upload : hashWhileReading(upload, content)
+        const isRepetition = idempotencyKey !== undefined && (await isKnownKey(ctx, idempotencyKey))
+        const id = isRepetition ? await skipFile(file) : await receiveImport(ctx, { ...request.query, format }, file)
+        let isQueued = false
+        try {
+          await request.reauthorize()
+          return (await handleIdempotently(request, reply, {
+            hash: () => hashRequest(request, `${format}\n${content.digest('base64url')}`),
+            async work() {
+              if (id === undefined) throw responseExpired()
+              const queued = await queueImport(request.ctx, id)
+              isQueued = true
+              reply.code(202).header('location', `/imports/${id}`)
+              return queued
+            },
+          })) as Import
+        } finally {
+          // The response was replayed or is an error. If the upload cannot be removed now, maintenance removes it later.
+          if (id !== undefined && !isQueued) await discardImport(ctx, id).catch(() => {})
+        }
+      }),
   )
 
   app.get(
@@ -139,6 +141,14 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
     },
   )
 }
+
+/** A repeated request is answered with the stored response: only the hash of its file is needed. */
+async function skipFile(file: AsyncIterable<Buffer>): Promise<undefined> {
+  for await (const piece of file) void piece
+}
+
+const responseExpired = () =>
+  new AppError('unavailable', 'The response for this Idempotency-Key has just expired; try again')
 
 async function* hashWhileReading(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {

@@ -26,8 +26,6 @@ const partBytes = 1_048_576
 
 interface ReceiveOptions extends ImportOptions {
   format: 'csv' | 'ndjson'
-  /** A repeated request is answered with the stored response: it needs no quota. */
-  isRepetition?: boolean
 }
 
 /**
@@ -227,7 +225,7 @@ async function createImport(ctx: Ctx, options: ReceiveOptions & { id: ImportId }
     completedAt: null,
   }
   await inTransaction(ctx, async (ctx) => {
-    if (!options.isRepetition) await requireQuota(ctx, 'imports', { count: () => countUnfinishedImports(ctx) })
+    await requireQuota(ctx, 'imports', { count: () => countUnfinishedImports(ctx) })
     // `isAbandoned` compares `receivedAt` with the clock of the database.
     await ctx.db.insert(imports).values({ ...record, receivedAt: sql`now()` })
   })
