@@ -56,6 +56,20 @@ test('of 45 requests 40 run, and the others get 503 after the wait', async () =>
   expect(await change(1)).toMatchObject({ status: 200 })
 })
 
+test('of 5 requests with a large body 4 run, and a small one runs beside them', async () => {
+  const workspace = await impatientApi.signUp()
+  const { id, change, unlock } = await lockContact(impatientApi, workspace)
+  const raw = `{"firstName":"Ada"}${' '.repeat(300_000)}`
+  const changeLarge = () => impatientApi.call('PATCH', `/contacts/${id}`, { key: workspace.key, raw })
+  const held = startMany(4, changeLarge)
+  await waitUntilBlocked(impatientApi.database.db, 4)
+  expectError(await changeLarge(), 503)
+  const small = change(0)
+  await unlock()
+  expect(countStatuses([...(await held), await small])).toEqual({ 200: 5 })
+  expect(await changeLarge()).toMatchObject({ status: 200 })
+})
+
 test('requests that fail release their place', async () => {
   const { key } = await impatientApi.signUp()
   const fail = () => impatientApi.call('POST', '/contacts', { key, body: { email: 'nonsense' } })

@@ -1,5 +1,5 @@
 import { runForWorkspace } from '@rapport/core/db/pool/fair-pool.ts'
-import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
+import { createFairSlots, type FairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -14,21 +14,41 @@ declare module 'fastify' {
 
 const defaultMaxWaitMs = 10_000
 
+/** A request with a large body occupies the process for tens of milliseconds and several times its size in memory. */
+const largeBodyBytes = 262_144
+const maxLargeBodies = 4
+
 /**
  * Limits the concurrent requests of each workspace in this process to its quota `requests`. Further requests wait, in
- * the order of arrival, for at most `maxWaitMs`. They wait before their body is read, so they use little memory.
+ * the order of arrival, for at most `maxWaitMs`. They wait before their body is read, so they use little memory. Of the
+ * requests with a large body, four run concurrently: forty would delay other workspaces by seconds.
  */
 export const concurrentRequests = fp(
   async (scope: FastifyInstance, { maxWaitMs = defaultMaxWaitMs }: { maxWaitMs?: number | undefined }) => {
     const quota = createQuotaCache('requests')
     const slots = createFairSlots(Infinity, quota.peek)
+    const largeBodySlots = createFairSlots(Infinity, () => maxLargeBodies)
     const endings = new WeakMap<FastifyRequest, () => void>()
 
     scope.addHook('preParsing', async (request, { raw }) => {
       if (request.routeOptions.config.hasOwnQuota) return
-      const { ctx } = request
-      const { workspaceId } = ctx
-      await quota.read(ctx)
+      await quota.read(request.ctx)
+      const { workspaceId } = request.ctx
+      const held: FairSlots[] = []
+      const release = () => held.forEach((slots) => slots.release(workspaceId))
+      try {
+        // First, so that large bodies that wait leave the other slots to further requests of their workspace.
+        if (hasLargeBody(request)) held.push(await acquire(request, raw, largeBodySlots))
+        held.push(await acquire(request, raw, slots))
+      } catch (error) {
+        release()
+        throw error
+      }
+      holdUntilEnded(request, raw, release)
+    })
+
+    async function acquire(request: FastifyRequest, raw: FastifyReply['raw'], slots: FairSlots): Promise<FairSlots> {
+      const { workspaceId } = request.ctx
       if (!slots.tryAcquire(workspaceId)) {
         request.mustReauthorize = true
         const closed = new AbortController()
@@ -36,15 +56,15 @@ export const concurrentRequests = fp(
         raw.once('close', abort)
         const isAcquired = await slots.acquire(workspaceId, maxWaitMs, closed.signal)
         raw.off('close', abort)
-        if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests(quota.peek(workspaceId))
+        if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests()
       }
       if (raw.destroyed) {
         // The body would never arrive or fail, and the slot would never be free again.
         slots.release(workspaceId)
         throw clientClosed()
       }
-      holdUntilEnded(request, raw, () => slots.release(workspaceId))
-    })
+      return slots
+    }
 
     /**
      * Calls `release` when the handler has ended and the response is sent. If the client closes the connection, the
@@ -72,10 +92,13 @@ export const concurrentRequests = fp(
   { name: 'concurrent-requests', dependencies: ['authentication'] },
 )
 
-const tooManyRequests = (quota: number) =>
-  new AppError('unavailable', `The workspace has more than ${quota} concurrent requests; try again`, {
-    retryAfterSeconds: 1,
-  })
+/** A body of unknown length counts as large. */
+function hasLargeBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > largeBodyBytes
+}
+
+const tooManyRequests = () =>
+  new AppError('unavailable', 'The workspace has too many concurrent requests; try again', { retryAfterSeconds: 1 })
 
 /** For the log: the client does not receive it. */
 const clientClosed = () => new AppError('request_timeout', 'The client closed the connection')
