@@ -1,0 +1,110 @@
+/** A workspace is suspended while its import, its campaign and its deliveries run. */
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { readImport } from '@rapport/core/imports/imports.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { resumeWorkspace, suspendWorkspace } from '@rapport/core/workspaces/suspension.ts'
+import {
+  countDeliveries,
+  countRecipients,
+  createTestCampaign,
+  createTestCtx,
+  createTestWebhook,
+} from '@rapport/testing/fixtures/factories.ts'
+import { queueTestImport } from '@rapport/testing/fixtures/imports.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { silentLog, testWorkerConfig } from './testing.ts'
+import { startWorker } from './worker.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const http = useForFile(() => startHttpReceiver(() => ({ delayMs: 10 })))
+const otherHttp = useForFile(() => startHttpReceiver())
+const smtp = useForFile(() => startSmtpReceiver())
+
+const until = (describe: string, isSo: () => Promise<boolean>) => waitUntil(isSo, { describe, timeoutMs: 90_000 })
+const rowCount = 6_000
+const recipientCount = 200
+
+/** Queues an import, a campaign, and through the events of the import, deliveries. */
+async function queueWork(ctx: Ctx, { name, rows, recipients, url }: Record<'name' | 'url', string> & Size) {
+  await createTestWebhook(ctx, { url, eventTypes: ['contact.created'] })
+  const campaign = await createTestCampaign(ctx, { subject: name, confirmed: recipients })
+  await sendCampaign(ctx, campaign.id)
+  const file = Array.from({ length: rows }, (_, n) => `${name}${n}@example.com\n`)
+  const imported = await queueTestImport(ctx, ['email\n', ...file], { events: 'each' })
+  const readStatus = async () => ({
+    import: (await readImport(ctx, imported.id)).status,
+    created: (await readImport(ctx, imported.id)).created,
+    recipients: await countRecipients(ctx, campaign.id),
+    mails: smtp.mails.filter(({ subject }) => subject === name).length,
+    deliveries: await countDeliveries(ctx),
+  })
+  return { readStatus, hasEnded: async () => isEnded(await readStatus(), recipients) }
+}
+interface Size {
+  rows: number
+  recipients: number
+}
+type Status = Awaited<ReturnType<Awaited<ReturnType<typeof queueWork>>['readStatus']>>
+
+const isEnded = (status: Status, recipients: number) =>
+  status.import === 'COMPLETED' && status.recipients['SENT'] === recipients && !('PENDING' in status.deliveries)
+
+/** Counts the claims of workers in the workspace. */
+async function countClaims({ workspaceId }: Ctx): Promise<number> {
+  const { rows } = await database.pool.query<{ count: number }>(
+    `select (select count(*) from imports where workspace_id = $1 and worker_id is not null)::int
+      + (select count(*) from campaign_batches where workspace_id = $1 and worker_id is not null)::int
+      + (select count(*) from webhook_drains where workspace_id = $1 and token is not null)::int as count`,
+    [uuidOf(workspaceId)],
+  )
+  return rows[0]?.count ?? 0
+}
+
+test('running work stops within a step, and is done exactly once after the resumption', {
+  timeout: 240_000,
+}, async () => {
+  const size = { rows: rowCount, recipients: recipientCount }
+  const { readStatus, hasEnded } = await queueWork(ctx, { name: 'suspended', url: http.url, ...size })
+  const config = { DATABASE_URL: database.url, SMTP_URL: smtp.url, MAIL_RATE: '50' }
+  const worker = await startWorker(testWorkerConfig(config), silentLog)
+  onTestFinished(() => worker.close())
+  await until('everything runs', async () => {
+    const { created, mails, deliveries } = await readStatus()
+    return created > 0 && mails > 0 && (deliveries['SUCCEEDED'] ?? 0) > 0
+  })
+
+  await suspendWorkspace(ctx)
+  const { created } = await readStatus()
+  await until('no worker claims anything', async () => (await countClaims(ctx)) === 0)
+  const before = await readStatus()
+  // The chunk that was being written, and the next one, which may have been checked before.
+  expect(before.created).toBeLessThanOrEqual(Math.min(created + 2_000, rowCount - 1))
+  expect(before.mails).toBeLessThan(recipientCount)
+  const requests = http.requests.length
+  // Meanwhile, the same kinds of work of another workspace run to their end.
+  const other = await createTestCtx(database.db)
+  const otherWork = await queueWork(other, { name: 'other', url: otherHttp.url, rows: 1_500, recipients: 20 })
+  await until('the work of the other workspace is done', otherWork.hasEnded)
+  expect(await readStatus()).toEqual(before)
+  expect(before).toMatchObject({ import: 'QUEUED', recipients: { SENT: before.mails } })
+  expect(http.requests).toHaveLength(requests)
+
+  await resumeWorkspace(ctx)
+  await until('the work is done', hasEnded)
+  expect(await readStatus()).toEqual({
+    import: 'COMPLETED',
+    created: rowCount,
+    recipients: { SENT: recipientCount },
+    mails: recipientCount,
+    deliveries: { SUCCEEDED: rowCount },
+  })
+  expect(new Set(http.requests.map(({ headers }) => headers['webhook-id']))).toHaveProperty('size', rowCount)
+  expect(http.requests).toHaveLength(rowCount)
+  const recipients = smtp.mails.filter(({ subject }) => subject === 'suspended').flatMap(({ to }) => to)
+  expect(new Set(recipients)).toHaveProperty('size', recipientCount)
+})
