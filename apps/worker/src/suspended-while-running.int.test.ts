@@ -1,5 +1,6 @@
 /** A workspace is suspended while its import, its campaign and its deliveries run. */
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { readImport } from '@rapport/core/imports/imports.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
@@ -21,21 +22,25 @@ import { startWorker } from './worker.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const http = useForFile(() => startHttpReceiver(() => ({ delayMs: 10 })))
+const http = useForFile(() => startHttpReceiver(() => ({ delayMs: 200 })))
 const otherHttp = useForFile(() => startHttpReceiver())
 const smtp = useForFile(() => startSmtpReceiver())
 
 const until = (describe: string, isSo: () => Promise<boolean>) => waitUntil(isSo, { describe, timeoutMs: 90_000 })
-const rowCount = 6_000
-const recipientCount = 200
+/** Each takes some seconds. */
+const size = { rows: 30_000, recipients: 200, deliveries: 150 }
 
-/** Queues an import, a campaign, and through the events of the import, deliveries. */
-async function queueWork(ctx: Ctx, { name, rows, recipients, url }: Record<'name' | 'url', string> & Size) {
+/** Queues an import, a campaign and deliveries. */
+async function queueWork(
+  ctx: Ctx,
+  { name, url, rows, recipients, deliveries }: typeof size & Record<'name' | 'url', string>,
+) {
   await createTestWebhook(ctx, { url, eventTypes: ['contact.created'] })
   const campaign = await createTestCampaign(ctx, { subject: name, confirmed: recipients })
   await sendCampaign(ctx, campaign.id)
   const file = Array.from({ length: rows }, (_, n) => `${name}${n}@example.com\n`)
-  const imported = await queueTestImport(ctx, ['email\n', ...file], { events: 'each' })
+  const imported = await queueTestImport(ctx, ['email\n', ...file])
+  for (let n = 0; n < deliveries; n += 1) await createContact(ctx, { email: `${n}@${name}.example.com` })
   const readStatus = async () => ({
     import: (await readImport(ctx, imported.id)).status,
     created: (await readImport(ctx, imported.id)).created,
@@ -43,16 +48,13 @@ async function queueWork(ctx: Ctx, { name, rows, recipients, url }: Record<'name
     mails: smtp.mails.filter(({ subject }) => subject === name).length,
     deliveries: await countDeliveries(ctx),
   })
-  return { readStatus, hasEnded: async () => isEnded(await readStatus(), recipients) }
+  async function hasEnded() {
+    const status = await readStatus()
+    const isSent = status.recipients['SENT'] === recipients
+    return status.import === 'COMPLETED' && isSent && status.deliveries['PENDING'] === undefined
+  }
+  return { readStatus, hasEnded }
 }
-interface Size {
-  rows: number
-  recipients: number
-}
-type Status = Awaited<ReturnType<Awaited<ReturnType<typeof queueWork>>['readStatus']>>
-
-const isEnded = (status: Status, recipients: number) =>
-  status.import === 'COMPLETED' && status.recipients['SENT'] === recipients && !('PENDING' in status.deliveries)
 
 /** Counts the claims of workers in the workspace. */
 async function countClaims({ workspaceId }: Ctx): Promise<number> {
@@ -68,7 +70,6 @@ async function countClaims({ workspaceId }: Ctx): Promise<number> {
 test('running work stops within a step, and is done exactly once after the resumption', {
   timeout: 240_000,
 }, async () => {
-  const size = { rows: rowCount, recipients: recipientCount }
   const { readStatus, hasEnded } = await queueWork(ctx, { name: 'suspended', url: http.url, ...size })
   const config = { DATABASE_URL: database.url, SMTP_URL: smtp.url, MAIL_RATE: '50' }
   const worker = await startWorker(testWorkerConfig(config), silentLog)
@@ -83,12 +84,13 @@ test('running work stops within a step, and is done exactly once after the resum
   await until('no worker claims anything', async () => (await countClaims(ctx)) === 0)
   const before = await readStatus()
   // The chunk that was being written, and the next one, which may have been checked before.
-  expect(before.created).toBeLessThanOrEqual(Math.min(created + 2_000, rowCount - 1))
-  expect(before.mails).toBeLessThan(recipientCount)
+  expect(before.created).toBeLessThanOrEqual(Math.min(created + 2_000, size.rows - 1))
+  expect(before.mails).toBeLessThan(size.recipients)
   const requests = http.requests.length
   // Meanwhile, the same kinds of work of another workspace run to their end.
   const other = await createTestCtx(database.db)
-  const otherWork = await queueWork(other, { name: 'other', url: otherHttp.url, rows: 1_500, recipients: 20 })
+  const small = { rows: 1_500, recipients: 20, deliveries: 20 }
+  const otherWork = await queueWork(other, { name: 'other', url: otherHttp.url, ...small })
   await until('the work of the other workspace is done', otherWork.hasEnded)
   expect(await readStatus()).toEqual(before)
   expect(before).toMatchObject({ import: 'QUEUED', recipients: { SENT: before.mails } })
@@ -98,13 +100,13 @@ test('running work stops within a step, and is done exactly once after the resum
   await until('the work is done', hasEnded)
   expect(await readStatus()).toEqual({
     import: 'COMPLETED',
-    created: rowCount,
-    recipients: { SENT: recipientCount },
-    mails: recipientCount,
-    deliveries: { SUCCEEDED: rowCount },
+    created: size.rows,
+    recipients: { SENT: size.recipients },
+    mails: size.recipients,
+    deliveries: { SUCCEEDED: size.deliveries },
   })
-  expect(new Set(http.requests.map(({ headers }) => headers['webhook-id']))).toHaveProperty('size', rowCount)
-  expect(http.requests).toHaveLength(rowCount)
+  expect(new Set(http.requests.map(({ headers }) => headers['webhook-id']))).toHaveProperty('size', size.deliveries)
+  expect(http.requests).toHaveLength(size.deliveries)
   const recipients = smtp.mails.filter(({ subject }) => subject === 'suspended').flatMap(({ to }) => to)
-  expect(new Set(recipients)).toHaveProperty('size', recipientCount)
+  expect(new Set(recipients)).toHaveProperty('size', size.recipients)
 })
