@@ -4,13 +4,13 @@ import {
   deleteCustomField,
   listCustomFields,
   readCustomField,
-} from '@rapport/core/contacts/custom-fields/custom-fields.ts'
+} from '@rapport/core/custom-fields/custom-fields.ts'
 import {
   CustomField,
   CustomFieldChange,
   CustomFieldInput,
   CustomFieldQuery,
-} from '@rapport/core/contacts/custom-fields/custom-fields.schema.ts'
+} from '@rapport/core/custom-fields/custom-fields.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'

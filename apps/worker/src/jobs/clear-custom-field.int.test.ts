@@ -4,8 +4,8 @@ import {
   createCustomField,
   deleteCustomField,
   listCustomFields,
-} from '@rapport/core/contacts/custom-fields/custom-fields.ts'
-import { clearNextBatch, finishRemoval } from '@rapport/core/contacts/custom-fields/clear-custom-field.ts'
+} from '@rapport/core/custom-fields/custom-fields.ts'
+import { clearNextBatch, finishRemoval } from '@rapport/core/custom-fields/clear-custom-field.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx, listPendingWork } from '@rapport/testing/fixtures/factories.ts'

@@ -1,8 +1,4 @@
-import {
-  clearNextBatch,
-  finishRemoval,
-  requeueRemoval,
-} from '@rapport/core/contacts/custom-fields/clear-custom-field.ts'
+import { clearNextBatch, finishRemoval, requeueRemoval } from '@rapport/core/custom-fields/clear-custom-field.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'

@@ -1,6 +1,6 @@
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
-import { createCustomField } from '@rapport/core/contacts/custom-fields/custom-fields.ts'
+import { createCustomField } from '@rapport/core/custom-fields/custom-fields.ts'
 import { type Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import { transaction } from '@rapport/core/db/transaction.ts'

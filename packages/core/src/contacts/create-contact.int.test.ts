@@ -15,7 +15,7 @@ import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/dat
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
 import { createContact } from './create-contact.ts'
-import { createCustomField } from './custom-fields/custom-fields.ts'
+import { createCustomField } from '../custom-fields/custom-fields.ts'
 import { readContact } from './read-contact.ts'
 
 const database = useTestDatabase()

@@ -17,7 +17,7 @@ import {
   exceedsCustomValueSize,
   lockCustomFields,
   mergeCustomValues,
-} from './custom-fields/custom-fields.ts'
+} from '../custom-fields/custom-fields.ts'
 
 /**
  * Creates a contact and emits `contact.created`. Throws `already_exists` with the id of the existing contact if the

@@ -25,7 +25,7 @@ import {
   customValuesTooLarge,
   exceedsCustomValueSize,
   mergeCustomValues,
-} from './custom-fields/custom-fields.ts'
+} from '../custom-fields/custom-fields.ts'
 import { lockContact, lockContacts } from './lock-contact.ts'
 
 export const maxTags = 100

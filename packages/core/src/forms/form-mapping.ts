@@ -8,7 +8,7 @@ import {
   lockCustomFields,
   findCustomFields,
   readCustomFieldKeys,
-} from '../contacts/custom-fields/custom-fields.ts'
+} from '../custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
 import { withSuggestion } from '../kernel/suggestion.ts'
 import type { Issue } from '../kernel/errors.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Contact, ContactInput } from '../contacts/contacts.schema.ts'
-import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import { csvHeader, toCsv } from '../contacts/export/contact-csv.ts'
 import { openWindow } from './byte-window.ts'
 import { createCsvReader } from './csv-rows.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import { matchColumns, readHeader, findNdjsonStart } from './import-header.ts'
 
 const fields: CustomFields = new Map([

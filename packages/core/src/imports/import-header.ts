@@ -1,6 +1,6 @@
 /** Reads the start of a file: where its rows begin and, for a CSV, what its columns are. */
 import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
-import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import { AppError } from '../kernel/errors.ts'
 import { openWindow, type FileLocation } from './byte-window.ts'
 import { createCsvReader } from './csv-rows.ts'

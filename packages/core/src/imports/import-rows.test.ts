@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import type { Layout } from './import-header.ts'
 import { parseCsvRow, parseJsonRow } from './import-rows.ts'
 

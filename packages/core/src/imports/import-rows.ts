@@ -10,7 +10,7 @@ import {
   parseCustomValue,
   customValuesTooLarge,
   exceedsCustomValueSize,
-} from '../contacts/custom-fields/custom-fields.ts'
+} from '../custom-fields/custom-fields.ts'
 import { toIssues } from '../kernel/zod-messages.ts'
 import type { FileRow } from './csv-rows.ts'
 import { type Layout, toPrintable, readOnlyProperties } from './import-header.ts'

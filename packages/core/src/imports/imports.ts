@@ -1,7 +1,7 @@
 /** The API's side of an import: receives the file and reports progress. */
 import { and, eq, inArray, not, type SQL, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import { readCustomFields } from '../custom-fields/custom-fields.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'

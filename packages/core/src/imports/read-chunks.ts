@@ -1,5 +1,5 @@
 import { and, desc, eq, lte } from 'drizzle-orm'
-import { type CustomFields, readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import { type CustomFields, readCustomFields } from '../custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
 import { importParts } from '../db/schema/index.ts'
 import { type ByteWindow, openWindow, type FileLocation } from './byte-window.ts'

@@ -19,7 +19,7 @@ const exceptions: Record<string, string[]> = {
   members: ['auth/', 'team/', 'operations/delete-workspace.ts'],
   invites: ['team/', 'operations/delete-workspace.ts'],
   idempotencyRecords: ['request/idempotency.ts', 'apps/api/src/http/idempotency.ts'],
-  contacts: ['contacts/', 'subscriptions/subscribed-status.ts'],
+  contacts: ['contacts/', 'custom-fields/clear-custom-field.ts', 'subscriptions/subscribed-status.ts'],
   subscriptions: ['subscriptions/', 'lists/'],
   // Recovery, and the command for a restored backup, mark orphaned claims as interrupted in every table with claims.
   campaigns: ['campaigns/', 'operations/restored-backup.ts'],

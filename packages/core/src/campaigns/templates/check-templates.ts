@@ -1,4 +1,4 @@
-import { readCustomFieldKeys } from '../../contacts/custom-fields/custom-fields.ts'
+import { readCustomFieldKeys } from '../../custom-fields/custom-fields.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { Ctx } from '../../request/context.ts'
 import { findTemplateFaults } from './rendering.ts'

@@ -1,4 +1,4 @@
-import { readCustomFields } from '../../contacts/custom-fields/custom-fields.ts'
+import { readCustomFields } from '../../custom-fields/custom-fields.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Recipient } from '../recipient.ts'
 import { templateVariables, toCustomVariables } from './template-variables.ts'

@@ -21,7 +21,7 @@ import {
   mergeCustomValues,
   parseCustomValues,
   readCustomFieldKeys,
-} from '../custom-fields/custom-fields.ts'
+} from '../../custom-fields/custom-fields.ts'
 import { type CheckedChange, mergeChange, withTimeOfUpdate } from '../update-contact.ts'
 import type {
   ContactBatch,

@@ -7,7 +7,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { exportContacts } from './export-contacts.ts'
 import { type Contact, ExportQuery } from '../contacts.schema.ts'
-import { createCustomField } from '../custom-fields/custom-fields.ts'
+import { createCustomField } from '../../custom-fields/custom-fields.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -9,7 +9,7 @@ import { contacts } from '../../db/schema/index.ts'
 import { contactColumns, toContact } from '../contact-record.ts'
 import { contactFilter } from '../listing/list-contacts.ts'
 import type { Contact, ExportQuery } from '../contacts.schema.ts'
-import { readCustomFieldKeys } from '../custom-fields/custom-fields.ts'
+import { readCustomFieldKeys } from '../../custom-fields/custom-fields.ts'
 import { csvHeader, toCsv } from './contact-csv.ts'
 
 /** An export whose client reads nothing for this long is ended: it holds a connection and a database snapshot. */

@@ -6,7 +6,7 @@ import { confirmSubscribers } from '../../lists/bulk-subscribe-contacts.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { ContactQuery } from '../contacts.schema.ts'
-import { createCustomField } from '../custom-fields/custom-fields.ts'
+import { createCustomField } from '../../custom-fields/custom-fields.ts'
 import { listContacts } from './list-contacts.ts'
 
 const database = useTestDatabase()

@@ -13,7 +13,7 @@ import { newId, uuidOf } from '../../kernel/ids.ts'
 import { listContacts } from './list-contacts.ts'
 import { type Contact, ContactQuery } from '../contacts.schema.ts'
 import { updateContact } from '../update-contact.ts'
-import { createCustomField } from '../custom-fields/custom-fields.ts'
+import { createCustomField } from '../../custom-fields/custom-fields.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

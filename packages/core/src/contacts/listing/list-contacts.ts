@@ -18,7 +18,7 @@ import {
   findCustomFields,
   parseCustomValue,
   readCustomFieldKeys,
-} from '../custom-fields/custom-fields.ts'
+} from '../../custom-fields/custom-fields.ts'
 
 /**
  * Lists the contacts that match all filters. A search without `sort` returns the best matches first. With `count`, the

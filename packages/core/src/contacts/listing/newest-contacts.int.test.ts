@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type Contact, ContactQuery } from '../contacts.schema.ts'
-import { createCustomField } from '../custom-fields/custom-fields.ts'
+import { createCustomField } from '../../custom-fields/custom-fields.ts'
 import { listContacts } from './list-contacts.ts'
 
 const database = useTestDatabase()

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { index, jsonb, text, unique, uniqueIndex, type AnyPgColumn } from 'drizzle-orm/pg-core'
+import { index, jsonb, text, uniqueIndex, type AnyPgColumn } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, lower, oneOf, id, timeAtLeast } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
@@ -64,33 +64,6 @@ export const activityAt = (at: Date) => ({
   lastActivityAt: timeAtLeast(contacts.lastActivityAt, at),
   updatedAt: timeAtLeast(contacts.updatedAt, at),
 })
-
-export const customFieldTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'] as const
-
-/** The custom fields that a workspace defines for its contacts. */
-export const customFields = tenantTable(
-  'custom_fields',
-  {
-    id: id('cfd').notNull(),
-    key: text().notNull(),
-    label: text().notNull(),
-    type: text({ enum: customFieldTypes }).notNull(),
-    /** The options of a SELECT field; empty for other types. */
-    options: text().array().notNull().default([]),
-    /** Soft delete: the worker clears the values of the contacts, then deletes the row. */
-    removedAt: timestamptz(),
-    createdAt: createdAt(),
-    updatedAt: createdAt(),
-  },
-  {
-    key: ['id'],
-    extra: (t) => [
-      unique('custom_fields_key_key').on(t.workspaceId, t.key),
-      index('custom_fields_created_index').on(t.workspaceId, t.createdAt, t.id),
-      oneOf('custom_fields_type_check', t.type, customFieldTypes),
-    ],
-  },
-)
 
 /** The ids of merged contacts: links in emails to these contacts keep working. */
 export const contactAliases = tenantTable(

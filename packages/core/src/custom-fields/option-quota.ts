@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
-import { customFields } from '../../db/schema/index.ts'
-import { requireQuota } from '../../quotas/require-quota.ts'
-import type { Ctx } from '../../request/context.ts'
+import { customFields } from '../db/schema/index.ts'
+import { requireQuota } from '../quotas/require-quota.ts'
+import type { Ctx } from '../request/context.ts'
 
 /** The bytes of the options of all fields. A field that is being removed still counts. */
 export async function measureOptions(ctx: Ctx): Promise<number> {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { RecordId } from '../../kernel/ids.ts'
-import { CreatedAt, SingleLine, UpdatedAt } from '../../kernel/validation.ts'
-import { PageQuery, Sort } from '../../request/paging.ts'
-import { customFieldTypes } from '../../db/schema/index.ts'
+import { RecordId } from '../kernel/ids.ts'
+import { CreatedAt, SingleLine, UpdatedAt } from '../kernel/validation.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
+import { customFieldTypes } from '../db/schema/index.ts'
 
 export const CustomField = z
   .object({

@@ -1,8 +1,8 @@
 import { and, eq, isNotNull, sql } from 'drizzle-orm'
-import { type Ctx, inTransaction } from '../../request/context.ts'
-import { type CustomFieldId, uuidOf } from '../../kernel/ids.ts'
-import { finishWork, requeueWork } from '../../jobs/outbox.ts'
-import { contacts, customFields } from '../../db/schema/index.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { type CustomFieldId, uuidOf } from '../kernel/ids.ts'
+import { finishWork, requeueWork } from '../jobs/outbox.ts'
+import { contacts, customFields } from '../db/schema/index.ts'
 
 const batchSize = 1_000
 

@@ -1,8 +1,8 @@
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { z } from 'zod'
-import { audit } from '../../audit/audit.ts'
-import { byId } from '../../request/by-id.ts'
-import { type Ctx, inTransaction } from '../../request/context.ts'
+import { audit } from '../audit/audit.ts'
+import { byId } from '../request/by-id.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
 import {
   conflict,
   invalidField,
@@ -11,19 +11,19 @@ import {
   notFound,
   onConstraint,
   truncateText,
-} from '../../kernel/errors.ts'
-import { suggestForEach, withSuggestion } from '../../kernel/suggestion.ts'
-import { timeOfUpdate } from '../../kernel/time-of-update.ts'
-import { toTimestamp } from '../../kernel/validation.ts'
-import { withoutUndefined } from '../../kernel/without-undefined.ts'
-import { type CustomFieldId, newId } from '../../kernel/ids.ts'
-import { enqueue } from '../../jobs/outbox.ts'
-import { requireQuota } from '../../quotas/require-quota.ts'
+} from '../kernel/errors.ts'
+import { suggestForEach, withSuggestion } from '../kernel/suggestion.ts'
+import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { toTimestamp } from '../kernel/validation.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
+import { type CustomFieldId, newId } from '../kernel/ids.ts'
+import { enqueue } from '../jobs/outbox.ts'
+import { requireQuota } from '../quotas/require-quota.ts'
 import { requireOptionQuota } from './option-quota.ts'
-import { selectBoundedPage } from '../../request/page-bytes.ts'
-import { byCreation, type Page, readPage } from '../../request/paging.ts'
-import { isCreatedInRange } from '../../request/time-range.ts'
-import { customFields } from '../../db/schema/index.ts'
+import { selectBoundedPage } from '../request/page-bytes.ts'
+import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
+import { customFields } from '../db/schema/index.ts'
 import type { CustomField, CustomFieldChange, CustomFieldInput, CustomFieldQuery } from './custom-fields.schema.ts'
 
 export type CustomValue = string | number | boolean

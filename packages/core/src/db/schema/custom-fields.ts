@@ -1,0 +1,30 @@
+import { index, text, unique } from 'drizzle-orm/pg-core'
+import { timestamptz, createdAt, oneOf, id } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+
+export const customFieldTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'] as const
+
+/** The custom fields that a workspace defines for its contacts. */
+export const customFields = tenantTable(
+  'custom_fields',
+  {
+    id: id('cfd').notNull(),
+    key: text().notNull(),
+    label: text().notNull(),
+    type: text({ enum: customFieldTypes }).notNull(),
+    /** The options of a SELECT field; empty for other types. */
+    options: text().array().notNull().default([]),
+    /** Soft delete: the worker clears the values of the contacts, then deletes the row. */
+    removedAt: timestamptz(),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    extra: (t) => [
+      unique('custom_fields_key_key').on(t.workspaceId, t.key),
+      index('custom_fields_created_index').on(t.workspaceId, t.createdAt, t.id),
+      oneOf('custom_fields_type_check', t.type, customFieldTypes),
+    ],
+  },
+)
