@@ -52,6 +52,7 @@ import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
+import { segmentRoutes } from './routes/segments.ts'
 import { mailEventRoutes } from './routes/mail-events.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { publicFormRoutes } from './routes/public-forms.ts'
@@ -134,6 +135,7 @@ async function workspaceRoutes(
   await scope.register(importRoutes)
   await scope.register(formRoutes(publicForms))
   await scope.register(listRoutes)
+  await scope.register(segmentRoutes)
   await scope.register(campaignRoutes)
   await scope.register(campaignSendingRoutes)
   await scope.register(mailEventRoutes)

@@ -14,6 +14,9 @@ const prefixes = {
   list: 'lst',
   /** For deletion: nothing refers to it. */
   spareList: 'lst',
+  segment: 'seg',
+  /** For deletion: no campaign has it. */
+  spareSegment: 'seg',
   campaign: 'cmp',
   draft: 'cmp',
   webhook: 'whk',
@@ -116,6 +119,8 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     form,
     submission: String(submitted.body['submissionId']),
     spareList: await make('/lists', { name: 'Spare' }),
+    segment: await make('/segments', { name: 'All', filter: { field: 'email', isSet: true } }),
+    spareSegment: await make('/segments', { name: 'Spare', filter: { field: 'email', isSet: true } }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
   }
 }
@@ -183,6 +188,13 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
   'PATCH /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}`, body: { label: 'a' } })],
   'DELETE /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
+  'GET /segments': [],
+  'POST /segments': [],
+  'POST /segments/preview': [],
+  'GET /segments/{id}': [({ segment }) => ({ path: `/segments/${segment}` })],
+  'PATCH /segments/{id}': [({ segment }) => ({ path: `/segments/${segment}`, body: { name: 'taken over' } })],
+  'DELETE /segments/{id}': [({ spareSegment }) => ({ path: `/segments/${spareSegment}` })],
+  'GET /segments/{id}/contacts': [({ segment }) => ({ path: `/segments/${segment}/contacts` })],
   'GET /lists': [],
   'POST /lists': [],
   'GET /lists/{id}': [({ list }) => ({ path: `/lists/${list}` })],

@@ -55,6 +55,7 @@ export const recordMakers: Record<string, (fixture: Fixture) => Promise<unknown>
   '/contacts/{contactId}/tasks': (fixture) =>
     create(fixture, `/contacts/${fixture.parents['contacts']}/tasks`, { title: 'Call' }),
   '/lists': (fixture) => create(fixture, '/lists', { name: 'Newsletter' }),
+  '/segments': (fixture) => create(fixture, '/segments', { name: 'Pro', filter: { field: 'email', isSet: true } }),
   '/lists/{id}/subscribers': (fixture) =>
     create(fixture, `/lists/${fixture.parents['lists']}/subscribers`, { email: freshEmail(), status: 'CONFIRMED' }),
   '/webhooks': (fixture) => create(fixture, '/webhooks', { url: 'https://example.com', eventTypes: ['*'] }),

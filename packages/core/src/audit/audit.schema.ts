@@ -44,6 +44,7 @@ export const auditActions = [
   'contact.merged',
   'custom_field.deleted',
   'list.deleted',
+  'segment.deleted',
   'form.deleted',
   'submission.deleted',
   'pipeline.deleted',

@@ -11,6 +11,7 @@ export const Campaign = z
     name: z.string().describe('The name of the campaign. Recipients do not see it.'),
     subject: z.string().describe('The subject line, a Liquid template.'),
     listId: RecordId('lst').nullable().describe('The list that receives the campaign. `null` if it was deleted.'),
+    segmentId: RecordId('seg').nullable().describe('The segment that narrows the list. `null` for the whole list.'),
     status: z.enum(campaignStatuses).describe('`DRAFT`, `SENDING`, `PAUSED`, `SENT` or `CANCELED`.'),
     html: z
       .string()
@@ -46,6 +47,7 @@ export const Campaign = z
         name: 'November newsletter',
         subject: 'What is new, {{ contact.firstName | default: "friend" }}',
         listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
+        segmentId: null,
         status: 'DRAFT',
         html: '<p>Hello {{ contact.firstName | default: "friend" }},</p>',
         text: null,
@@ -82,6 +84,10 @@ const fields = {
   name: SingleLine(200, 1).describe('The name of the campaign. Recipients do not see it.'),
   subject: SingleLine(300, 1).describe('The subject line, a Liquid template.'),
   listId: Id('lst').describe('The list that receives the campaign.'),
+  segmentId: Id('seg')
+    .nullable()
+    .optional()
+    .describe('Only the subscribers who match this segment receive the campaign. `null` for the whole list.'),
   html: template.nullable().optional().describe('The HTML body, a Liquid template. `null` for text only.'),
   text: template
     .nullable()
@@ -122,6 +128,7 @@ export const CampaignQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
   status: z.enum(campaignStatuses).optional().describe('Only campaigns with this status.'),
   listId: Id('lst').optional().describe('Only campaigns for this list.'),
+  segmentId: Id('seg').optional().describe('Only campaigns with this segment.'),
   search: SingleLine(200, 1).optional().describe('Part of the name or the subject, ignoring case and accents.'),
 })
 export type CampaignQuery = z.output<typeof CampaignQuery>
@@ -179,21 +186,24 @@ const count = z.number().int()
 
 export const Audience = z
   .object({
-    willReceive: count.describe('The number of confirmed subscribers.'),
+    willReceive: count.describe('The number of confirmed subscribers, within the segment if the campaign has one.'),
     excluded: z
       .object({
         pending: count.describe('Subscribers who have not confirmed.'),
         unsubscribed: count.describe('Subscribers who have unsubscribed.'),
         bounced: count.describe('Subscribers whose address bounced.'),
         complained: count.describe('Subscribers who reported an email as spam.'),
+        outsideSegment: count.describe('Confirmed subscribers who do not match the segment of the campaign.'),
       })
-      .describe('The number of subscribers who would not receive it, by status.'),
+      .describe('The number of subscribers who would not receive it, by reason.'),
   })
   .meta({
     id: 'CampaignAudience',
     description:
-      'The number of subscribers that would receive the campaign now, and of those that would not, by status.',
-    examples: [{ willReceive: 1207, excluded: { pending: 12, unsubscribed: 48, bounced: 5, complained: 1 } }],
+      'The number of subscribers that would receive the campaign now, and of those that would not, by reason.',
+    examples: [
+      { willReceive: 1207, excluded: { pending: 12, unsubscribed: 48, bounced: 5, complained: 1, outsideSegment: 0 } },
+    ],
   })
 export type Audience = z.output<typeof Audience>
 

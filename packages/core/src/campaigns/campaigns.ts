@@ -1,15 +1,16 @@
-import { and, eq, getTableColumns, or, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, inArray, or, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict, invalidField, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { type CampaignId, type ContactId, newId } from '../kernel/ids.ts'
+import { type CampaignId, type ContactId, newId, type SegmentId } from '../kernel/ids.ts'
 import { containsText } from '../request/contains-text.ts'
 import { checkListId } from '../lists/lists.ts'
 import { checkNewSender } from '../mail/senders.ts'
 import { lockQuotas, quotaExceeded } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { checkSegmentId } from '../segments/segments.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../db/schema/index.ts'
@@ -25,17 +26,20 @@ const { html: _, text: __, bodyBytes: ___, ...columns } = getTableColumns(campai
 export const summaryColumns = columns
 
 const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listId', 'List not found'))
+const segmentNotFound = onConstraint('campaigns_segment_fk', () => invalidField('segmentId', 'Segment not found'))
 
 /** Creates a DRAFT. Without `html` and `text`, it gets a plain template that can be sent unchanged. */
 export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
   await checkTemplates(ctx, input)
   await checkNewSender(ctx, input.fromEmail)
   await checkListId(ctx, input.listId)
+  if (input.segmentId) await checkSegmentId(ctx, input.segmentId)
   const now = new Date()
   const campaign: CampaignRow = {
     workspaceId: ctx.workspaceId,
     id: newId('cmp'),
     listId: input.listId,
+    segmentId: input.segmentId ?? null,
     name: input.name,
     subject: input.subject,
     status: 'DRAFT',
@@ -53,7 +57,9 @@ export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Ca
     sentAt: null,
     completedAt: null,
   }
-  await withinBodyQuota(ctx, (ctx) => ctx.db.insert(campaigns).values(campaign).catch(listNotFound))
+  await withinBodyQuota(ctx, (ctx) =>
+    ctx.db.insert(campaigns).values(campaign).catch(listNotFound).catch(segmentNotFound),
+  )
   return toCampaign(campaign)
 }
 
@@ -79,10 +85,11 @@ export async function readCampaignSummary(ctx: Ctx, id: CampaignId): Promise<Cam
 
 /** Lists a page of the workspace's campaigns, without their templates. */
 export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Page<CampaignSummary>> {
-  const { status, listId, search } = query
+  const { status, listId, segmentId, search } = query
   const filters = [
     status && eq(campaigns.status, status),
     listId && eq(campaigns.listId, listId),
+    segmentId && eq(campaigns.segmentId, segmentId),
     isCreatedInRange(campaigns, query),
     search === undefined
       ? undefined
@@ -108,6 +115,7 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   await checkTemplates(ctx, change)
   await checkNewSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)
+  if (change.segmentId) await checkSegmentId(ctx, change.segmentId)
   const write = async (ctx: Ctx) => {
     const [row] = await ctx.db
       .update(campaigns)
@@ -115,6 +123,7 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
       .catch(listNotFound)
+      .catch(segmentNotFound)
     if (!row) throw await createNotDraftError(ctx, id, 'changed')
     return toCampaign(row)
   }
@@ -152,6 +161,21 @@ export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
   })
 }
 
+/**
+ * Clears a segment that is about to be deleted from campaigns that have ended. Throws `in_use` if another campaign has
+ * it. The caller has locked the segment.
+ */
+export async function detachSegment(ctx: Ctx, segmentId: SegmentId): Promise<void> {
+  const hasSegment = and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.segmentId, segmentId))
+  const [open] = await ctx.db
+    .select({ name: campaigns.name, status: campaigns.status })
+    .from(campaigns)
+    .where(and(hasSegment, inArray(campaigns.status, ['DRAFT', 'SENDING', 'PAUSED'])))
+    .limit(1)
+  if (open) throw conflict('in_use', `The campaign "${open.name}", which is ${open.status}, has this segment`)
+  await ctx.db.update(campaigns).set({ segmentId: null }).where(hasSegment)
+}
+
 /** Reads the contact that a request body refers to. Throws `validation_error` if the contact does not exist. */
 export async function findReferencedContact(ctx: Ctx, contactId: ContactId): Promise<Contact> {
   return readContact(ctx, contactId).catch((error: unknown) => {
@@ -179,6 +203,7 @@ export function toCampaignSummary(row: SummaryRow): CampaignSummary {
     name: row.name,
     subject: row.subject,
     listId: row.listId,
+    segmentId: row.segmentId,
     status: row.status,
     fromName: row.fromName,
     fromEmail: row.fromEmail,

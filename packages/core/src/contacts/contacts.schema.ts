@@ -3,6 +3,7 @@ import { CreatedAt, Email, QueryBoolean, SingleLine, Timestamp, UpdatedAt } from
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageOf, PageQuery, Sort, SortBy } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
+import { FilterParameter } from '../segments/filter.schema.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
 /** Columns that responses contain. A column missing from a schema below does not compile. */
@@ -185,6 +186,10 @@ export const contactFilterFields = {
   listId: Id('lst').optional().describe('Only contacts with a subscription to this list, in any status.'),
   emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional().describe('Only contacts with this status.'),
   source: SingleLine(sourceLength).optional().describe('Only contacts from exactly this source.'),
+  segmentId: Id('seg').optional().describe('Only contacts that match this segment.'),
+  filter: FilterParameter.optional().describe(
+    'Only contacts that match this filter: a `ContactFilter` as JSON, URL-encoded. See the guide on segments.',
+  ),
   ...timeRange('created'),
   ...timeRange('updated'),
 }
@@ -217,21 +222,23 @@ function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Kno
 export const ContactFilters = collectCustomFields(z.object(contactFilterFields))
 export type ContactFilters = z.output<typeof ContactFilters>
 
-export const ContactQuery = collectCustomFields(
-  z.object({
-    ...PageQuery.shape,
-    ...contactFilterFields,
-    sort: SortBy(sorts)
-      .optional()
-      .describe(
-        'The field to sort by. A leading minus sorts in descending order. Default: newest first; with `search`, best match first.',
-      ),
-    count: QueryBoolean.optional().describe(
-      'Whether the response has `total`, the number of contacts that match the filters. Ask for it on the first page only: every page has the same.',
+const listingParameters = {
+  sort: SortBy(sorts)
+    .optional()
+    .describe(
+      'The field to sort by. A leading minus sorts in descending order. Default: newest first; with `search`, best match first.',
     ),
-  }),
+  count: QueryBoolean.optional().describe(
+    'Whether the response has `total`, the number of contacts that match the filters. Ask for it on the first page only: every page has the same.',
+  ),
+}
+
+export const ContactQuery = collectCustomFields(
+  z.object({ ...PageQuery.shape, ...contactFilterFields, ...listingParameters }),
 )
 export type ContactQuery = z.output<typeof ContactQuery>
+
+export const SegmentContactQuery = PageQuery.extend(listingParameters)
 
 export const CountedContactPage = z
   .object({
@@ -247,6 +254,19 @@ export const CountedContactPage = z
       .describe('With `count=true`: whether `total` is an estimate. Up to 10,000 contacts, it is exact.'),
   })
   .meta({ id: 'CountedContactPage', description: 'A page of contacts, with their number if it is asked for.' })
+
+export const FilterPreview = z
+  .object({
+    count: z.number().int().describe('The number of contacts that match the filter.'),
+    isEstimate: z.boolean().describe('Whether `count` is an estimate. Up to 10,000 contacts, it is exact.'),
+    sample: z.array(Contact).describe('The newest of these contacts, at most 10.'),
+  })
+  .meta({
+    id: 'FilterPreview',
+    description: 'The contacts that match a filter now.',
+    examples: [{ count: 1, isEstimate: false, sample: [contactExample] }],
+  })
+export type FilterPreview = z.output<typeof FilterPreview>
 
 export const ExportQuery = collectCustomFields(
   z.object({

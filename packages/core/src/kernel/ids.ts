@@ -12,6 +12,7 @@ const resourceNames = {
   rst: 'Password reset',
   con: 'Contact',
   cfd: 'Custom field',
+  seg: 'Segment',
   imp: 'Import',
   lst: 'List',
   frm: 'Form',
@@ -47,6 +48,7 @@ export type AuditEntryId = IdOf<'aud'>
 export type PasswordResetId = IdOf<'rst'>
 export type ContactId = IdOf<'con'>
 export type CustomFieldId = IdOf<'cfd'>
+export type SegmentId = IdOf<'seg'>
 export type ImportId = IdOf<'imp'>
 export type ListId = IdOf<'lst'>
 export type FormId = IdOf<'frm'>

@@ -6,6 +6,7 @@ export const quotaDefaults = {
   contacts: 5_000_000,
   lists: 1_000,
   forms: 1_000,
+  segments: 1_000,
   pipelines: 200,
   apiKeys: 200,
   webhooks: 50,

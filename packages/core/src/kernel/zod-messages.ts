@@ -73,9 +73,8 @@ export function toIssues(
 ): Issue[] {
   return issues.flatMap((issue) => {
     if (issue.code === 'invalid_union') {
-      const unknownKeys = issue.errors.find((errors) => errors.every(({ code }) => code === 'unrecognized_keys'))
-      if (unknownKeys)
-        return toIssues({ issues: unknownKeys.map((one) => ({ ...one, path: [...issue.path, ...one.path] })) })
+      const meant = findMeantOption(issue.errors)
+      if (meant) return toIssues({ issues: meant.map((one) => ({ ...one, path: [...issue.path, ...one.path] })) })
     }
     if (issue.code !== 'unrecognized_keys') return [{ path: issue.path.join('.'), message: issue.message }]
     const messages = issue.message.split('\n')
@@ -84,6 +83,21 @@ export function toIssues(
       return { path: [...issue.path, key].join('.'), message: isReadOnly ? 'is read-only' : (messages[index] ?? '') }
     })
   })
+}
+
+/**
+ * Returns the issues of the option of a union that the client meant: the only one that knows most of the keys. Returns
+ * undefined if there is no such option.
+ */
+function findMeantOption(options: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] | undefined {
+  const counts = options.map((issues) =>
+    issues.reduce(
+      (sum, issue) => sum + (issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys.length : 0),
+      0,
+    ),
+  )
+  const fewest = Math.min(...counts)
+  return counts.filter((count) => count === fewest).length === 1 ? options[counts.indexOf(fewest)] : undefined
 }
 
 function describeBound(origin: string, bound: string, size: number | bigint): string {

@@ -44,6 +44,7 @@ const nouns: Record<QuotaName, string> = {
   contacts: 'contacts',
   lists: 'lists',
   forms: 'forms',
+  segments: 'segments',
   pipelines: 'pipelines',
   apiKeys: 'API keys',
   webhooks: 'webhooks',

@@ -10,6 +10,7 @@ export const quotaVariables = {
   QUOTA_CONTACTS: quota('contacts'),
   QUOTA_LISTS: quota('lists'),
   QUOTA_FORMS: quota('forms'),
+  QUOTA_SEGMENTS: quota('segments'),
   QUOTA_PIPELINES: quota('pipelines'),
   QUOTA_API_KEYS: quota('apiKeys'),
   QUOTA_WEBHOOKS: quota('webhooks'),

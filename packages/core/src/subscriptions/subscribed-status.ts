@@ -39,16 +39,19 @@ export const currentStatus = (workspaceId: SQLWrapper) => sql<ContactStatus>`cas
     select true from lists l where l.workspace_id = ${workspaceId} and l.deleted_at is not null limit 1)
   then ${subscribedStatus} else ${contacts}.email_subscribed_status end`
 
-/** The condition for contacts with this status. Uses the index on the stored status whenever that is current. */
-export async function hasStatus(ctx: Ctx, status: ContactStatus): Promise<SQL> {
+/** The status of a contact for the filters of one statement: whenever it is current, the stored one, with its index. */
+export async function filterableStatus(ctx: Ctx): Promise<SQL> {
   const [deletedList] = await ctx.db
     .select({ id: lists.id })
     .from(lists)
     .where(and(eq(lists.workspaceId, ctx.workspaceId), isNotNull(lists.deletedAt)))
     .limit(1)
-  return deletedList
-    ? sql`${currentStatus(sql`${uuidOf(ctx.workspaceId)}::uuid`)} = ${status}`
-    : eq(contacts.emailSubscribedStatus, status)
+  return deletedList ? currentStatus(sql`${uuidOf(ctx.workspaceId)}::uuid`) : sql`${contacts}.email_subscribed_status`
+}
+
+/** The condition for contacts with this status. */
+export async function hasStatus(ctx: Ctx, status: ContactStatus): Promise<SQL> {
+  return sql`${await filterableStatus(ctx)} = ${status}`
 }
 
 /**

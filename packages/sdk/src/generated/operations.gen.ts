@@ -885,6 +885,85 @@ export class Lists extends Resource {
   }
 }
 
+export class Segments extends Resource {
+  /**
+   * Create a segment.
+   *
+   * Saves a filter. Returns 400 with the path of each part that names an unknown field, list, campaign or pipeline, or that does not fit the type of its field.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.SegmentsCreateData['body'], options?: RequestOptions): ApiPromise<types.SegmentsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/segments', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List segments.
+   *
+   * Returns the segments of the workspace. Their contacts are not counted: see `segments.preview`.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.SegmentsListData['query'], options?: RequestOptions): PagePromise<types.SegmentsListResponse> {
+    return this.client.requestPage({ path: '/segments', query }, options)
+  }
+
+  /**
+   * Preview a filter.
+   *
+   * Counts the contacts that match a filter, and returns some of them. Saves nothing. Returns 503 if the filter takes longer than five seconds.
+   *
+   * Requires the role VIEWER.
+   */
+  preview(body: types.SegmentsPreviewData['body'], options?: RequestOptions): ApiPromise<types.SegmentsPreviewResponse> {
+    return this.client.request({ method: 'POST', path: '/segments/preview', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Retrieve a segment.
+   *
+   * Returns the segment with its filter.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.SegmentsGetResponse> {
+    return this.client.request({ path: encodePath`/segments/${id}` }, options)
+  }
+
+  /**
+   * Update a segment.
+   *
+   * A new filter does not affect campaigns that were sent: their recipients are fixed.
+   *
+   * Requires the role MEMBER.
+   */
+  update(id: string, body: types.SegmentsUpdateData['body'], options?: RequestOptions): ApiPromise<types.SegmentsUpdateResponse> {
+    return this.client.request({ method: 'PATCH', path: encodePath`/segments/${id}`, body }, options)
+  }
+
+  /**
+   * Delete a segment.
+   *
+   * Returns 409 while a campaign that is a DRAFT, SENDING or PAUSED has the segment. Ended campaigns lose it.
+   *
+   * Requires the role MEMBER.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/segments/${id}` }, options)
+  }
+
+  /**
+   * List the contacts of a segment.
+   *
+   * Returns the contacts that match the segment now. Returns 409 if something that the segment refers to was deleted, and 503 if it takes longer than five seconds.
+   *
+   * Requires the role VIEWER.
+   */
+  listContacts(id: string, query?: types.SegmentsListContactsData['query'], options?: RequestOptions): PagePromise<types.SegmentsListContactsResponse> {
+    return this.client.requestPage({ path: encodePath`/segments/${id}/contacts`, query }, options)
+  }
+}
+
 export class Campaigns extends Resource {
   /**
    * Create a campaign.
@@ -1460,6 +1539,7 @@ export class Resources {
   readonly imports: Imports
   readonly forms: Forms
   readonly lists: Lists
+  readonly segments: Segments
   readonly campaigns: Campaigns
   readonly templateVariables: TemplateVariables
   readonly mailEvents: MailEvents
@@ -1486,6 +1566,7 @@ export class Resources {
     this.imports = new Imports(client)
     this.forms = new Forms(client)
     this.lists = new Lists(client)
+    this.segments = new Segments(client)
     this.campaigns = new Campaigns(client)
     this.templateVariables = new TemplateVariables(client)
     this.mailEvents = new MailEvents(client)

@@ -292,6 +292,10 @@ export type Campaign = {
      */
     listId: string | null;
     /**
+     * The segment that narrows the list. `null` for the whole list.
+     */
+    segmentId: string | null;
+    /**
      * `DRAFT`, `SENDING`, `PAUSED`, `SENT` or `CANCELED`.
      */
     status: 'DRAFT' | 'SENDING' | 'PAUSED' | 'SENT' | 'CANCELED';
@@ -350,15 +354,15 @@ export type Campaign = {
 };
 
 /**
- * The number of subscribers that would receive the campaign now, and of those that would not, by status.
+ * The number of subscribers that would receive the campaign now, and of those that would not, by reason.
  */
 export type CampaignAudience = {
     /**
-     * The number of confirmed subscribers.
+     * The number of confirmed subscribers, within the segment if the campaign has one.
      */
     willReceive: number;
     /**
-     * The number of subscribers who would not receive it, by status.
+     * The number of subscribers who would not receive it, by reason.
      */
     excluded: {
         /**
@@ -377,6 +381,10 @@ export type CampaignAudience = {
          * Subscribers who reported an email as spam.
          */
         complained: number;
+        /**
+         * Confirmed subscribers who do not match the segment of the campaign.
+         */
+        outsideSegment: number;
     };
 };
 
@@ -396,6 +404,10 @@ export type CampaignCreate = {
      * The list that receives the campaign.
      */
     listId: string;
+    /**
+     * Only the subscribers who match this segment receive the campaign. `null` for the whole list.
+     */
+    segmentId?: string | null;
     /**
      * The HTML body, a Liquid template. `null` for text only.
      */
@@ -623,6 +635,10 @@ export type CampaignSummary = {
      */
     listId: string | null;
     /**
+     * The segment that narrows the list. `null` for the whole list.
+     */
+    segmentId: string | null;
+    /**
      * `DRAFT`, `SENDING`, `PAUSED`, `SENT` or `CANCELED`.
      */
     status: 'DRAFT' | 'SENDING' | 'PAUSED' | 'SENT' | 'CANCELED';
@@ -702,6 +718,10 @@ export type CampaignUpdate = {
      * The list that receives the campaign.
      */
     listId?: string;
+    /**
+     * Only the subscribers who match this segment receive the campaign. `null` for the whole list.
+     */
+    segmentId?: string | null;
     /**
      * The HTML body, a Liquid template. `null` for text only.
      */
@@ -961,6 +981,46 @@ export type ContactCreate = {
      */
     source?: string | null;
 };
+
+/**
+ * A question about contacts: a leaf, or `all`, `any` or `not` of other filters. At most 4 of these within each other, and at most 30 leaves. A contact without a value matches only `ne`, `notWithin` and `isSet: false`.
+ */
+export type ContactFilter = {
+    /**
+     * Every one of these filters is true.
+     */
+    all: Array<ContactFilter>;
+} | {
+    /**
+     * At least one of these filters is true.
+     */
+    any: Array<ContactFilter>;
+} | {
+    /**
+     * This filter is not true.
+     */
+    not: ContactFilter;
+} | FilterByField | FilterByTags | FilterByList | FilterByCampaign | FilterByDeal;
+
+/**
+ * A question about contacts: a leaf, or `all`, `any` or `not` of other filters. At most 4 of these within each other, and at most 30 leaves. A contact without a value matches only `ne`, `notWithin` and `isSet: false`.
+ */
+export type ContactFilterInput = {
+    /**
+     * Every one of these filters is true.
+     */
+    all: Array<ContactFilterInput>;
+} | {
+    /**
+     * At least one of these filters is true.
+     */
+    any: Array<ContactFilterInput>;
+} | {
+    /**
+     * This filter is not true.
+     */
+    not: ContactFilterInput;
+} | FilterByFieldInput | FilterByTagsInput | FilterByListInput | FilterByCampaignInput | FilterByDealInput;
 
 /**
  * The duplicate to merge.
@@ -1631,6 +1691,354 @@ export type EventTypePage = {
      * Pass it as `cursor` to get the next page. `null` on the last page.
      */
     nextCursor: string | null;
+};
+
+/**
+ * Contacts by what they did with an email of a campaign.
+ */
+export type FilterByCampaign = {
+    /**
+     * The id of a campaign, or `any`.
+     */
+    campaign: 'any' | string;
+    /**
+     * What the contact did. Opens and clicks need tracking.
+     */
+    did: 'receive' | 'open' | 'click';
+    /**
+     * Only in the last hours, days or weeks, such as `30d`.
+     */
+    within?: string;
+};
+
+/**
+ * Contacts by what they did with an email of a campaign.
+ */
+export type FilterByCampaignInput = {
+    /**
+     * The id of a campaign, or `any`.
+     */
+    campaign: 'any' | string;
+    /**
+     * What the contact did. Opens and clicks need tracking.
+     */
+    did: 'receive' | 'open' | 'click';
+    /**
+     * Only in the last hours, days or weeks, such as `30d`.
+     */
+    within?: string;
+};
+
+/**
+ * Contacts with a deal that meets all conditions.
+ */
+export type FilterByDeal = {
+    /**
+     * What must be true of one deal of the contact. Empty for any deal.
+     */
+    deal: {
+        /**
+         * The status of the deal.
+         */
+        status?: 'OPEN' | 'WON' | 'LOST';
+        /**
+         * The pipeline of the deal.
+         */
+        pipelineId?: string;
+        /**
+         * The value of the deal.
+         */
+        valueCents?: {
+            /**
+             * Equal.
+             */
+            eq?: number;
+            /**
+             * Not equal.
+             */
+            ne?: number;
+            /**
+             * Less than.
+             */
+            lt?: number;
+            /**
+             * Less than or equal.
+             */
+            lte?: number;
+            /**
+             * Greater than.
+             */
+            gt?: number;
+            /**
+             * Greater than or equal.
+             */
+            gte?: number;
+        };
+    };
+};
+
+/**
+ * Contacts with a deal that meets all conditions.
+ */
+export type FilterByDealInput = {
+    /**
+     * What must be true of one deal of the contact. Empty for any deal.
+     */
+    deal: {
+        /**
+         * The status of the deal.
+         */
+        status?: 'OPEN' | 'WON' | 'LOST';
+        /**
+         * The pipeline of the deal.
+         */
+        pipelineId?: string;
+        /**
+         * The value of the deal.
+         */
+        valueCents?: {
+            /**
+             * Equal.
+             */
+            eq?: number;
+            /**
+             * Not equal.
+             */
+            ne?: number;
+            /**
+             * Less than.
+             */
+            lt?: number;
+            /**
+             * Less than or equal.
+             */
+            lte?: number;
+            /**
+             * Greater than.
+             */
+            gt?: number;
+            /**
+             * Greater than or equal.
+             */
+            gte?: number;
+        };
+    };
+};
+
+/**
+ * Contacts by a field. Several operators must all be true. The operators depend on the type of the field.
+ */
+export type FilterByField = {
+    /**
+     * A field of the contact: `email`, `firstName`, `lastName`, `phone`, `company`, `source`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.
+     */
+    field: string;
+    /**
+     * Equal. For `email`, ignoring case.
+     */
+    eq?: string | number | boolean;
+    /**
+     * Not equal, or without a value.
+     */
+    ne?: string | number | boolean;
+    /**
+     * Less than.
+     */
+    lt?: number;
+    /**
+     * Less than or equal.
+     */
+    lte?: number;
+    /**
+     * Greater than.
+     */
+    gt?: number;
+    /**
+     * Greater than or equal.
+     */
+    gte?: number;
+    /**
+     * Contains the text, ignoring case and accents.
+     */
+    contains?: string;
+    /**
+     * Starts with the text, ignoring case and accents.
+     */
+    startsWith?: string;
+    /**
+     * Equal to one of the texts.
+     */
+    in?: Array<string>;
+    /**
+     * Before this timestamp or date.
+     */
+    before?: string;
+    /**
+     * At or after this timestamp or date.
+     */
+    after?: string;
+    /**
+     * In the last hours, days or weeks, such as `30d`.
+     */
+    within?: string;
+    /**
+     * Not in the last hours, days or weeks, or without a value.
+     */
+    notWithin?: string;
+    /**
+     * Whether there is a value.
+     */
+    isSet?: boolean;
+};
+
+/**
+ * Contacts by a field. Several operators must all be true. The operators depend on the type of the field.
+ */
+export type FilterByFieldInput = {
+    /**
+     * A field of the contact: `email`, `firstName`, `lastName`, `phone`, `company`, `source`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.
+     */
+    field: string;
+    /**
+     * Equal. For `email`, ignoring case.
+     */
+    eq?: string | number | boolean;
+    /**
+     * Not equal, or without a value.
+     */
+    ne?: string | number | boolean;
+    /**
+     * Less than.
+     */
+    lt?: number;
+    /**
+     * Less than or equal.
+     */
+    lte?: number;
+    /**
+     * Greater than.
+     */
+    gt?: number;
+    /**
+     * Greater than or equal.
+     */
+    gte?: number;
+    /**
+     * Contains the text, ignoring case and accents.
+     */
+    contains?: string;
+    /**
+     * Starts with the text, ignoring case and accents.
+     */
+    startsWith?: string;
+    /**
+     * Equal to one of the texts.
+     */
+    in?: Array<string>;
+    /**
+     * Before this timestamp or date.
+     */
+    before?: string;
+    /**
+     * At or after this timestamp or date.
+     */
+    after?: string;
+    /**
+     * In the last hours, days or weeks, such as `30d`.
+     */
+    within?: string;
+    /**
+     * Not in the last hours, days or weeks, or without a value.
+     */
+    notWithin?: string;
+    /**
+     * Whether there is a value.
+     */
+    isSet?: boolean;
+};
+
+/**
+ * Contacts with a subscription to a list.
+ */
+export type FilterByList = {
+    /**
+     * The id of the list.
+     */
+    list: string;
+    /**
+     * The status of the subscription. Default: any status.
+     */
+    status?: 'PENDING' | 'CONFIRMED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+};
+
+/**
+ * Contacts with a subscription to a list.
+ */
+export type FilterByListInput = {
+    /**
+     * The id of the list.
+     */
+    list: string;
+    /**
+     * The status of the subscription. Default: any status.
+     */
+    status?: 'PENDING' | 'CONFIRMED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+};
+
+/**
+ * Contacts by their tags.
+ */
+export type FilterByTags = {
+    /**
+     * The condition on the tags.
+     */
+    tags: {
+        /**
+         * Has this tag.
+         */
+        has?: string;
+        /**
+         * Has at least one of these tags.
+         */
+        hasAny?: Array<string>;
+    };
+};
+
+/**
+ * Contacts by their tags.
+ */
+export type FilterByTagsInput = {
+    /**
+     * The condition on the tags.
+     */
+    tags: {
+        /**
+         * Has this tag.
+         */
+        has?: string;
+        /**
+         * Has at least one of these tags.
+         */
+        hasAny?: Array<string>;
+    };
+};
+
+/**
+ * The contacts that match a filter now.
+ */
+export type FilterPreview = {
+    /**
+     * The number of contacts that match the filter.
+     */
+    count: number;
+    /**
+     * Whether `count` is an estimate. Up to 10,000 contacts, it is exact.
+     */
+    isEstimate: boolean;
+    /**
+     * The newest of these contacts, at most 10.
+     */
+    sample: Array<Contact>;
 };
 
 /**
@@ -3050,6 +3458,84 @@ export type RedeliverResult = {
 };
 
 /**
+ * A saved filter over contacts. It is evaluated when it is used, so it is never out of date.
+ */
+export type Segment = {
+    /**
+     * The id of the segment.
+     */
+    id: string;
+    /**
+     * The name of the segment.
+     */
+    name: string;
+    /**
+     * The filter that a contact must match.
+     */
+    filter: ContactFilter;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+};
+
+/**
+ * A new segment.
+ */
+export type SegmentCreate = {
+    /**
+     * The name of the segment.
+     */
+    name: string;
+    /**
+     * The filter that a contact must match.
+     */
+    filter: ContactFilterInput;
+};
+
+/**
+ * A page of records of type Segment.
+ */
+export type SegmentPage = {
+    /**
+     * The records of the page.
+     */
+    data: Array<Segment>;
+    /**
+     * Pass it as `cursor` to get the next page. `null` on the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * The filter to try.
+ */
+export type SegmentPreviewRequest = {
+    /**
+     * The filter to try.
+     */
+    filter: ContactFilterInput;
+};
+
+/**
+ * The fields of the segment to change. Omitted fields stay unchanged.
+ */
+export type SegmentUpdate = {
+    /**
+     * The name of the segment.
+     */
+    name?: string;
+    /**
+     * The filter that a contact must match.
+     */
+    filter?: ContactFilterInput;
+};
+
+/**
  * A new session of a user in one workspace.
  */
 export type Session = {
@@ -3426,6 +3912,10 @@ export type Usage = {
      * Forms.
      */
     forms: QuotaUsage;
+    /**
+     * Segments.
+     */
+    segments: QuotaUsage;
     /**
      * Pipelines.
      */
@@ -6798,7 +7288,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -6889,6 +7379,14 @@ export type ContactsListData = {
          * Only contacts from exactly this source.
          */
         source?: string;
+        /**
+         * Only contacts that match this segment.
+         */
+        segmentId?: string;
+        /**
+         * Only contacts that match this filter: a `ContactFilter` as JSON, URL-encoded. See the guide on segments.
+         */
+        filter?: string;
         /**
          * Updated at or after this time. A timestamp, or a date, which means its first instant in UTC.
          */
@@ -7117,6 +7615,14 @@ export type ContactsExportData = {
          * Only contacts from exactly this source.
          */
         source?: string;
+        /**
+         * Only contacts that match this segment.
+         */
+        segmentId?: string;
+        /**
+         * Only contacts that match this filter: a `ContactFilter` as JSON, URL-encoded. See the guide on segments.
+         */
+        filter?: string;
         /**
          * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
          */
@@ -9660,6 +10166,505 @@ export type ListsGetSubscriberResponses = {
 
 export type ListsGetSubscriberResponse = ListsGetSubscriberResponses[keyof ListsGetSubscriberResponses];
 
+export type SegmentsListData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * Only segments with this part of the name, ignoring case and accents.
+         */
+        search?: string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt';
+    };
+    url: '/segments';
+};
+
+export type SegmentsListErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SegmentsListError = SegmentsListErrors[keyof SegmentsListErrors];
+
+export type SegmentsListResponses = {
+    /**
+     * OK
+     */
+    200: SegmentPage;
+};
+
+export type SegmentsListResponse = SegmentsListResponses[keyof SegmentsListResponses];
+
+export type SegmentsCreateData = {
+    body: SegmentCreate;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/segments';
+};
+
+export type SegmentsCreateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type of the body is not supported.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SegmentsCreateError = SegmentsCreateErrors[keyof SegmentsCreateErrors];
+
+export type SegmentsCreateResponses = {
+    /**
+     * Created
+     */
+    201: Segment;
+};
+
+export type SegmentsCreateResponse = SegmentsCreateResponses[keyof SegmentsCreateResponses];
+
+export type SegmentsPreviewData = {
+    body: SegmentPreviewRequest;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/segments/preview';
+};
+
+export type SegmentsPreviewErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type of the body is not supported.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SegmentsPreviewError = SegmentsPreviewErrors[keyof SegmentsPreviewErrors];
+
+export type SegmentsPreviewResponses = {
+    /**
+     * OK
+     */
+    200: FilterPreview;
+};
+
+export type SegmentsPreviewResponse = SegmentsPreviewResponses[keyof SegmentsPreviewResponses];
+
+export type SegmentsDeleteData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the segment.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/segments/{id}';
+};
+
+export type SegmentsDeleteErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type of the body is not supported.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SegmentsDeleteError = SegmentsDeleteErrors[keyof SegmentsDeleteErrors];
+
+export type SegmentsDeleteResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type SegmentsDeleteResponse = SegmentsDeleteResponses[keyof SegmentsDeleteResponses];
+
+export type SegmentsGetData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of the version that you have. If the record has not changed since, returns 304.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the segment.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/segments/{id}';
+};
+
+export type SegmentsGetErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SegmentsGetError = SegmentsGetErrors[keyof SegmentsGetErrors];
+
+export type SegmentsGetResponses = {
+    /**
+     * OK
+     */
+    200: Segment;
+};
+
+export type SegmentsGetResponse = SegmentsGetResponses[keyof SegmentsGetResponses];
+
+export type SegmentsUpdateData = {
+    body: SegmentUpdate;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the segment.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/segments/{id}';
+};
+
+export type SegmentsUpdateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type of the body is not supported.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SegmentsUpdateError = SegmentsUpdateErrors[keyof SegmentsUpdateErrors];
+
+export type SegmentsUpdateResponses = {
+    /**
+     * OK
+     */
+    200: Segment;
+};
+
+export type SegmentsUpdateResponse = SegmentsUpdateResponses[keyof SegmentsUpdateResponses];
+
+export type SegmentsListContactsData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the segment.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first; with `search`, best match first.
+         */
+        sort?: 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt' | 'lastActivityAt' | '-lastActivityAt' | 'email' | '-email';
+        /**
+         * Whether the response has `total`, the number of contacts that match the filters. Ask for it on the first page only: every page has the same.
+         */
+        count?: boolean;
+    };
+    url: '/segments/{id}/contacts';
+};
+
+export type SegmentsListContactsErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SegmentsListContactsError = SegmentsListContactsErrors[keyof SegmentsListContactsErrors];
+
+export type SegmentsListContactsResponses = {
+    /**
+     * OK
+     */
+    200: CountedContactPage;
+};
+
+export type SegmentsListContactsResponse = SegmentsListContactsResponses[keyof SegmentsListContactsResponses];
+
 export type CampaignsListData = {
     body?: never;
     path?: never;
@@ -9692,6 +10697,10 @@ export type CampaignsListData = {
          * Only campaigns for this list.
          */
         listId?: string;
+        /**
+         * Only campaigns with this segment.
+         */
+        segmentId?: string;
         /**
          * Part of the name or the subject, ignoring case and accents.
          */

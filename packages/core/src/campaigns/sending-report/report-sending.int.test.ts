@@ -73,7 +73,7 @@ test.each<[string, CampaignChange]>([
   await updateCampaign(ctx, campaign.id, change)
   await expect(send(campaign.id, token)).rejects.toMatchObject({
     code: 'precondition_failed',
-    message: 'The content, list or sender of the campaign has changed since the report',
+    message: 'The content, list, segment or sender of the campaign has changed since the report',
   })
   await expectUnsent(campaign.id)
 })

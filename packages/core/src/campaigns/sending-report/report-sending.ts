@@ -1,11 +1,12 @@
 /** Sending in two steps: a report, and a token that sends exactly what the report describes. */
 import { signPayload, verifyPayload } from '../../kernel/crypto.ts'
 import { AppError, conflict, invalidField } from '../../kernel/errors.ts'
-import type { CampaignId } from '../../kernel/ids.ts'
+import type { CampaignId, SegmentId } from '../../kernel/ids.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
 import { readList } from '../../lists/lists.ts'
 import { checkSender } from '../../mail/senders.ts'
 import type { Ctx } from '../../request/context.ts'
+import { readSegment } from '../../segments/segments.ts'
 import { readWorkspace } from '../../workspaces/workspaces.ts'
 import { readAudience } from '../campaign-stats.ts'
 import type { SendResult } from '../campaigns.schema.ts'
@@ -30,6 +31,7 @@ export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()):
     name: campaign.name,
     subject: campaign.subject,
     list: { id: list.id, name: list.name },
+    segment: campaign.segmentId && (await nameSegment(ctx, campaign.segmentId)),
     from: await senderOf(ctx, campaign, workspace),
     replyTo: campaign.replyTo,
     willReceive,
@@ -54,6 +56,11 @@ export async function sendReportedCampaign(
   const [, contentHash, willReceive, expiresAt] = payload
   if (now >= Number(expiresAt)) throw new AppError('precondition_failed', 'The token has expired')
   return sendCampaign(ctx, id, { contentHash: String(contentHash), willReceive: Number(willReceive) })
+}
+
+async function nameSegment(ctx: Ctx, segmentId: SegmentId) {
+  const { id, name } = await readSegment(ctx, segmentId)
+  return { id, name }
 }
 
 function signToken(ctx: Ctx, id: CampaignId, reported: ReportedSending & { expiresAt: number }): string {

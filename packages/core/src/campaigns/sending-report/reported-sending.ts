@@ -3,6 +3,7 @@ import { AppError } from '../../kernel/errors.ts'
 import { toMailName } from '../../mail/mail-names.ts'
 import { senderAddress } from '../../mail/senders.ts'
 import type { Ctx } from '../../request/context.ts'
+import { readSegment } from '../../segments/segments.ts'
 import type { Workspace } from '../../workspaces/workspaces.schema.ts'
 import type { Campaign } from '../campaigns.schema.ts'
 
@@ -14,7 +15,16 @@ export interface ReportedSending {
 
 type Content = Pick<
   Campaign,
-  'subject' | 'html' | 'text' | 'listId' | 'fromName' | 'fromEmail' | 'replyTo' | 'trackOpens' | 'trackClicks'
+  | 'subject'
+  | 'html'
+  | 'text'
+  | 'listId'
+  | 'segmentId'
+  | 'fromName'
+  | 'fromEmail'
+  | 'replyTo'
+  | 'trackOpens'
+  | 'trackClicks'
 >
 type SenderNames = Pick<Workspace, 'name' | 'fromName' | 'fromEmail'>
 
@@ -30,18 +40,22 @@ export async function senderOf(
   return { name: address === ctx.settings.mailFrom ? toMailName(name) : name, address }
 }
 
-/** Hashes the content of a campaign, its list and its sender. */
+/** Hashes the content of a campaign, its list, its segment and its sender. */
 export async function hashContent(ctx: Ctx, campaign: Content, workspace: SenderNames): Promise<string> {
-  const { subject, html, text, listId, replyTo, trackOpens, trackClicks } = campaign
+  const { subject, html, text, listId, segmentId, replyTo, trackOpens, trackClicks } = campaign
+  const segment = segmentId && [segmentId, (await readSegment(ctx, segmentId)).filter]
   const { name, address } = await senderOf(ctx, campaign, workspace)
-  const content = JSON.stringify([subject, html, text, listId, name, address, replyTo, trackOpens, trackClicks])
-  return hash('sha256', content, 'base64url')
+  const content = [subject, html, text, listId, segment, name, address, replyTo, trackOpens, trackClicks]
+  return hash('sha256', JSON.stringify(content), 'base64url')
 }
 
 /** Throws `precondition_failed` if the content is not the reported one. Call it with the campaign locked. */
 export function requireReportedContent(reported: ReportedSending, contentHash: string): void {
   if (contentHash === reported.contentHash) return
-  throw new AppError('precondition_failed', 'The content, list or sender of the campaign has changed since the report')
+  throw new AppError(
+    'precondition_failed',
+    'The content, list, segment or sender of the campaign has changed since the report',
+  )
 }
 
 /** Throws `precondition_failed` if the number of recipients is not the reported one. */

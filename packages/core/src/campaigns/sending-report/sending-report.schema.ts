@@ -11,6 +11,10 @@ export const SendingReport = z
     list: z
       .object({ id: RecordId('lst'), name: z.string().describe('The name of the list.') })
       .describe('The list that receives the campaign.'),
+    segment: z
+      .object({ id: RecordId('seg'), name: z.string().describe('The name of the segment.') })
+      .nullable()
+      .describe('The segment that narrows the list. `null` for the whole list.'),
     from: z
       .object({ name: z.string().describe('The sender name.'), address: z.string().describe('The sender address.') })
       .describe('The sender of the emails.'),

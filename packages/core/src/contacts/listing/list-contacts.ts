@@ -9,6 +9,9 @@ import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
 import { hasStatus } from '../../subscriptions/subscribed-status.ts'
 import { contactColumns, type ContactRow, largeContactColumns, toContact } from '../contact-record.ts'
+import { compileFilter } from '../../segments/compile-filter.ts'
+import { compileSegment } from '../../segments/segments.ts'
+import { withinFilterTime } from '../../segments/within-filter-time.ts'
 import { type ContactCount, countContacts } from './count-contacts.ts'
 import { readNewestContacts } from './newest-contacts.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
@@ -25,9 +28,9 @@ import {
  * page has the number of matches.
  */
 export function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact> & Partial<ContactCount>> {
-  return query.search === undefined
-    ? readContactPage(ctx, query)
-    : inTransaction(ctx, (ctx) => readContactPage(ctx, query))
+  const read = (ctx: Ctx) => readContactPage(ctx, query)
+  if (query.filter || query.segmentId) return withinFilterTime(ctx, read)
+  return query.search === undefined ? read(ctx) : inTransaction(ctx, read)
 }
 
 async function readContactPage(ctx: Ctx, query: ContactQuery): Promise<Page<Contact> & Partial<ContactCount>> {
@@ -52,6 +55,8 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
     isCreatedInRange(contacts, filters),
     isInRange(contacts.updatedAt, { after: filters.updatedAfter, before: filters.updatedBefore }),
     filters.listId ? isOnList(ctx, filters.listId) : undefined,
+    filters.segmentId ? await compileSegment(ctx, filters.segmentId) : undefined,
+    filters.filter ? await compileFilter(ctx, filters.filter) : undefined,
     await hasCustomValues(ctx, filters.customFields),
   )
 }

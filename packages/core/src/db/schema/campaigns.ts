@@ -36,6 +36,7 @@ import { boolean, index, integer, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { lists } from './lists.ts'
+import { segments } from './segments.ts'
 
 export const campaignStatuses = ['DRAFT', 'SENDING', 'PAUSED', 'SENT', 'CANCELED'] as const
 
@@ -45,6 +46,8 @@ export const campaigns = tenantTable(
     id: id('cmp').notNull(),
     /** ON DELETE SET NULL (list_id): the migration names the column, which Drizzle cannot express. */
     listId: id('lst'),
+    /** Narrows the subscribers of the list. Null for all of them, and after an ended campaign lost its segment. */
+    segmentId: id('seg'),
     name: text().notNull(),
     subject: text().notNull(),
     status: text({ enum: campaignStatuses }).notNull().default('DRAFT'),
@@ -69,10 +72,11 @@ export const campaigns = tenantTable(
   },
   {
     key: ['id'],
-    references: { listId: lists },
+    references: { listId: lists, segmentId: segments },
     extra: (t) => [
       index('campaigns_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('campaigns_list_index').on(t.workspaceId, t.listId),
+      index('campaigns_segment_index').on(t.workspaceId, t.segmentId).where(sql`${t.segmentId} is not null`),
       oneOf('campaigns_status_check', t.status, campaignStatuses),
     ],
   },
@@ -147,6 +151,8 @@ export const campaignRecipients = tenantTable(
     key: ['campaignId', 'contactId'],
     ownedBy: { campaignId: campaigns },
     extra: (t) => [
+      // For filters on what a contact did with any campaign.
+      index('campaign_recipients_contact_index').on(t.workspaceId, t.contactId),
       index('campaign_recipients_batch_index').on(t.workspaceId, t.batchId),
       index('campaign_recipients_created_index').on(t.workspaceId, t.campaignId, t.createdAt, t.contactId),
       index('campaign_recipients_status_index').on(t.workspaceId, t.campaignId, t.status, t.createdAt, t.contactId),

@@ -22,6 +22,7 @@ export const Usage = z
     contacts: UsageOfQuota.describe('Contacts.'),
     lists: UsageOfQuota.describe('Lists.'),
     forms: UsageOfQuota.describe('Forms.'),
+    segments: UsageOfQuota.describe('Segments.'),
     pipelines: UsageOfQuota.describe('Pipelines.'),
     apiKeys: UsageOfQuota.describe('API keys.'),
     webhooks: UsageOfQuota.describe('Webhooks.'),

@@ -13,6 +13,7 @@ import { countLists } from '../../lists/lists.ts'
 import { countPipelines } from '../../pipelines/pipelines.ts'
 import { readQuotas } from '../../quotas/require-quota.ts'
 import type { Ctx } from '../../request/context.ts'
+import { countSegments } from '../../segments/segments.ts'
 import { countWebhooks } from '../../webhooks/webhooks.ts'
 import type { Usage, UsageOfQuota } from './workspace-usage.schema.ts'
 
@@ -43,6 +44,7 @@ const measurements: Record<QuotaName, Measurement | undefined> = {
   },
   lists: exact(countLists),
   forms: exact(countForms),
+  segments: exact(countSegments),
   pipelines: exact(countPipelines),
   apiKeys: exact(countApiKeys),
   webhooks: exact(countWebhooks),

@@ -1,0 +1,26 @@
+import { and, desc, eq } from 'drizzle-orm'
+import { contacts } from '../../db/schema/index.ts'
+import type { Ctx } from '../../request/context.ts'
+import { compileFilter } from '../../segments/compile-filter.ts'
+import type { Filter } from '../../segments/filter.schema.ts'
+import { withinFilterTime } from '../../segments/within-filter-time.ts'
+import { contactColumns, toContact } from '../contact-record.ts'
+import type { FilterPreview } from '../contacts.schema.ts'
+import { countContacts } from './count-contacts.ts'
+
+const sampleSize = 10
+
+/** Counts the contacts that match a filter, exactly up to 10,000, and returns the newest of them. */
+export function previewFilter(ctx: Ctx, filter: Filter): Promise<FilterPreview> {
+  return withinFilterTime(ctx, async (ctx) => {
+    const where = and(eq(contacts.workspaceId, ctx.workspaceId), await compileFilter(ctx, filter))
+    const { total, isEstimate } = await countContacts(ctx, where)
+    const sample = await ctx.db
+      .select(contactColumns(ctx))
+      .from(contacts)
+      .where(where)
+      .orderBy(desc(contacts.createdAt), desc(contacts.id))
+      .limit(sampleSize)
+    return { count: total, isEstimate, sample: sample.map(toContact) }
+  })
+}
