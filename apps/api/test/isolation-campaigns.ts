@@ -1,6 +1,7 @@
 /** The isolation cases of campaigns. */
 interface Ids {
   campaign: string
+  segment: string
   draft: string
   contact: string
   list: string
@@ -12,12 +13,19 @@ const aBounce = { type: 'BOUNCE', email: 'both@example.com', permanent: true }
 export const campaignCases = {
   'GET /campaigns': [],
   'GET /template-variables': [],
-  'POST /campaigns': [({ list }: Ids) => ({ path: '/campaigns', body: { name: 'a', subject: 'b', listId: list } })],
+  'POST /campaigns': [
+    ({ list }: Ids) => ({ path: '/campaigns', body: { name: 'a', subject: 'b', listId: list } }),
+    ({ segment }: Ids, own: Ids) => ({
+      path: '/campaigns',
+      body: { name: 'a', subject: 'b', listId: own.list, segmentId: segment },
+    }),
+  ],
   'GET /campaigns/{id}': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}` })],
   'PATCH /campaigns/{id}': [
     ({ campaign }: Ids) => ({ path: `/campaigns/${campaign}`, body: { name: 'taken over' } }),
     ({ campaign }: Ids, own: Ids) => ({ path: `/campaigns/${campaign}`, body: { listId: own.list } }),
     ({ list }: Ids, own: Ids) => ({ path: `/campaigns/${own.campaign}`, body: { listId: list } }),
+    ({ segment }: Ids, own: Ids) => ({ path: `/campaigns/${own.campaign}`, body: { segmentId: segment } }),
   ],
   'POST /campaigns/{id}/send': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/send` })],
   'POST /campaigns/{id}/send-test': [

@@ -113,12 +113,17 @@ function dropUnusedSchemas(document: Document) {
   }
 }
 
-/** Removes the suffix that the plugin adds to the name of an input: `ContactCreateInput` becomes `ContactCreate`. */
+/**
+ * Removes the suffix that the plugin adds to the name of an input: `ContactCreateInput` becomes `ContactCreate`. A
+ * schema that is the same as input and as output remains once.
+ */
 function nameInputs(document: Document): Document {
   const { schemas = {} } = document.components ?? {}
+  const shapeOf = (name: string) =>
+    JSON.stringify(schemas[name]).replace(schemaReference, (_, inner: string) => `"${inner.replace(/Input$/, '')}"`)
   const nameOf = (name: string) => {
     const ownName = name.replace(/Input$/, '')
-    return Object.hasOwn(schemas, ownName) ? name : ownName
+    return Object.hasOwn(schemas, ownName) && shapeOf(name) !== shapeOf(ownName) ? name : ownName
   }
   const renamed = Object.entries(schemas).map(([name, schema]) => [nameOf(name), schema] as const)
   const text = JSON.stringify({

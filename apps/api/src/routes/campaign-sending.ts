@@ -1,10 +1,11 @@
 import { previewCampaign, sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
-import { readAudience, readStats } from '@rapport/core/campaigns/campaign-stats.ts'
+import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
+import { Audience } from '@rapport/core/campaigns/sending-report/audience.schema.ts'
+import { readAudience } from '@rapport/core/campaigns/sending-report/read-audience.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import {
-  Audience,
   Campaign,
   CampaignRecipient,
   CampaignStats,

@@ -2,41 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
-import { withinFilterTime } from '../segments/within-filter-time.ts'
-import type { Audience, CampaignStats, CampaignSummary } from './campaigns.schema.ts'
-import { readCampaignSummary } from './campaigns.ts'
-import { selectSegment } from './segment-of-list.ts'
-
-/** Counts the subscribers that `send` would reach or exclude now. All counts are 0 if the list was deleted. */
-export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> {
-  const campaign = await readCampaignSummary(ctx, id)
-  return campaign.segmentId
-    ? withinFilterTime(ctx, (ctx) => countAudience(ctx, campaign))
-    : countAudience(ctx, campaign)
-}
-
-async function countAudience(ctx: Ctx, { listId, segmentId }: CampaignSummary): Promise<Audience> {
-  const { from, where } = await selectSegment(ctx, { segmentId })
-  const result = await ctx.db.execute<{ status: string; count: number }>(sql`
-    with subscribers as (
-      select case when s.status = 'CONFIRMED' and (${where}) is not true then 'OUTSIDE' else s.status end as status
-      from ${from}
-      where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.list_id = ${listId && uuidOf(listId)}::uuid
-        and exists (select from lists l where l.workspace_id = s.workspace_id and l.id = s.list_id and l.deleted_at is null))
-    select status, count(*)::int as count from subscribers group by status`)
-  const counts = Object.fromEntries(result.rows.map((row) => [row.status, row.count]))
-  const { CONFIRMED = 0, OUTSIDE = 0, PENDING = 0, UNSUBSCRIBED = 0, BOUNCED = 0, COMPLAINED = 0 } = counts
-  return {
-    willReceive: CONFIRMED,
-    excluded: {
-      pending: PENDING,
-      unsubscribed: UNSUBSCRIBED,
-      bounced: BOUNCED,
-      complained: COMPLAINED,
-      outsideSegment: OUTSIDE,
-    },
-  }
-}
+import type { CampaignStats } from './campaigns.schema.ts'
 
 /** Reads the counters of a campaign in one snapshot. Sums the counters of its batches: one row per 200 recipients. */
 export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats> {

@@ -74,7 +74,7 @@ function byField(to: Compilation, { field: name, ...operators }: LeafWith<'field
   const conditions = given.map(([operator, value]) => {
     const at = `${path}.${operator}`
     if (!allowed.includes(operator)) return reject(to, at, `does not fit ${name}: use ${allowed.join(', ')}`)
-    const problem = findProblem(to, field, operator, value)
+    const problem = findProblem(field, operator, { value, checksOptions: to.checksOptions })
     return problem === undefined ? compileOperator(field, operator, { value, now: to.now }) : reject(to, at, problem)
   })
   return sql.join(conditions, sql` and `)
@@ -87,15 +87,18 @@ const valueTypes: Partial<Record<ContactField['type'], readonly [type: string, m
 }
 
 /** Returns what is wrong with the value of an operator. */
-function findProblem(to: Compilation, field: ContactField, operator: Operator, value: unknown): string | undefined {
+function findProblem(
+  field: ContactField,
+  operator: Operator,
+  { value, checksOptions }: { value: unknown; checksOptions: boolean },
+): string | undefined {
   if (operator === 'isSet') return undefined
   const values: unknown[] = Array.isArray(value) ? value : [value]
   const [type, message] = valueTypes[field.type] ?? ['string', 'must be a text']
   if (values.some((one) => typeof one !== type)) return message
   const { options } = field
-  const unknown = to.checksOptions && options ? values.find((one) => !options.includes(String(one))) : undefined
-  if (unknown !== undefined)
-    return withSuggestion(`"${String(unknown)}" is not an option`, String(unknown), options ?? [])
+  const unknown = checksOptions && options ? values.find((one) => !options.includes(one as string)) : undefined
+  if (typeof unknown === 'string') return withSuggestion(`"${unknown}" is not an option`, unknown, options ?? [])
   if (field.type === 'date' && (operator === 'before' || operator === 'after') && !isDate(String(value)))
     return 'must be a date such as 2026-11-21'
   return undefined

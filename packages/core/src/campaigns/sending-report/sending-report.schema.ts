@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { RecordId } from '../../kernel/ids.ts'
 import { Timestamp } from '../../kernel/validation.ts'
-import { Audience } from '../campaigns.schema.ts'
+import { Audience } from './audience.schema.ts'
 
 export const SendingReport = z
   .object({

@@ -2,6 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import { createApiKey } from '../../auth/api-keys.ts'
+import { createSegment } from '../../segments/segments.ts'
 import { sendCampaign } from '../../campaigns/send-campaign.ts'
 import { claimBatch, claimRecipients } from '../../campaigns/sending.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -46,7 +47,8 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   await claimTestBacklog(ctx, webhookId, { workerId: await createTestWorker(db) })
   await insertRelatedRows(ctx)
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'ada@example.com', data: {} })
-  const campaign = await createTestCampaign(ctx, { confirmed: 2 })
+  const segment = await createSegment(ctx, { name: 'All', filter: { field: 'email', isSet: true } })
+  const campaign = await createTestCampaign(ctx, { confirmed: 2, segmentId: segment.id })
   await sendCampaign(ctx, campaign.id)
   const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
   const batch = await claimBatch(ctx, uuid, await createTestWorker(db))
