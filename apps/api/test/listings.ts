@@ -20,6 +20,7 @@ export async function createParents(api: TestApi, workspace: TestWorkspace): Pro
   const parents = {
     contacts,
     lists,
+    segments: await create('/segments', { name: 'All', filter: { field: 'email', isSet: true } }),
     campaigns: await create('/campaigns', { name: 'November', subject: 'News', listId: lists }),
     forms: await create('/forms', aForm),
     webhooks: await create('/webhooks', { url: 'https://example.com', eventTypes: ['deal.deleted'] }),
@@ -56,6 +57,7 @@ export const recordMakers: Record<string, (fixture: Fixture) => Promise<unknown>
     create(fixture, `/contacts/${fixture.parents['contacts']}/tasks`, { title: 'Call' }),
   '/lists': (fixture) => create(fixture, '/lists', { name: 'Newsletter' }),
   '/segments': (fixture) => create(fixture, '/segments', { name: 'Pro', filter: { field: 'email', isSet: true } }),
+  '/segments/{id}/contacts': createContact,
   '/lists/{id}/subscribers': (fixture) =>
     create(fixture, `/lists/${fixture.parents['lists']}/subscribers`, { email: freshEmail(), status: 'CONFIRMED' }),
   '/webhooks': (fixture) => create(fixture, '/webhooks', { url: 'https://example.com', eventTypes: ['*'] }),

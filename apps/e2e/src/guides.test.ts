@@ -34,6 +34,11 @@ const expected: Record<string, (string | RegExp)[]> = {
     '[2,1,[{"line":3,"message":"customFieldValues.plan: must be one of free, pro"}]]',
     'email,firstName,lastName\nradia@example.com,Radia,Perlman\n',
   ],
+  segments: [
+    '[1,false,"radia@example.com"]\nradia@example.com\n',
+    '{"path":"filter.any.0.eq","message":"\\"pr0\\" is not an option (did you mean \\"pro\\"?)"}',
+    '{"path":"filter.any.1.field","message":"unknown field \\"compny\\" (did you mean \\"company\\"?)"}\nradia@example.com\n',
+  ],
   forms: [
     '<h1>Contact us</h1>',
     '["nmae","unknown field (did you mean \\"name\\"?)"]',

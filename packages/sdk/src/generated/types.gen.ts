@@ -1003,26 +1003,6 @@ export type ContactFilter = {
 } | FilterByField | FilterByTags | FilterByList | FilterByCampaign | FilterByDeal;
 
 /**
- * A question about contacts: a leaf, or `all`, `any` or `not` of other filters. At most 4 of these within each other, and at most 30 leaves. A contact without a value matches only `ne`, `notWithin` and `isSet: false`.
- */
-export type ContactFilterInput = {
-    /**
-     * Every one of these filters is true.
-     */
-    all: Array<ContactFilterInput>;
-} | {
-    /**
-     * At least one of these filters is true.
-     */
-    any: Array<ContactFilterInput>;
-} | {
-    /**
-     * This filter is not true.
-     */
-    not: ContactFilterInput;
-} | FilterByFieldInput | FilterByTagsInput | FilterByListInput | FilterByCampaignInput | FilterByDealInput;
-
-/**
  * The duplicate to merge.
  */
 export type ContactMergeRequest = {
@@ -1712,75 +1692,9 @@ export type FilterByCampaign = {
 };
 
 /**
- * Contacts by what they did with an email of a campaign.
- */
-export type FilterByCampaignInput = {
-    /**
-     * The id of a campaign, or `any`.
-     */
-    campaign: 'any' | string;
-    /**
-     * What the contact did. Opens and clicks need tracking.
-     */
-    did: 'receive' | 'open' | 'click';
-    /**
-     * Only in the last hours, days or weeks, such as `30d`.
-     */
-    within?: string;
-};
-
-/**
  * Contacts with a deal that meets all conditions.
  */
 export type FilterByDeal = {
-    /**
-     * What must be true of one deal of the contact. Empty for any deal.
-     */
-    deal: {
-        /**
-         * The status of the deal.
-         */
-        status?: 'OPEN' | 'WON' | 'LOST';
-        /**
-         * The pipeline of the deal.
-         */
-        pipelineId?: string;
-        /**
-         * The value of the deal.
-         */
-        valueCents?: {
-            /**
-             * Equal.
-             */
-            eq?: number;
-            /**
-             * Not equal.
-             */
-            ne?: number;
-            /**
-             * Less than.
-             */
-            lt?: number;
-            /**
-             * Less than or equal.
-             */
-            lte?: number;
-            /**
-             * Greater than.
-             */
-            gt?: number;
-            /**
-             * Greater than or equal.
-             */
-            gte?: number;
-        };
-    };
-};
-
-/**
- * Contacts with a deal that meets all conditions.
- */
-export type FilterByDealInput = {
     /**
      * What must be true of one deal of the contact. Empty for any deal.
      */
@@ -1892,72 +1806,6 @@ export type FilterByField = {
 };
 
 /**
- * Contacts by a field. Several operators must all be true. The operators depend on the type of the field.
- */
-export type FilterByFieldInput = {
-    /**
-     * A field of the contact: `email`, `firstName`, `lastName`, `phone`, `company`, `source`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.
-     */
-    field: string;
-    /**
-     * Equal. For `email`, ignoring case.
-     */
-    eq?: string | number | boolean;
-    /**
-     * Not equal, or without a value.
-     */
-    ne?: string | number | boolean;
-    /**
-     * Less than.
-     */
-    lt?: number;
-    /**
-     * Less than or equal.
-     */
-    lte?: number;
-    /**
-     * Greater than.
-     */
-    gt?: number;
-    /**
-     * Greater than or equal.
-     */
-    gte?: number;
-    /**
-     * Contains the text, ignoring case and accents.
-     */
-    contains?: string;
-    /**
-     * Starts with the text, ignoring case and accents.
-     */
-    startsWith?: string;
-    /**
-     * Equal to one of the texts.
-     */
-    in?: Array<string>;
-    /**
-     * Before this timestamp or date.
-     */
-    before?: string;
-    /**
-     * At or after this timestamp or date.
-     */
-    after?: string;
-    /**
-     * In the last hours, days or weeks, such as `30d`.
-     */
-    within?: string;
-    /**
-     * Not in the last hours, days or weeks, or without a value.
-     */
-    notWithin?: string;
-    /**
-     * Whether there is a value.
-     */
-    isSet?: boolean;
-};
-
-/**
  * Contacts with a subscription to a list.
  */
 export type FilterByList = {
@@ -1972,42 +1820,9 @@ export type FilterByList = {
 };
 
 /**
- * Contacts with a subscription to a list.
- */
-export type FilterByListInput = {
-    /**
-     * The id of the list.
-     */
-    list: string;
-    /**
-     * The status of the subscription. Default: any status.
-     */
-    status?: 'PENDING' | 'CONFIRMED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
-};
-
-/**
  * Contacts by their tags.
  */
 export type FilterByTags = {
-    /**
-     * The condition on the tags.
-     */
-    tags: {
-        /**
-         * Has this tag.
-         */
-        has?: string;
-        /**
-         * Has at least one of these tags.
-         */
-        hasAny?: Array<string>;
-    };
-};
-
-/**
- * Contacts by their tags.
- */
-export type FilterByTagsInput = {
     /**
      * The condition on the tags.
      */
@@ -3494,7 +3309,7 @@ export type SegmentCreate = {
     /**
      * The filter that a contact must match.
      */
-    filter: ContactFilterInput;
+    filter: ContactFilter;
 };
 
 /**
@@ -3518,7 +3333,7 @@ export type SegmentPreviewRequest = {
     /**
      * The filter to try.
      */
-    filter: ContactFilterInput;
+    filter: ContactFilter;
 };
 
 /**
@@ -3532,7 +3347,7 @@ export type SegmentUpdate = {
     /**
      * The filter that a contact must match.
      */
-    filter?: ContactFilterInput;
+    filter?: ContactFilter;
 };
 
 /**

@@ -95,7 +95,7 @@ function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: S
 function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
   const sort = query.sort ?? newestFirst
   return readPage<ContactRow>(ctx, {
-    name: 'contacts',
+    name: query.segmentId ? `contacts ${query.segmentId}` : 'contacts',
     query: { ...query, sort },
     key: sortKeys[sort.replace('-', '') as keyof typeof sortKeys],
     id: { column: contacts.id, valueOf: (row) => row.id },
