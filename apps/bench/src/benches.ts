@@ -15,6 +15,7 @@ import { movingDeals } from './benches/moving-deals.ts'
 import { peers } from './benches/peers.ts'
 import { publicForm } from './benches/public-form.ts'
 import { reading } from './benches/reading.ts'
+import { segments } from './benches/segments.ts'
 import { sending } from './benches/sending.ts'
 import { soak } from './benches/soak.ts'
 import { twoApis } from './benches/two-apis.ts'
@@ -28,6 +29,7 @@ export const benches: Record<string, Bench> = {
   'two-apis': twoApis,
   deals: movingDeals,
   listings: listing,
+  segments,
   export: exporting,
   import: importing,
   campaigns: campaigning,
