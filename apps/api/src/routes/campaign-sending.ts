@@ -28,11 +28,13 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/campaigns/:id/audience',
     {
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         operationId: 'campaigns.getAudience',
         summary: 'Retrieve the audience of a campaign',
-        description: 'Counts the subscribers that would receive the campaign now, and those that would not, by status.',
+        description:
+          'Counts the subscribers that would receive the campaign now, and those that would not, by reason. Returns 409 if something that the segment of the campaign refers to was deleted.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         response: { 200: Audience },

@@ -89,12 +89,13 @@ export const contactRoutes: FastifyPluginAsyncZod<{ exportIdleMs?: number | unde
   app.get(
     '/contacts',
     {
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         operationId: 'contacts.list',
         summary: 'List contacts',
         description:
-          'Returns the contacts that match all filters. `customField.<key>=<value>` filters by a custom field. `count=true` adds `total`.',
+          'Returns the contacts that match all filters. `customField.<key>=<value>` filters by a custom field. `count=true` adds `total`. Returns 409 if something that the segment refers to was deleted, and 503 if the filter or segment takes longer than five seconds.',
         querystring: ContactQuery,
         response: { 200: CountedContactPage },
       },

@@ -460,7 +460,7 @@ export class Contacts extends Resource {
   /**
    * List contacts.
    *
-   * Returns the contacts that match all filters. `customField.<key>=<value>` filters by a custom field. `count=true` adds `total`.
+   * Returns the contacts that match all filters. `customField.<key>=<value>` filters by a custom field. `count=true` adds `total`. Returns 409 if something that the segment refers to was deleted, and 503 if the filter or segment takes longer than five seconds.
    *
    * Requires the role VIEWER.
    */
@@ -1023,7 +1023,7 @@ export class Campaigns extends Resource {
   /**
    * Retrieve the audience of a campaign.
    *
-   * Counts the subscribers that would receive the campaign now, and those that would not, by status.
+   * Counts the subscribers that would receive the campaign now, and those that would not, by reason. Returns 409 if something that the segment of the campaign refers to was deleted.
    *
    * Requires the role VIEWER.
    */

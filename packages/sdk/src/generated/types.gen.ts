@@ -7232,6 +7232,10 @@ export type ContactsListErrors = {
      */
     401: Error;
     /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
      * The client has sent too many requests to this endpoint.
      */
     429: Error;
@@ -10911,6 +10915,10 @@ export type CampaignsGetAudienceErrors = {
      * The record does not exist in this workspace.
      */
     404: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
     /**
      * The client has sent too many requests to this endpoint.
      */
