@@ -109,7 +109,7 @@ describe('bad filters are errors that name the part', () => {
     ['filter', { any: Array.from({ length: 31 }, () => ({ tags: { has: 'a' } })) }, 'at most 30 leaves'],
   ])('%s of %j', async (path, filter, message) => {
     for (const response of [
-      await call('POST', '/segments/preview', { filter } as Json),
+      await call('POST', '/segments/preview', { filter }),
       await call('GET', `/contacts?${withFilter(filter)}`),
     ]) {
       const { issues } = expectError(response, 400) as { issues: { path: string; message: string }[] }

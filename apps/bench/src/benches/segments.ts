@@ -113,7 +113,7 @@ async function fill({ client }: Installation, { api, workspace }: Sender, listId
   await client.query(
     `with numbered as (select id, row_number() over (order by id) as n from contacts where workspace_id = $1)
      insert into deals (workspace_id, id, pipeline_id, stage_id, contact_id, value_cents, status, closed_at)
-     select $1, uuidv7(), $2, $3, id, n * 100, case when n % 20 = 0 then 'WON' else 'OPEN' end,
+     select $1, uuidv7(), $2, $3, id, n * 7919 % 1000003 * 100, case when n % 20 = 0 then 'WON' else 'OPEN' end,
        case when n % 20 = 0 then now() end
      from numbered where n % 10 = 0`,
     [id, uuidOf(Id('pip').parse(pipeline?.id)), uuidOf(Id('stg').parse(pipeline?.stages[0]?.id))],
