@@ -1,7 +1,7 @@
 /**
  * Compiles a filter to a condition on `contacts`. Each leaf is one condition in parentheses, and each sub-select names
- * the workspace. A condition is true, false or null (no value); `not` makes true of null, so only positive operators
- * have SQL of their own: `ne` is `not eq`, and `notWithin` is `not within`.
+ * the workspace. A condition is true, false or null (no value); the negation of null is true, so only positive operators
+ * have SQL of their own: `ne` is not `eq`, and `notWithin` is not `within`.
  */
 import { type SQL, sql } from 'drizzle-orm'
 import { campaignRecipients, contactAliases, contacts, deals, subscriptions } from '../db/schema/index.ts'
@@ -44,8 +44,19 @@ function compileNode(to: Compilation, filter: Filter, path: string): SQL {
     filters.map((inner, index) => compileNode(to, inner, `${path}.${name}.${index}`))
   if ('all' in filter) return sql`(${sql.join(compileGroup('all', filter.all), sql` and `)})`
   if ('any' in filter) return sql`(${sql.join(compileGroup('any', filter.any), sql` or `)})`
-  if ('not' in filter) return not(compileNode(to, filter.not, `${path}.not`))
+  if ('not' in filter) {
+    const inner = compileNode(to, filter.not, `${path}.not`)
+    // PostgreSQL plans a join for `not exists` only.
+    return isNullable(filter.not) ? not(inner) : sql`(not ${inner})`
+  }
   return sql`(${compileLeaf(to, filter, path)})`
+}
+
+/** Whether the condition of a filter can be null: only fields of contacts can. */
+function isNullable(filter: Filter): boolean {
+  if ('all' in filter) return filter.all.some(isNullable)
+  if ('any' in filter) return filter.any.some(isNullable)
+  return 'field' in filter
 }
 
 const not = (condition: SQL) => sql`((${condition}) is not true)`
@@ -197,7 +208,9 @@ function byCampaign(to: Compilation, { campaign, did, within }: LeafWith<'campai
     ${campaign === 'any' ? sql`` : sql`and r.campaign_id = ${uuidOf(campaign)}::uuid`}
     ${did === 'receive' ? sql`and r.status = 'SENT'` : sql``}
     and ${within ? sql`${at} >= ${startOf(within, to.now).toISOString()}::timestamptz` : sql`${at} is not null`}`
-  return sql`exists (select from ${campaignRecipients} r where ${deed} and r.contact_id = ${contacts}.id)
+  const didItself = sql`exists (select from ${campaignRecipients} r where ${deed} and r.contact_id = ${contacts}.id)`
+  if (!to.references.hasMergedContacts) return didItself
+  return sql`${didItself}
     or exists (
       select from ${contactAliases} a join ${campaignRecipients} r on r.contact_id = a.id
       where ${inWorkspace(to, 'a')} and a.contact_id = ${contacts}.id and ${deed})`
@@ -215,7 +228,7 @@ function byDeal(to: Compilation, { deal }: LeafWith<'deal'>, path: string): SQL 
     sql`d.contact_id = ${contacts}.id`,
     ...(status ? [sql`d.status = ${status}`] : []),
     ...(pipelineId ? [sql`d.pipeline_id = ${uuidOf(pipelineId)}::uuid`] : []),
-    ...comparisons.map(([operator, cents]) => sql`d.value_cents ${sql.raw(signs[operator])} ${cents}::float8`),
+    ...comparisons.map(([operator, cents]) => sql`d.value_cents ${sql.raw(signs[operator])} ${cents}::bigint`),
   ]
   return sql`exists (select from ${deals} d where ${sql.join(conditions, sql` and `)})`
 }

@@ -1,7 +1,7 @@
 /** What a filter refers to: it is read before the filter is compiled. */
 import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
 import { type CustomFields, findCustomFields, readCustomFieldKeys } from '../custom-fields/custom-fields.ts'
-import { campaigns, lists, pipelines } from '../db/schema/index.ts'
+import { campaigns, contactAliases, lists, pipelines } from '../db/schema/index.ts'
 import type { CampaignId, ListId, PipelineId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { filterableStatus } from '../subscriptions/subscribed-status.ts'
@@ -17,6 +17,8 @@ export interface FilterReferences {
   lists: ReadonlySet<ListId>
   campaigns: ReadonlySet<CampaignId>
   pipelines: ReadonlySet<PipelineId>
+  /** Whether contacts of the workspace were merged. If none were, PostgreSQL can plan simpler statements. */
+  hasMergedContacts: boolean
 }
 
 /** Reads the custom fields, lists, campaigns and pipelines that the filter names and that exist in the workspace. */
@@ -38,6 +40,7 @@ export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterRe
       ctx,
       leaves.flatMap((leaf) => ('campaign' in leaf && leaf.campaign !== 'any' ? [leaf.campaign] : [])),
     ),
+    hasMergedContacts: leaves.some((leaf) => 'campaign' in leaf) && (await hasMergedContacts(ctx)),
     pipelines: await findPipelines(
       ctx,
       leaves.flatMap((leaf) => ('deal' in leaf && leaf.deal.pipelineId ? [leaf.deal.pipelineId] : [])),
@@ -49,6 +52,15 @@ function leavesOf(filter: Filter): Leaf[] {
   if ('all' in filter) return filter.all.flatMap(leavesOf)
   if ('any' in filter) return filter.any.flatMap(leavesOf)
   return 'not' in filter ? leavesOf(filter.not) : [filter]
+}
+
+async function hasMergedContacts(ctx: Ctx): Promise<boolean> {
+  const rows = await ctx.db
+    .select({ id: contactAliases.id })
+    .from(contactAliases)
+    .where(eq(contactAliases.workspaceId, ctx.workspaceId))
+    .limit(1)
+  return rows.length > 0
 }
 
 async function findLists(ctx: Ctx, ids: ListId[]): Promise<Set<ListId>> {

@@ -9,6 +9,7 @@ const maxLeaves = 30
 
 const Text = SingleLine(2_000, 1)
 const Num = z.number('must be a number')
+const Cents = Num.int('must be a whole number of cents')
 
 /** Kept as text, so that the filter is stored as it was written. */
 const Moment = z.string().superRefine((text, check) => {
@@ -21,20 +22,20 @@ export const Period = z
   .regex(/^[1-9]\d{0,3}[hdw]$/, 'must be a period such as 12h, 30d or 4w')
   .meta({ examples: ['30d'] })
 
-const comparisons = {
-  eq: Num.optional().describe('Equal.'),
-  ne: Num.optional().describe('Not equal.'),
-  lt: Num.optional().describe('Less than.'),
-  lte: Num.optional().describe('Less than or equal.'),
-  gt: Num.optional().describe('Greater than.'),
-  gte: Num.optional().describe('Greater than or equal.'),
-}
-export type Comparison = keyof typeof comparisons
+const comparisonsOf = (value: z.ZodNumber) => ({
+  eq: value.optional().describe('Equal.'),
+  ne: value.optional().describe('Not equal.'),
+  lt: value.optional().describe('Less than.'),
+  lte: value.optional().describe('Less than or equal.'),
+  gt: value.optional().describe('Greater than.'),
+  gte: value.optional().describe('Greater than or equal.'),
+})
+export type Comparison = keyof ReturnType<typeof comparisonsOf>
 
 const Scalar = z.union([Text, Num, z.boolean()], 'must be a text, a number, true or false')
 
 const operators = {
-  ...comparisons,
+  ...comparisonsOf(Num),
   eq: Scalar.optional().describe('Equal. For `email`, ignoring case.'),
   ne: Scalar.optional().describe('Not equal, or without a value.'),
   contains: Text.optional().describe('Contains the text, ignoring case and accents.'),
@@ -118,7 +119,7 @@ export const DealLeaf = z
         status: z.enum(dealStatuses).optional().describe('The status of the deal.'),
         pipelineId: Id('pip').optional().describe('The pipeline of the deal.'),
         valueCents: z
-          .strictObject(comparisons)
+          .strictObject(comparisonsOf(Cents))
           .refine((value) => Object.keys(value).length > 0, { error: 'must have an operator' })
           .optional()
           .describe('The value of the deal.'),
