@@ -3,6 +3,7 @@ interface Ids {
   contact: string
   list: string
   campaign: string
+  segment: string
   draft: string
   pipeline: string
   stage: string
@@ -39,6 +40,7 @@ export const mcpToolCases = {
     ({ draft }: Ids) => callTool('draft_campaign', { campaignId: draft, name: 'taken over' }),
     ({ list }: Ids) => callTool('draft_campaign', { name: 'a', subject: 'b', listId: list }),
     ({ list }: Ids, own: Ids) => callTool('draft_campaign', { campaignId: own.draft, listId: list }),
+    ({ segment }: Ids, own: Ids) => callTool('draft_campaign', { campaignId: own.draft, segmentId: segment }),
   ],
   preview_campaign: [
     ({ draft }: Ids) => callTool('preview_campaign', { campaignId: draft }),

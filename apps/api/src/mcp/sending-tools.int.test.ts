@@ -87,7 +87,7 @@ test('two calls at once with one token send once', async () => {
 const changes: Record<string, [() => Promise<unknown>, string]> = {
   'a changed text': [
     () => call('draft_campaign', { campaignId, text: 'Another text' }),
-    'The content, list or sender of the campaign has changed since the report',
+    'The content, list, segment or sender of the campaign has changed since the report',
   ],
   'a new subscriber': [subscribe, 'The number of recipients has changed since the report, from 3 to 4'],
   'ten minutes': [
