@@ -1,7 +1,7 @@
 /** The fields of contacts that a filter can name: their types, the operators of each type, and their SQL. */
 import { type SQL, sql } from 'drizzle-orm'
 import { contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
-import { withSuggestion } from '../kernel/suggestion.ts'
+import { suggestNear } from '../kernel/suggestion.ts'
 import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import type { Operator } from './filter.schema.ts'
 
@@ -58,10 +58,17 @@ export function findContactField(
   const key = name.startsWith(customPrefix) ? name.slice(customPrefix.length) : undefined
   const definition = key === undefined ? undefined : customFields.get(key)
   if (key === undefined || !definition) {
-    const known = [...Object.keys(properties), statusField, ...customKeys.map((known) => customPrefix + known)]
-    return { message: withSuggestion(`unknown field "${name}"`, name, known) }
+    const meant =
+      key === undefined ? suggestNear(name, [...Object.keys(properties), statusField]) : nearKey(key, customKeys)
+    return { message: `unknown field "${name}"${meant === undefined ? '' : ` (did you mean "${meant}"?)`}` }
   }
   const type = customTypes[definition.type]
   const value = sql`(${column('custom_field_values')} ->> ${key}::text)`
   return { type, value, key, ...(type === 'option' && { options: definition.options }) }
+}
+
+/** Compares without the prefix, with which all keys would be near each other. */
+function nearKey(key: string, keys: readonly string[]): string | undefined {
+  const near = suggestNear(key, keys)
+  return near && customPrefix + near
 }
