@@ -194,7 +194,7 @@ function findExcess(input: unknown): string | undefined {
   let leaves = 0
   for (let next = open.pop(); next; next = open.pop()) {
     const inner = innerNodes(next.node)
-    if (!inner) leaves += 1
+    if (!inner?.length) leaves += 1
     if (inner && next.depth === maxDepth) return `must have at most ${maxDepth} levels of all, any and not`
     if (leaves > maxLeaves) return `must have at most ${maxLeaves} leaves`
     for (const node of inner ?? []) open.push({ node, depth: next.depth + 1 })
@@ -202,10 +202,10 @@ function findExcess(input: unknown): string | undefined {
   return undefined
 }
 
-/** The filters in a group; undefined for a leaf. */
+/** The filters in a group; undefined for a leaf. Also of a node that is invalid, because the parser reads them all. */
 function innerNodes(node: unknown): readonly unknown[] | undefined {
   if (typeof node !== 'object' || node === null) return undefined
-  if ('not' in node) return [node.not]
-  const group = 'all' in node ? node.all : 'any' in node ? node.any : undefined
-  return Array.isArray(group) ? group : undefined
+  const { all, any, not } = node as Record<string, unknown>
+  const groups = [all, any, not === undefined ? undefined : [not]].filter((group) => Array.isArray(group))
+  return groups.length > 0 ? groups.flat() : undefined
 }
