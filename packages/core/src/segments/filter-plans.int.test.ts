@@ -1,0 +1,109 @@
+import {
+  createTestCampaign,
+  createTestCtx,
+  createTestList,
+  createTestPipeline,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { sql } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import { createCustomField } from '../custom-fields/custom-fields.ts'
+import { transaction } from '../db/transaction.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { compileFilter } from './compile-filter.ts'
+import { ContactFilter } from './filter.schema.ts'
+
+const database = useTestDatabase()
+const world = useForFile(async () => {
+  const ctx = await createTestCtx(database.db)
+  for (const [key, type] of Object.entries({
+    note: 'TEXT',
+    seats: 'NUMBER',
+    isVip: 'BOOLEAN',
+    renewal: 'DATE',
+  } as const))
+    await createCustomField(ctx, { key, label: key, type, options: [] })
+  await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options: ['pro'] })
+  return {
+    ctx,
+    list: (await createTestList(ctx)).id,
+    campaign: (await createTestCampaign(ctx)).id,
+    pipelineId: (await createTestPipeline(ctx)).id,
+  }
+})
+
+interface Node {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Index Cond'?: string
+  'Recheck Cond'?: string
+  Filter?: string
+  Plans?: Node[]
+}
+
+/** The scans of tables in a plan. An index scan for a bitmap has its condition in the scan above it too. */
+const scansOf = (node: Node): Node[] => [
+  ...(node['Relation Name'] === undefined ? [] : [node]),
+  ...(node.Plans ?? []).flatMap(scansOf),
+]
+
+/** The plans of the statement, whatever its tables contain: with each setting, the planner prefers other nodes. */
+async function explain(filter: unknown): Promise<Node[]> {
+  const { ctx } = world
+  const condition = await compileFilter(ctx, ContactFilter.parse(filter))
+  const statement = sql`explain (format json) select id from contacts
+    where contacts.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and ${condition}`
+  const settings = [{}, { enable_seqscan: 'off' }, { enable_indexscan: 'off', enable_bitmapscan: 'off' }]
+  const plans = settings.map((set) =>
+    transaction(ctx.db, (db) => db.execute<{ 'QUERY PLAN': [{ Plan: Node }] }>(statement), set),
+  )
+  return (await Promise.all(plans)).flatMap(({ rows }) => rows.map((row) => row['QUERY PLAN'][0].Plan))
+}
+
+const fields = {
+  email: { eq: 'a@example.com', ne: 'a', in: ['a', 'b'], contains: 'a', startsWith: 'a', isSet: true },
+  firstName: { eq: 'a', ne: 'a', in: ['a', 'b'], contains: 'a', startsWith: 'a', isSet: false },
+  emailSubscribedStatus: { eq: 'NONE', ne: 'NONE', in: ['NONE'] },
+  lastActivityAt: { before: '2026-11-21', after: '2026-11-21', within: '1d', notWithin: '1d', isSet: false },
+  'customFieldValues.note': { eq: 'a', ne: 'a', in: ['a', 'b'], contains: 'a', startsWith: 'a', isSet: false },
+  'customFieldValues.plan': { eq: 'pro', ne: 'pro', in: ['pro'], isSet: true },
+  'customFieldValues.seats': { eq: 1, ne: 1, lt: 1, lte: 1, gt: 1, gte: 1, isSet: true },
+  'customFieldValues.isVip': { eq: true, ne: true },
+  'customFieldValues.renewal': { before: '2026-11-21', after: '2026-11-21', within: '1d', notWithin: '1d' },
+}
+const leaves = [
+  ...Object.entries(fields).flatMap(([field, operators]) =>
+    Object.entries(operators).map(([operator, value]) => ({ field, [operator]: value })),
+  ),
+  { tags: { has: 'vip' } },
+  { tags: { hasAny: ['vip', 'new'] } },
+  { list: true },
+  { list: true, status: 'CONFIRMED' },
+  ...['receive', 'open', 'click'].flatMap((did) =>
+    ['any', true].flatMap((campaign) => [
+      { campaign, did },
+      { campaign, did, within: '30d' },
+    ]),
+  ),
+  { deal: {} },
+  { deal: { status: 'OPEN' } },
+  { deal: { pipelineId: true } },
+  { deal: { valueCents: { gte: 1 } } },
+]
+/** Names the records of this run. */
+const withIds = (leaf: unknown): unknown =>
+  JSON.parse(JSON.stringify(leaf), (key, value: unknown) =>
+    value === true && Object.hasOwn(world, key) ? world[key as 'list' | 'campaign' | 'pipelineId'] : value,
+  )
+
+test.each(leaves.map((leaf) => [leaf]))('%j and its negation read no table of other workspaces', async (leaf) => {
+  for (const filter of [withIds(leaf), { not: withIds(leaf) }]) {
+    const scans = (await explain(filter)).flatMap(scansOf)
+    expect(scans.length).toBeGreaterThan(0)
+    for (const scan of scans) {
+      const { 'Relation Name': table, 'Index Cond': index, 'Recheck Cond': recheck, Filter: condition } = scan
+      expect([table, `${index} ${recheck} ${condition}`]).toEqual([table, expect.stringContaining('workspace_id =')])
+    }
+  }
+})
