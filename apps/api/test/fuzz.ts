@@ -70,7 +70,12 @@ export type Pool = Map<string, string[]>
 interface Source {
   schemas: Record<string, Schema>
   pool: Pool
+  /** The named schemas that contain the current one. */
+  outer?: readonly string[]
 }
+
+/** A schema that contains itself, such as a filter, has values of so many levels. */
+const maxLevels = 3
 
 /** Values for a schema. At every level one in ten is hostile. `name` is the name of the field. */
 export function valuesOf(source: Source, schema: Schema, name = ''): fc.Arbitrary<unknown> {
@@ -79,7 +84,7 @@ export function valuesOf(source: Source, schema: Schema, name = ''): fc.Arbitrar
 
 function fittingValues(source: Source, schema: Schema, name: string): fc.Arbitrary<unknown> {
   const { $ref, anyOf, oneOf, allOf, type } = schema
-  if ($ref) return fittingValues(source, source.schemas[$ref.split('/').at(-1) ?? ''] ?? {}, name)
+  if ($ref) return namedValues(source, $ref.split('/').at(-1) ?? '', name)
   const choices = anyOf ?? oneOf ?? allOf
   if (choices) return fc.oneof(...choices.map((choice) => fittingValues(source, choice, name)))
   if (schema.enum) return fc.constantFrom(...schema.enum)
@@ -98,10 +103,19 @@ function fittingValues(source: Source, schema: Schema, name: string): fc.Arbitra
   return fc.jsonValue({ maxDepth: 2 })
 }
 
+function namedValues(source: Source, schemaName: string, name: string): fc.Arbitrary<unknown> {
+  const { schemas, outer = [] } = source
+  const schema = schemas[schemaName] ?? {}
+  const level = outer.filter((one) => one === schemaName).length
+  if (level === maxLevels) return fc.constantFrom(...(schema.examples ?? [null]))
+  return fittingValues({ ...source, outer: [...outer, schemaName] }, schema, name)
+}
+
 /** Filters by id, which have no example. */
 const prefixes: Record<string, string> = {
   contactId: 'con',
   listId: 'lst',
+  segmentId: 'seg',
   pipelineId: 'pip',
   stageId: 'stg',
   after: 'evt',

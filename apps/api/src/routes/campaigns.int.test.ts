@@ -48,6 +48,7 @@ test('name, subject and list create a complete draft', async () => {
     name: 'November',
     subject: 'News for {{ contact.firstName }}',
     listId: list.id,
+    segmentId: null,
     status: 'DRAFT',
     html: expect.stringContaining('{{ campaign.subject }}'),
     text: null,

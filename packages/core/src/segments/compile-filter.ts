@@ -30,11 +30,11 @@ interface Compilation {
 export async function compileFilter(
   ctx: Ctx,
   filter: Filter,
-  { path = 'filter', checksOptions = true, now = new Date() } = {},
+  { checksOptions = true, now = new Date() } = {},
 ): Promise<SQL> {
   const issues: Issue[] = []
   const references = await readReferences(ctx, filter)
-  const condition = compileNode({ ctx, references, now, checksOptions, issues }, filter, path)
+  const condition = compileNode({ ctx, references, now, checksOptions, issues }, filter, 'filter')
   if (issues.length > 0) throw invalidFields(issues)
   return condition
 }
@@ -94,7 +94,6 @@ function byField(to: Compilation, { field: name, ...operators }: LeafWith<'field
 const valueTypes: Partial<Record<ContactField['type'], readonly [type: string, message: string]>> = {
   number: ['number', 'must be a number'],
   boolean: ['boolean', 'must be true or false'],
-  moment: ['string', 'must be a text'],
 }
 
 /** Returns what is wrong with the value of an operator. */

@@ -43,6 +43,7 @@ const records: Record<string, { path: (ids: Ids) => string; change?: Json }> = {
   '/forms/{id}/submissions/{submissionId}': {
     path: ({ form, submission }) => `/forms/${form}/submissions/${submission}`,
   },
+  '/segments/{id}': { path: ({ spareSegment }) => `/segments/${spareSegment}`, change: { name: 'All' } },
   '/lists/{id}': { path: ({ spareList }) => `/lists/${spareList}`, change: { name: 'News' } },
   '/lists/{id}/subscribers/{contactId}': { path: ({ list, contact }) => `/lists/${list}/subscribers/${contact}` },
   '/campaigns/{id}': { path: ({ draft }) => `/campaigns/${draft}`, change: { subject: 'News' } },
