@@ -1,19 +1,25 @@
+import { sql } from 'drizzle-orm'
 import { transaction } from '../db/transaction.ts'
 import { AppError, hasSqlState } from '../kernel/errors.ts'
 import type { Ctx } from '../request/context.ts'
 
-const settings = {
-  statement_timeout: `'5s'`,
-  // Compiling a large filter takes longer than a page that it finds soon.
-  jit: 'off',
-}
-
 /**
  * Runs work that evaluates a filter in a transaction whose statements end after five seconds: a filter that no index
- * serves reads all contacts of the workspace. Throws `unavailable` then.
+ * serves reads all contacts of the workspace. Throws `unavailable` then. In an open transaction, such as that of a
+ * replica or of an idempotent request, the limit holds until it ends.
  */
-export function withinFilterTime<Result>(ctx: Ctx, work: (ctx: Ctx) => Promise<Result>): Promise<Result> {
-  return transaction(ctx.db, (db) => work({ ...ctx, db }), settings).catch((error: unknown) => {
+export function withinFilterTime<Result>(
+  ctx: Ctx,
+  work: (ctx: Ctx) => Promise<Result>,
+  timeoutMs = 5_000,
+): Promise<Result> {
+  return transaction(ctx.db, async (db) => {
+    // Without JIT: compiling a large filter takes longer than a page that it finds soon.
+    await db.execute(
+      sql`select set_config('statement_timeout', ${String(timeoutMs)}, true), set_config('jit', 'off', true)`,
+    )
+    return work({ ...ctx, db })
+  }).catch((error: unknown) => {
     if (!hasSqlState(error, ['57014'])) throw error
     throw new AppError(
       'unavailable',
