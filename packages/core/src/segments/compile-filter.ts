@@ -118,6 +118,9 @@ const isDate = (text: string) => /^\d{4}-\d\d-\d\d$/.test(text)
 
 type Compile = (field: ContactField, value: never, now: Date) => SQL
 
+/** Null for a text of accents alone: the empty text would be a part of every value. */
+const folded = (text: string) => sql`nullif(fold_text(${text}), '')`
+
 /** The meaning of each operator. `value` has the type that `findProblem` requires. */
 const operatorsInSql: Record<Operator, Compile> = {
   eq: (field, value: string | number | boolean) => equals(field, value),
@@ -131,8 +134,8 @@ const operatorsInSql: Record<Operator, Compile> = {
   lte: (field, value: number) => compare(field, '<=', value),
   gt: (field, value: number) => compare(field, '>', value),
   gte: (field, value: number) => compare(field, '>=', value),
-  contains: ({ value: text }, value: string) => sql`strpos(fold_text(${text}), fold_text(${value})) > 0`,
-  startsWith: ({ value: text }, value: string) => sql`starts_with(fold_text(${text}), fold_text(${value}))`,
+  contains: ({ value: text }, value: string) => sql`strpos(fold_text(${text}), ${folded(value)}) > 0`,
+  startsWith: ({ value: text }, value: string) => sql`starts_with(fold_text(${text}), ${folded(value)})`,
   before: (field, value: string) => sql`${sortable(field)} < ${momentOf(field, new Date(value))}`,
   after: (field, value: string) => sql`${sortable(field)} >= ${momentOf(field, new Date(value))}`,
   within: (field, value: string, now) => isWithin(field, value, now),
