@@ -19,8 +19,8 @@ const ctxOf = (id: string) => ({
 })
 const ctx = () => ctxOf(workspace.id)
 
-/** The authenticated writes that work in a suspended workspace. */
-const exempt = ['POST /auth/logout', 'DELETE /sessions/{id}', 'POST /mcp']
+/** The operations by other methods than GET that work in a suspended workspace. */
+const exempt = ['POST /auth/logout', 'DELETE /sessions/{id}', 'POST /mcp', 'POST /segments/preview']
 
 const links: Record<'confirm' | 'unsubscribe', string> = { confirm: '', unsubscribe: '' }
 const ids = { list: '', form: '' }

@@ -58,7 +58,7 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/segments/preview',
     {
-      config: { role: 'VIEWER' },
+      config: { role: 'VIEWER', worksWhenSuspended: true },
       schema: {
         ...common,
         operationId: 'segments.preview',

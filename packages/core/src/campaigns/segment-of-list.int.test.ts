@@ -14,7 +14,7 @@ import { createList } from '../lists/lists.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import type { Filter } from '../segments/filter.schema.ts'
 import { createSegment, updateSegment } from '../segments/segments.ts'
-import { readAudience } from './campaign-stats.ts'
+import { readAudience } from './sending-report/read-audience.ts'
 import { readCampaign, updateCampaign } from './campaigns.ts'
 import { sendCampaign } from './send-campaign.ts'
 import { reportSending, sendReportedCampaign } from './sending-report/report-sending.ts'
@@ -109,7 +109,7 @@ test('a change of the filter or of the segment makes the token of a report void'
   expect(await recipientsOf(id)).toEqual([])
 })
 
-test('the new name of a segment leaves the token of a report valid, which sends what it says', async () => {
+test('a token of a report stays valid when its segment gets a new name', async () => {
   const id = await createDraft()
   const report = await reportSending(ctx, id)
   expect(report).toMatchObject({ segment: { id: segmentId, name: 'VIP' }, willReceive: 2 })

@@ -123,7 +123,7 @@ const typeOperators = {
   DATE: times([...dates, '0001-01-01', '9999-12-31']),
 }
 const byField: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
-  email: text([...emails.map(otherCase), 'nobody@example.com']),
+  email: text([...emails.map(otherCase), 'other@example.com']),
   firstName: text(texts),
   lastName: text(texts),
   phone: text(['+49 30 1234', '10']),
@@ -202,7 +202,8 @@ async function findContacts(filters: readonly Filter[]): Promise<string[][]> {
 const findModelContacts = (filter: Filter) =>
   [...world.contacts].filter(([, contact]) => matchesFilter(contact, filter, now)).map(([id]) => id)
 
-async function compareWithModel(filterCount: number): Promise<void> {
+/** Returns the part of the filters that match some contacts and not all: the others compare little. */
+async function compareWithModel(filterCount: number): Promise<number> {
   const perStatement = 50
   const sizes: number[] = []
   const batch = fc.array(node(4), { minLength: perStatement, maxLength: perStatement })
@@ -217,11 +218,12 @@ async function compareWithModel(filterCount: number): Promise<void> {
   })
   // A failure prints the shortest filter that it finds, and the path to it.
   await fc.assert(property, { seed, numRuns: filterCount / perStatement })
-  // Filters that match all or none of the contacts compare little.
-  expect(sizes.filter((size) => size > 0 && size < world.contacts.size).length).toBeGreaterThan(sizes.length / 2)
+  return sizes.filter((size) => size > 0 && size < world.contacts.size).length / sizes.length
 }
 
-test('8,000 random filters find the contacts that the model finds', { timeout: 120_000 }, () => compareWithModel(8_000))
+test('8,000 random filters find the contacts that the model finds', { timeout: 120_000 }, async () => {
+  expect(await compareWithModel(8_000)).toBeGreaterThan(0.5)
+})
 
 test('2,000 random filters do so while a deleted list still has subscriptions', { timeout: 120_000 }, async () => {
   const [, , deleted = newId('lst')] = world.listIds
@@ -230,7 +232,7 @@ test('2,000 random filters do so while a deleted list still has subscriptions', 
     .set({ deletedAt: now })
     .where(and(eq(lists.workspaceId, world.ctx.workspaceId), eq(lists.id, deleted)))
   for (const [id, contact] of world.contacts) world.contacts.set(id, withoutList(contact, deleted))
-  await compareWithModel(2_000)
+  expect(await compareWithModel(2_000)).toBeGreaterThan(0.5)
 })
 
 function withoutList(contact: ModelContact, deleted: ListId): ModelContact {

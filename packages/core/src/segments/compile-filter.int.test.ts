@@ -24,14 +24,14 @@ const database = useTestDatabase()
 const ctx = useTestCtx(database)
 const now = new Date('2026-11-23T12:00:00Z')
 beforeEach(async () => {
-  await defineField(ctx, 'note', 'TEXT')
-  await defineField(ctx, 'seats', 'NUMBER')
-  await defineField(ctx, 'isVip', 'BOOLEAN')
-  await defineField(ctx, 'renewal', 'DATE')
+  await defineField(ctx, 'note', { type: 'TEXT' })
+  await defineField(ctx, 'seats', { type: 'NUMBER' })
+  await defineField(ctx, 'isVip', { type: 'BOOLEAN' })
+  await defineField(ctx, 'renewal', { type: 'DATE' })
 })
 
-function defineField(ctx: Ctx, key: string, type: string, options?: string[]) {
-  return createCustomField(ctx, CustomFieldInput.parse({ key, label: key, type, ...(options && { options }) }))
+function defineField(ctx: Ctx, key: string, definition: { type: string; options?: string[] }) {
+  return createCustomField(ctx, CustomFieldInput.parse({ key, label: key, ...definition }))
 }
 
 /** What is wrong with a filter, by path; empty if nothing is. */
@@ -81,7 +81,7 @@ test('ids of another workspace are reported like ids of missing records', async 
 })
 
 test('a custom field of another workspace is an unknown field', async () => {
-  await defineField(await createTestCtx(database.db), 'secretPlan', 'TEXT')
+  await defineField(await createTestCtx(database.db), 'secretPlan', { type: 'TEXT' })
   expect(await issuesOf({ field: 'customFieldValues.secretPlans', eq: 'a' })).toEqual({
     'filter.field': 'unknown field "customFieldValues.secretPlans"',
   })
@@ -112,7 +112,11 @@ test.each([
 const anyValue = { eq: 'a', ne: 'a', lt: 1, lte: 1, gt: 1, gte: 1, contains: 'a', startsWith: 'a', in: ['a'] }
 const everyOperator = {
   ...anyValue,
-  ...{ before: '2026-11-21', after: '2026-11-21', within: '1d', notWithin: '1d', isSet: true },
+  before: '2026-11-21',
+  after: '2026-11-21',
+  within: '1d',
+  notWithin: '1d',
+  isSet: true,
 }
 test.each([
   ['email', 'email'],
@@ -125,12 +129,13 @@ test.each([
   ['lastActivityAt', 'moment'],
 ] as const)('%s rejects every operator that does not fit the type %s', async (field, type) => {
   const allowed: readonly string[] = operatorsOf[type]
+  const message = `does not fit ${field}: use ${allowed.join(', ')}`
+  const rejected: string[] = []
   for (const [operator, value] of Object.entries(everyOperator)) {
     const issues = await issuesOf({ not: { field, [operator]: value } })
-    const message = `does not fit ${field}: use ${allowed.join(', ')}`
-    if (allowed.includes(operator)) expect(issues[`filter.not.${operator}`]).not.toBe(message)
-    else expect(issues).toEqual({ [`filter.not.${operator}`]: message })
+    if (issues[`filter.not.${operator}`] === message) rejected.push(operator)
   }
+  expect(rejected).toEqual(Object.keys(everyOperator).filter((operator) => !allowed.includes(operator)))
 })
 
 test.each([

@@ -156,7 +156,12 @@ export const FilterNode: z.ZodType<Filter> = z
       CampaignLeaf,
       DealLeaf,
     ],
-    'must be an object with one of all, any, not, field, tags, list, campaign, deal',
+    {
+      error: ({ input }) =>
+        input === undefined
+          ? undefined
+          : 'must be an object with one of all, any, not, field, tags, list, campaign, deal',
+    },
   )
   .meta({
     id: 'ContactFilter',

@@ -47,7 +47,7 @@ async function createCampaignIn(status: (typeof campaigns.$inferSelect)['status'
   return id
 }
 
-test('a segment is created, read, changed and deleted, with the filter as it was written', async () => {
+test('a segment is created, read, changed and deleted with its filter', async () => {
   const filter = {
     all: [{ not: { field: 'company', eq: "O'Neil \\ 50%" } }, { field: 'createdAt', after: '2026-01-01' }],
   }
@@ -118,7 +118,7 @@ test('a segment of ended campaigns is deleted, and they lose it', async () => {
   for (const campaignId of ended) expect(await readCampaign(ctx, campaignId)).toMatchObject({ segmentId: null })
 })
 
-test('a draft that is created or changed while its segment is deleted never has a missing one', async () => {
+test('a draft that is written while its segment is deleted never lacks it', async () => {
   for (const change of [false, true]) {
     const { id } = await createTestSegment()
     const draft = await createTestCampaign(ctx)
@@ -153,7 +153,7 @@ test('a segment still finds an option that its field no longer has', async () =>
   await expect(previewFilter(ctx, filter)).rejects.toMatchObject({ issues: [{ path: 'filter.eq' }] })
 })
 
-test('a segment of a deleted list, draft or pipeline is in the wrong state, and names it', async () => {
+test('a segment of a deleted list, draft or pipeline cannot be used, and names it', async () => {
   await createTestContact(ctx)
   const list = (await createTestList(ctx)).id
   const campaign = (await createTestCampaign(ctx)).id

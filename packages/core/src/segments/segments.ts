@@ -109,7 +109,7 @@ export async function deleteSegmentRow(ctx: Ctx, id: SegmentId): Promise<void> {
 
 /**
  * Returns the condition for the contacts of a segment. Throws `validation_error` if the input names an unknown segment,
- * and `wrong_state` if something that the segment refers to was deleted: then it matches neither all contacts nor none.
+ * and `wrong_state` if something that the segment refers to was deleted, instead of matching no contact or all of them.
  */
 export async function compileSegment(ctx: Ctx, id: SegmentId): Promise<SQL> {
   const row = await findSegment(ctx, id)

@@ -10145,10 +10145,6 @@ export type SegmentsPreviewErrors = {
      */
     401: Error;
     /**
-     * The role of the credential is too low.
-     */
-    403: Error;
-    /**
      * The body was sent too slowly.
      */
     408: Error;

@@ -1,6 +1,6 @@
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { expectError, freshEmail, type Json, startTestApi, type TestWorkspace } from '../../test/testing.ts'
+import { expectError, freshEmail, type Json, startTestApi, type TestWorkspace } from '../testing.ts'
 
 const api = useForFile(() => startTestApi())
 let workspace: TestWorkspace
@@ -18,7 +18,7 @@ const emailsAt = async (path: string) => {
 }
 const withFilter = (filter: unknown) => `filter=${encodeURIComponent(JSON.stringify(filter))}`
 
-test('creates, reads, lists, changes and deletes a segment', async () => {
+test('POST and GET /segments, GET, PATCH and DELETE /segments/{id}: saved filters', async () => {
   const filter = { all: [{ field: 'company', eq: 'Acme' }, { not: { tags: { has: 'vip' } } }] }
   const created = await call('POST', '/segments', { name: 'Acme', filter })
   const id = String(created.body['id'])
@@ -32,7 +32,7 @@ test('creates, reads, lists, changes and deletes a segment', async () => {
   expectError(await call('GET', `/segments/${id}`), 404, 'Segment not found')
 })
 
-test('a segment and a filter narrow listings, exports and other filters', async () => {
+test('GET /segments/{id}/contacts, GET /contacts: only contacts of the segment', async () => {
   const [acme, other] = [freshEmail(), freshEmail()]
   await create('/contacts', { email: acme, company: 'Acme', firstName: 'Ada' })
   await create('/contacts', { email: other, company: 'Other', firstName: 'Ada' })
@@ -52,7 +52,7 @@ test('a segment and a filter narrow listings, exports and other filters', async 
   ).toEqual([acme])
 })
 
-test('a preview counts the contacts, and a VIEWER may ask for it', async () => {
+test('POST /segments/preview: counts the contacts, also for a VIEWER', async () => {
   const email = freshEmail()
   await create('/contacts', { email })
   await create('/contacts', { email: freshEmail(), company: 'Acme' })
@@ -82,7 +82,7 @@ test('a campaign with a segment is sent to the subscribers who match it', async 
   expect((await call('GET', `/campaigns?segmentId=${segmentId}`)).body).toMatchObject({ data: [{ id: campaign.id }] })
 })
 
-test('nobody in both the list and the segment: the error for an empty list', async () => {
+test('no contact in both the list and the segment: the error for an empty list', async () => {
   const { id: listId } = await create('/lists', { name: 'News' })
   await create(`/lists/${listId}/subscribers`, { email: freshEmail(), status: 'CONFIRMED' })
   const { id: segmentId } = await create('/segments', { name: 'Acme', filter: { field: 'company', eq: 'Acme' } })
