@@ -39,9 +39,12 @@ test('the quick start and the tutorial work as printed', async () => {
   expect(printed).toContain('verified campaign.sent')
   expect(printed).not.toContain('WebhookSignatureError')
   expect(printed).toMatch(/To continue later: evt_/)
-  expect(printed).toContain('grace@example.com SUBSCRIBED\nNovember news grace@example.com')
+  expect(printed).toContain('grace@example.com SUBSCRIBED\n')
+  expect(printed).toContain('November news grace@example.com')
   expect(printed).toContain("{ 'your-email': 'mary@example.com', message: 'Hello' }")
-  expect(printed).toContain('Imported 1\nKatherine katherine@example.com\n')
+  // The receiver prints `import.completed` before, between or after these lines.
+  expect(printed).toContain('Imported 1\n')
+  expect(printed).toContain('Katherine katherine@example.com\n')
 })
 
 /** Presses the button in the confirmation email, as the reader does. */
