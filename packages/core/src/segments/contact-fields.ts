@@ -46,7 +46,7 @@ const properties = {
 const customTypes = { TEXT: 'text', SELECT: 'option', NUMBER: 'number', BOOLEAN: 'boolean', DATE: 'date' } as const
 
 export const customPrefix = 'customFieldValues.'
-export const statusField = 'emailSubscribedStatus'
+const statusField = 'emailSubscribedStatus'
 
 /** Returns a field by the name that a filter gives it, or what is wrong with the name. */
 export function findContactField(

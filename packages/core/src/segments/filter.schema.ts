@@ -17,7 +17,7 @@ const Moment = z.string().superRefine((text, check) => {
   if (message !== undefined) check.addIssue({ code: 'custom', message })
 })
 
-export const Period = z
+const Period = z
   .string()
   .regex(/^[1-9]\d{0,3}[hdw]$/, 'must be a period such as 12h, 30d or 4w')
   .meta({ examples: ['30d'] })
@@ -57,7 +57,7 @@ const operatorNames = Object.keys(operators) as Operator[]
 
 const hasOperator = (leaf: object) => operatorNames.some((name) => name in leaf)
 
-export const FieldLeaf = z
+const FieldLeaf = z
   .strictObject({
     field: SingleLine(120, 1).describe(
       'A field of the contact: `email`, `firstName`, `lastName`, `phone`, `company`, `source`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.',
@@ -72,7 +72,7 @@ export const FieldLeaf = z
     examples: [{ field: 'company', eq: 'Acme' }],
   })
 
-export const TagsLeaf = z
+const TagsLeaf = z
   .strictObject({
     tags: z
       .strictObject({
@@ -89,7 +89,7 @@ export const TagsLeaf = z
   })
   .meta({ id: 'FilterByTags', description: 'Contacts by their tags.', examples: [{ tags: { has: 'vip' } }] })
 
-export const ListLeaf = z
+const ListLeaf = z
   .strictObject({
     list: Id('lst').describe('The id of the list.'),
     status: z.enum(subscriptionStatuses).optional().describe('The status of the subscription. Default: any status.'),
@@ -100,7 +100,7 @@ export const ListLeaf = z
     examples: [{ list: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b', status: 'CONFIRMED' }],
   })
 
-export const CampaignLeaf = z
+const CampaignLeaf = z
   .strictObject({
     campaign: z.union([z.literal('any'), Id('cmp')], 'Campaign not found').describe('The id of a campaign, or `any`.'),
     did: z.enum(['receive', 'open', 'click']).describe('What the contact did. Opens and clicks need tracking.'),
@@ -112,7 +112,7 @@ export const CampaignLeaf = z
     examples: [{ campaign: 'any', did: 'open', within: '30d' }],
   })
 
-export const DealLeaf = z
+const DealLeaf = z
   .strictObject({
     deal: z
       .strictObject({
