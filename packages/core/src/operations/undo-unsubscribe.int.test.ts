@@ -105,7 +105,8 @@ test('the token expires ten minutes after the unsubscribe', async () => {
 test('no link of another purpose undoes, and the token opens no other link', async () => {
   const token = await leave()
   await expect(undo(leaveToken())).rejects.toMatchObject(invalidLink)
-  await expect(undo(`${token.slice(0, -1)}A`)).rejects.toMatchObject(invalidLink)
+  const changed = `${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`
+  await expect(undo(changed)).rejects.toMatchObject(invalidLink)
   await expect(unsubscribe(ctx, token)).rejects.toMatchObject(invalidLink)
 })
 
