@@ -26,6 +26,8 @@ test('POST and GET /segments, GET, PATCH and DELETE /segments/{id}: saved filter
   expect(created.headers['location']).toBe(`/segments/${id}`)
   expect((await call('GET', `/segments/${id}`)).body).toEqual(created.body)
   expect((await call('GET', '/segments?search=acm')).body).toMatchObject({ data: [{ id }] })
+  const repeated = await call('PATCH', `/segments/${id}`, { name: 'Acme', filter })
+  expect(repeated.body).toEqual(created.body)
   const changed = await call('PATCH', `/segments/${id}`, { name: 'Not Acme', filter: { not: filter } })
   expect(changed).toMatchObject({ status: 200, body: { name: 'Not Acme', filter: { not: filter } } })
   expect((await call('DELETE', `/segments/${id}`)).status).toBe(204)

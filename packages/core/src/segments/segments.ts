@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { and, eq, type SQL } from 'drizzle-orm'
 import { segments } from '../db/schema/index.ts'
 import { AppError, invalidField, notFound } from '../kernel/errors.ts'
 import { newId, type SegmentId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { byId } from '../request/by-id.ts'
 import { containsText } from '../request/contains-text.ts'
@@ -72,7 +74,10 @@ export async function listSegments(ctx: Ctx, query: SegmentQuery): Promise<Page<
   return { ...page, data: page.data.map(toSegment) }
 }
 
-/** Updates the fields in the change. Throws `validation_error` if the new filter names something unknown. */
+/**
+ * Updates the fields in the change. A no-op update writes nothing. Throws `validation_error` if the new filter names
+ * something unknown.
+ */
 export async function updateSegment(ctx: Ctx, id: SegmentId, change: SegmentChange): Promise<Segment> {
   if (change.filter) await compileFilter(ctx, change.filter)
   return inTransaction(ctx, async (ctx) => {
@@ -82,8 +87,9 @@ export async function updateSegment(ctx: Ctx, id: SegmentId, change: SegmentChan
       .where(byId(segments, ctx, id))
       .for('no key update')
     if (!current) throw notFound('Segment')
-    const { name = current.name, filter = current.filter } = change
-    const saved = { ...current, name, filter, updatedAt: timeOfUpdate(current.updatedAt) }
+    const next = { ...current, ...withoutUndefined(change) }
+    if (isDeepStrictEqual(next, current)) return toSegment(current)
+    const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
     await ctx.db
       .update(segments)
       .set(saved)
