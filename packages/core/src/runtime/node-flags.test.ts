@@ -8,7 +8,6 @@ import { nodeFlags } from './node-flags.ts'
 
 /** Every file with a command line that starts the API or the worker, and the number of its commands. */
 const starters = {
-  'package.json': 2,
   Dockerfile: 1,
   'docker-compose.yml': 1,
   'ops/systemd/rapport-api@.service': 1,
@@ -22,6 +21,11 @@ test.each(Object.entries(starters))('%s starts the API and the worker with the f
   const commands = text.match(/node\b[^\n]* apps\/(api|worker)\/src\/main\.ts/g) ?? []
   expect(commands).toHaveLength(count)
   for (const command of commands) expect(command).toContain(`node ${flags} apps/`)
+})
+
+test('bin/rapport starts the API and the worker with the flags', async () => {
+  const script = await readFile(join(projectDirectory, 'bin/rapport'), 'utf8')
+  expect(script).toContain(`exec "$node" ${flags} "$root/apps/$program/src/main.ts"`)
 })
 
 test('pm2 starts the API and the worker with the flags', async () => {
