@@ -149,12 +149,18 @@ async function findBatchesToRetry(ctx: Ctx, id: CampaignId, includeInterrupted: 
 async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupted: boolean): Promise<number> {
   const statuses = includeInterrupted ? ['FAILED', 'INTERRUPTED'] : ['FAILED']
   const result = await ctx.db.execute<{ count: number }>(sql`
-    with reopened as (
-      update campaign_recipients
-      set status = 'WAITING', attempts = 0, worker_id = null, settled_at = null
+    with locked as (
+      select batch_id, contact_id, status as was from campaign_recipients
       where workspace_id = ${uuidOf(ctx.workspaceId)} and batch_id = any(${sql.param(batchUuids)}::uuid[])
         and status = any(${sql.param(statuses)}::text[])
-      returning workspace_id, batch_id, old.status as was, new.status as became),
+      for update),
+    reopened as (
+      update campaign_recipients r
+      set status = 'WAITING', attempts = 0, worker_id = null, settled_at = null
+      from locked
+      where r.workspace_id = ${uuidOf(ctx.workspaceId)} and r.batch_id = locked.batch_id
+        and r.contact_id = locked.contact_id
+      returning r.workspace_id, r.batch_id, locked.was, r.status as became),
     ${updateRecipientCounters('reopened')}
     select count(*)::int as count from reopened`)
   return result.rows[0]?.count ?? 0

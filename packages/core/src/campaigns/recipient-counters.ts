@@ -5,6 +5,8 @@ import type { Db } from '../db/client.ts'
  * Returns a CTE that updates the recipient counters of batches. `changedCte` is the name of an earlier CTE in the same
  * statement. That CTE changes recipients and returns, for each of them, `workspace_id`, `batch_id`, the old status
  * `was` and the new status `became`. `was` may be null for a new or WAITING row, because no counter includes WAITING.
+ * If `was` can be one of several statuses, the statement locks the rows first and reads it from them: a join without a
+ * lock may return the status from before a concurrent change. PostgreSQL 18 has RETURNING OLD, older versions do not.
  *
  * Recipients and counters change in one statement, so that the counters are exact in every snapshot. The counters of a
  * campaign are the sums over its batches: one row per 200 recipients.
@@ -25,13 +27,13 @@ export function updateRecipientCounters(changedCte: string): SQL {
         and (d.sent, d.failed, d.skipped, d.interrupted) <> (0, 0, 0, 0))`
 }
 
-/** Sets the recipients that match the condition to INTERRUPTED. Returns their number. */
+/** Sets the SENDING recipients that match the condition to INTERRUPTED. Returns their number. */
 export async function interruptRecipients(db: Db, condition: SQL, error: string): Promise<number> {
   const result = await db.execute<{ count: number }>(sql`
     with interrupted as (
       update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = now()
-      where ${condition}
-      returning workspace_id, batch_id, old.status as was, new.status as became),
+      where status = 'SENDING' and ${condition}
+      returning workspace_id, batch_id, 'SENDING' as was, status as became),
     ${updateRecipientCounters('interrupted')}
     select count(*)::int as count from interrupted`)
   return result.rows[0]?.count ?? 0

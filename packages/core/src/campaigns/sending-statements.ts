@@ -75,19 +75,25 @@ interface GroupOutcomes extends BatchParams {
 export const recordGroupOutcomes = preparedSql<GroupOutcomes>(
   'record recipient outcomes',
   (param) => sql`
-    with recorded as (
-    update campaign_recipients r
-    set status = case when outcome.status = 'WAITING' and r.status = 'INTERRUPTED' then 'FAILED' else outcome.status end,
-      error = outcome.error, attempts = r.attempts - outcome.attempts_to_undo,
-      settled_at = case when outcome.status = 'WAITING' and r.status = 'SENDING' then null else now() end
-    from unnest(
-      ${param('contactUuids')}::uuid[], ${param('statuses')}::text[], ${param('errors')}::text[],
-      ${param('attemptsToUndo')}::int[])
-      as outcome (contact_id, status, error, attempts_to_undo)
-    where r.workspace_id = ${param('workspaceUuid')}::uuid and r.batch_id = ${param('batchUuid')}::uuid
-      and r.contact_id = outcome.contact_id and r.worker_id = ${param('workerId')}::uuid
-      and r.status in ('SENDING', 'INTERRUPTED')
-    returning r.workspace_id, r.batch_id, old.status as was, new.status as became),
+    with locked as (
+      select r.status as was, outcome.*
+      from campaign_recipients r
+      join unnest(
+        ${param('contactUuids')}::uuid[], ${param('statuses')}::text[], ${param('errors')}::text[],
+        ${param('attemptsToUndo')}::int[])
+        as outcome (contact_id, status, error, attempts_to_undo) on outcome.contact_id = r.contact_id
+      where r.workspace_id = ${param('workspaceUuid')}::uuid and r.batch_id = ${param('batchUuid')}::uuid
+        and r.worker_id = ${param('workerId')}::uuid and r.status in ('SENDING', 'INTERRUPTED')
+      for update of r),
+    recorded as (
+      update campaign_recipients r
+      set status = case when locked.status = 'WAITING' and was = 'INTERRUPTED' then 'FAILED' else locked.status end,
+        error = locked.error, attempts = r.attempts - locked.attempts_to_undo,
+        settled_at = case when locked.status = 'WAITING' and was = 'SENDING' then null else now() end
+      from locked
+      where r.workspace_id = ${param('workspaceUuid')}::uuid and r.batch_id = ${param('batchUuid')}::uuid
+        and r.contact_id = locked.contact_id
+      returning r.workspace_id, r.batch_id, was, r.status as became),
     ${updateRecipientCounters('recorded')}
     select from recorded limit 1`,
 )

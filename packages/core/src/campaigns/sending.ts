@@ -213,7 +213,7 @@ export async function releaseBatch(ctx: Ctx, batch: BatchClaim): Promise<boolean
 export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchClaim): Promise<number> {
   return inTransaction(ctx, async (ctx) => {
     const isClaimed = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and batch_id = ${batch.uuid}
-      and worker_id = ${batch.workerId} and status = 'SENDING'`
+      and worker_id = ${batch.workerId}`
     const interrupted = await interruptRecipients(ctx.db, isClaimed, 'The outcome could not be recorded')
     await releaseBatch(ctx, batch)
     return interrupted

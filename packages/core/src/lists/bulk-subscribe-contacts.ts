@@ -45,16 +45,22 @@ export async function confirmSubscribers(
   const consents = allowed.map(({ email }) => [givenConsent(ctx, email, { method: 'IMPORT', ...reportedBy })])
   const now = sql`${new Date().toISOString()}::timestamptz`
   const result = await ctx.db.execute<{ contact_id: string; is_new: boolean }>(sql`
-    insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at, consent, created_at)
-    select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', ${now}, consent, ${now}
-    from unnest(
-      ${sql.param(ids)}::uuid[], ${sql.param(consents.map((consent) => JSON.stringify(consent)))}::jsonb[]
-    ) as contact (id, consent)
-    on conflict (workspace_id, list_id, contact_id) do update
-    set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at, unsubscribed_at = null, is_removed = false,
-      consent = ${withConsent(sql`excluded.consent`, sql`s.consent`)}
-    where s.status = 'PENDING' or s.is_removed
-    returning s.contact_id, coalesce(old.is_removed, true) as is_new`)
+    with prior as materialized (
+      select contact_id, is_removed from subscriptions
+      where workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and list_id = ${uuidOf(listId)}::uuid
+        and contact_id = any(${sql.param(ids)}::uuid[])),
+    confirmed as (
+      insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at, consent, created_at)
+      select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', ${now}, consent, ${now}
+      from unnest(
+        ${sql.param(ids)}::uuid[], ${sql.param(consents.map((consent) => JSON.stringify(consent)))}::jsonb[]
+      ) as contact (id, consent)
+      on conflict (workspace_id, list_id, contact_id) do update
+      set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at, unsubscribed_at = null, is_removed = false,
+        consent = ${withConsent(sql`excluded.consent`, sql`s.consent`)}
+      where s.status = 'PENDING' or s.is_removed
+      returning s.contact_id)
+    select contact_id, coalesce(prior.is_removed, true) as is_new from confirmed left join prior using (contact_id)`)
   const toIds = (rows: typeof result.rows) => rows.map((row) => idOf('con', row.contact_id))
   const confirmed = toIds(result.rows)
   if (confirmed.length > 0) await recordSubscriptionActivity(ctx, confirmed)

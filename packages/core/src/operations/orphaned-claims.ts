@@ -114,7 +114,7 @@ async function releaseBacklogs(db: Db, isOrphaned: SQL, error: string): Promise<
 }
 
 async function releaseCampaignBatches(db: Db, isOrphaned: ClaimCondition, error: string): Promise<number> {
-  const isOrphanedRecipient = sql`${isSending(campaignRecipients)} and ${isOrphaned(campaignRecipients, campaignRecipients.batchId)}`
+  const isOrphanedRecipient = isOrphaned(campaignRecipients, campaignRecipients.batchId)
   const interrupted = await interruptRecipients(db, isOrphanedRecipient, error)
   const released = await db
     .update(campaignBatches)
