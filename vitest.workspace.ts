@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { findPostgres15 } from './packages/testing/src/postgres/postgres-15.ts'
 
 // On an older Node, Vitest and the programs that tests start fail with misleading errors.
 if (!process.features.typescript) {
@@ -15,6 +16,23 @@ const needsServices = { globalSetup: `${testing}/global-setup.ts` }
 // files.
 const everywhere = { isolate: false, setupFiles: `${testing}/setup-file.ts` }
 const nodeModules = '**/node_modules/**'
+
+// With DATABASE_URL, all tests use that server.
+const hasPostgres15 = process.env['DATABASE_URL'] === undefined && (await findPostgres15()) !== undefined
+/** PostgreSQL 15 is the oldest supported version. All SQL is in packages/core. */
+const onPostgres15 = {
+  test: {
+    ...everywhere,
+    globalSetup: `${testing}/global-setup-postgres-15.ts`,
+    name: 'postgres-15',
+    include: ['packages/core/src/**/*.int.test.ts'],
+    exclude: [nodeModules],
+    // After the other integration tests, as two servers compete for the processors.
+    sequence: { groupOrder: 1 },
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+}
 
 export default defineConfig({
   test: {
@@ -41,6 +59,7 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      ...(hasPostgres15 ? [onPostgres15] : []),
       {
         test: {
           ...everywhere,
@@ -49,7 +68,7 @@ export default defineConfig({
           include: ['apps/e2e/**/*.test.ts'],
           exclude: [nodeModules],
           // Runs after the other projects, with two files at a time, as each file starts several processes.
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 120_000,

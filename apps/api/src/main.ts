@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '@rapport/core/db/client.ts'
-import { warnAboutMissingTimeouts } from '@rapport/core/db/pooler.ts'
+import { warnAboutMissingTimeouts } from '@rapport/core/db/pool/pooler.ts'
 import { openReplica } from '@rapport/core/db/read-replica.ts'
+import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { describeStartupError } from '@rapport/core/kernel/errors.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
 import { ConfigError, readApiConfig } from '@rapport/core/runtime/config.ts'
@@ -24,6 +25,7 @@ async function start() {
     applicationName: 'rapport api',
     onError: warn('database connection lost'),
   })
+  await assertSupportedServer(database.db)
   const replica = config.DATABASE_REPLICA_URL
     ? openReplica(config.DATABASE_REPLICA_URL, { primary: database, applicationName: 'rapport api replica', log })
     : undefined

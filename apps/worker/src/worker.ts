@@ -11,7 +11,8 @@ import { withoutParameters } from '@rapport/core/kernel/errors.ts'
 import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
-import { warnAboutMissingTimeouts, isDirectUrlMissing, directUrlOf } from '@rapport/core/db/pooler.ts'
+import { warnAboutMissingTimeouts, isDirectUrlMissing, directUrlOf } from '@rapport/core/db/pool/pooler.ts'
+import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { type QueueName, queueNames } from '@rapport/core/jobs/queues.ts'
 import { recordHeartbeat, deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
@@ -54,6 +55,7 @@ export async function startWorker(
     onError,
   })
   const { db } = database
+  await assertSupportedServer(db)
   const stopping = new AbortController()
   const metrics = createWorkerMetrics()
   const backend = await openQueueBackend(config, log)
@@ -86,6 +88,7 @@ export async function startWorker(
   const operatorPortDeps = { database, backend, metrics, stopping: stopping.signal, clock }
   const operatorPort = await openOperatorPort(config, operatorPortDeps).catch(async (error: unknown) => {
     await backend.close()
+    await database.close()
     throw error
   })
   clock.start()

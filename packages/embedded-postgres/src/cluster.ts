@@ -17,19 +17,18 @@ export interface Cluster {
 export const superuser = 'rapport'
 
 /** Sorts by code point like C, but supports all letters: their case (builtin) and trigrams of them (lc-ctype). */
-const locale = [
-  '--encoding=UTF8',
-  '--locale=C',
-  `--lc-ctype=${process.platform === 'darwin' ? 'en_US' : 'C'}.UTF-8`,
-  '--locale-provider=builtin',
-  '--builtin-locale=C.UTF-8',
-]
+const locale = ['--encoding=UTF8', '--locale=C', `--lc-ctype=${process.platform === 'darwin' ? 'en_US' : 'C'}.UTF-8`]
+/** Since PostgreSQL 17. Older versions take the case of letters from `--lc-ctype`. */
+const builtinLocale = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
 /** Finds the cluster in the folder `data`, or creates it. */
-export async function openCluster(data: string, options: { durable: boolean }): Promise<Cluster> {
+export async function openCluster(
+  data: string,
+  options: { durable: boolean; binaries?: PostgresBinaries },
+): Promise<Cluster> {
   const account = await findAccount(data)
-  const binaries = await findPostgresBinaries(account)
-  if (!(await exists(join(data, 'PG_VERSION')))) await createCluster({ binaries, account, data, ...options })
+  const binaries = options.binaries ?? (await findPostgresBinaries(account))
+  if (!(await exists(join(data, 'PG_VERSION')))) await createCluster({ ...options, binaries, account, data })
   return { binaries, account, directory: data, path: await findPath(data, account) }
 }
 
@@ -70,10 +69,12 @@ async function createCluster(options: {
   if (account.uid !== undefined && account.gid !== undefined) await chown(unfinished, account.uid, account.gid)
   const path = await findPath(unfinished, account)
   const sync = options.durable ? [] : ['--no-sync']
+  const { output: version } = await runCommand(binaries.initdb, ['--version'], { account, directory: unfinished })
+  const provider = Number(/ (\d+)/.exec(version)?.[1]) >= 17 ? builtinLocale : []
   const result = await runCommand(
     binaries.initdb,
     // No connection is accepted until `requirePasswords` has set one.
-    ['-D', path, '-U', superuser, '--auth=reject', '--no-instructions', ...locale, ...sync],
+    ['-D', path, '-U', superuser, '--auth=reject', '--no-instructions', ...locale, ...provider, ...sync],
     { account, directory: unfinished },
   )
   if (result.code !== 0) throw new Error(`PostgreSQL could not create a cluster in ${data}:\n${result.output}`)

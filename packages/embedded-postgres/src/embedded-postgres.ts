@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { runCommand } from './binaries.ts'
-import type { CommandResult } from './binaries.ts'
+import type { CommandResult, PostgresBinaries } from './binaries.ts'
 import { openCluster, superuser } from './cluster.ts'
 import type { Cluster } from './cluster.ts'
 import { findFreePort } from './free-port.ts'
@@ -23,7 +23,7 @@ const startAttempts = 10
 /**
  * Starts the PostgreSQL from npm with its data in `directory`, which is created if it does not exist. Stops a server
  * that an earlier process left running on the same data. `durable: false` is faster, but a power failure can corrupt
- * the data. `settings` are PostgreSQL settings. The default port is a free one. If the start fails, the error contains
+ * the data. `settings` are PostgreSQL settings. `binaries` are programs of another version. The default port is a free one. If the start fails, the error contains
  * PostgreSQL's message. The caller must prevent two concurrent starts with the same directory.
  */
 export async function startEmbeddedPostgres(options: {
@@ -31,10 +31,11 @@ export async function startEmbeddedPostgres(options: {
   port?: number
   durable: boolean
   settings?: Record<string, string>
+  binaries?: PostgresBinaries
 }): Promise<EmbeddedPostgres> {
   const directory = resolve(options.directory)
   await mkdir(directory, { recursive: true })
-  const cluster = await openCluster(join(directory, 'data'), { durable: options.durable })
+  const cluster = await openCluster(join(directory, 'data'), options)
   await stopOrphanedServer(cluster)
   const password = await requirePasswords(cluster)
   const port = await startServer(cluster, options)

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
+import type { PostgresBinaries } from '@rapport/embedded-postgres/binaries.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { withAdminClient, databaseUrl } from './postgres/database.ts'
@@ -35,7 +36,7 @@ declare module 'vitest' {
 
 interface Running {
   services: TestServices
-  stop(): Promise<void>
+  stop: () => Promise<void>
 }
 
 type Releases = (() => Promise<unknown>)[]
@@ -58,7 +59,8 @@ export async function teardown(): Promise<void> {
   await running?.stop()
 }
 
-async function startServices(): Promise<Running> {
+/** Starts PostgreSQL and Redis. `binaries` are the programs of another PostgreSQL than the one from npm. */
+export async function startServices(binaries?: PostgresBinaries): Promise<Running> {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-tests-'))
   // PostgreSQL runs as another user when the tests run as root.
   await chmod(directory, 0o755)
@@ -78,7 +80,7 @@ async function startServices(): Promise<Running> {
     cleanUpNow()
     throwFirst(results)
   }
-  const starting = [startPostgres(postgresDirectory, releases), startRedis(pidDirectory, releases)] as const
+  const starting = [startPostgres(postgresDirectory, releases, binaries), startRedis(pidDirectory, releases)] as const
   try {
     throwFirst(await Promise.allSettled(starting))
     return { services: { ...(await starting[0]), ...(await starting[1]), pidDirectory }, stop }
@@ -88,9 +90,9 @@ async function startServices(): Promise<Running> {
   }
 }
 
-async function startPostgres(directory: string, releases: Releases) {
+async function startPostgres(directory: string, releases: Releases, binaries?: PostgresBinaries) {
   const configuredUrl = inheritedEnvironment()['DATABASE_URL']
-  const postgresUrl = configuredUrl || (await startOwnPostgres(directory, releases))
+  const postgresUrl = configuredUrl || (await startOwnPostgres(directory, releases, binaries))
   const databasePrefix = `rapport_test_${randomBytes(4).toString('hex')}_`
   const template = `${databasePrefix}template`
   await withAdminClient(postgresUrl, (client) => client.query(`create database ${template}`)).catch(
@@ -106,9 +108,9 @@ async function startPostgres(directory: string, releases: Releases) {
   return { postgresUrl, databasePrefix, template }
 }
 
-async function startOwnPostgres(directory: string, releases: Releases): Promise<string> {
+async function startOwnPostgres(directory: string, releases: Releases, binaries?: PostgresBinaries): Promise<string> {
   const settings = { max_connections: '300', autovacuum: 'off', wal_level: 'minimal', max_wal_senders: '0' }
-  const postgres = await startEmbeddedPostgres({ directory, durable: false, settings })
+  const postgres = await startEmbeddedPostgres({ directory, durable: false, settings, ...(binaries && { binaries }) })
   releases.push(() => postgres.stop())
   return postgres.url('postgres')
 }

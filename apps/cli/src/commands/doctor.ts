@@ -1,5 +1,6 @@
 import { inspectEnvironment } from '@rapport/core/runtime/config.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
+import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, option } from '../command.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
@@ -43,6 +44,7 @@ export const doctor = defineCommand({
     const problemsFound = problems.map(({ name, message }) => about.fail(`${name} ${message}`, 'See .env.example.'))
     const url = config.DATABASE_URL
     const database = url ? openDatabase(url, { applicationName: 'rapport doctor', onError: () => {} }) : undefined
+    if (database) await assertSupportedServer(database.db)
     const dnsServers = dnsServer === undefined ? undefined : [dnsServer]
     const invalid = new Set(problems.map(({ name }) => name))
     const found = await runChecks({ config, invalid, database, dnsServers }, checks)

@@ -6,7 +6,6 @@ import { queueNames } from '@rapport/core/jobs/queues.ts'
 import { type Check, findingsAbout, type Finding, messageOf, type CheckInput } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('PostgreSQL')
-const oldestMajor = 18
 const wantedExtensions = ['pg_trgm', 'btree_gin', 'unaccent']
 /** The worker's second pool, for queues in PostgreSQL: 15 connections for queries, and one per queue for LISTEN. */
 const queueConnections = 15 + queueNames.length
@@ -31,9 +30,7 @@ export const postgresCheck: Check = {
   },
 }
 
-function checkServer({ version, majorVersion, encoding, isStandby, isReadOnly }: DatabaseFacts): Finding[] {
-  if (majorVersion < oldestMajor)
-    return [fail(`version ${version}`, `Rapport needs PostgreSQL ${oldestMajor} or newer.`)]
+function checkServer({ version, encoding, isStandby, isReadOnly }: DatabaseFacts): Finding[] {
   if (isStandby) return [fail('the server is a standby, which rejects writes', 'Set DATABASE_URL to the primary.')]
   if (isReadOnly) {
     return [fail('transactions are read-only by default', 'Set default_transaction_read_only to off for this account.')]

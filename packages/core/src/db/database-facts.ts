@@ -4,7 +4,6 @@ import type { Db } from './client.ts'
 
 export interface DatabaseFacts extends Record<string, unknown> {
   version: string
-  majorVersion: number
   encoding: string
   isStandby: boolean
   isReadOnly: boolean
@@ -20,7 +19,6 @@ export interface DatabaseFacts extends Record<string, unknown> {
 export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
   const result = await db.execute<DatabaseFacts>(sql`
     select current_setting('server_version') as version,
-      current_setting('server_version_num')::int / 10000 as "majorVersion",
       current_setting('server_encoding') as encoding, pg_is_in_recovery() as "isStandby",
       current_setting('default_transaction_read_only')::bool as "isReadOnly",
       (select json_object_agg(name, setting) from pg_settings
@@ -28,7 +26,7 @@ export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
       (select coalesce(json_agg(extname), '[]') from pg_extension) as extensions,
       least(
         current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-          - current_setting('reserved_connections')::int,
+          - coalesce(current_setting('reserved_connections', true), '0')::int,
         (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),
         (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user))::int as "maxConnections",
       (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections`)

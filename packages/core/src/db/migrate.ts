@@ -7,7 +7,8 @@ import pg from 'pg'
 import { ConfigError, readMigrateConfig } from '../runtime/config.ts'
 import type { Db } from './client.ts'
 import { maintainPartitionsWithRetries } from './partitions.ts'
-import { isDirectUrlMissing, directUrlOf } from './pooler.ts'
+import { isDirectUrlMissing, directUrlOf } from './pool/pooler.ts'
+import { assertSupportedServer, createMissingUuidFunction } from './server-version.ts'
 import { adoptRestoredEvents } from './adopt-restored-events.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../../drizzle', import.meta.url))
@@ -24,9 +25,11 @@ export async function migrate(databaseUrl: string): Promise<void> {
   const pool = new pg.Pool({ ...connection, max: 1 })
   try {
     await lock.connect()
-    await lock.query('select pg_advisory_lock($1)', [migrationLockId])
     const db = drizzle(pool)
+    await assertSupportedServer(db)
+    await lock.query('select pg_advisory_lock($1)', [migrationLockId])
     await assertNoOldWorkers(db)
+    await createMissingUuidFunction(db)
     await runMigrations(db, { migrationsFolder })
     await adoptRestoredEvents(db)
     await maintainPartitionsWithRetries(db)

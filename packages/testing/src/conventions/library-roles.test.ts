@@ -68,5 +68,5 @@ test('the root folder has only the expected folders', () => {
   const folders = readdirSync(root, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
     .map(({ name }) => name)
-  expect(folders.toSorted()).toEqual(['apps', 'docs', 'drizzle', 'examples', 'ops', 'packages'])
+  expect(folders.toSorted()).toEqual(['apps', 'bin', 'docs', 'drizzle', 'examples', 'ops', 'packages'])
 })

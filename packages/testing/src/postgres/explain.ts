@@ -16,3 +16,25 @@ export async function explainSelects(
   )
   return (await Promise.all(plans)).map(({ rows }) => rows.map((row) => row['QUERY PLAN']).join('\n'))
 }
+
+/** Returns the major version of the server: plans differ between versions. */
+export async function readMajorVersion({ pool }: TestDatabase): Promise<number> {
+  const { rows } = await pool.query<{ version: number }>(
+    `select current_setting('server_version_num')::int / 10000 as version`,
+  )
+  return rows[0]?.version ?? 0
+}
+
+/** A node of a plan in the format of `explain (format json)`. */
+export interface PlanNode {
+  'Node Type': string
+  'Parent Relationship'?: string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Index Cond'?: string
+  'Subplans Removed'?: number
+  Plans?: PlanNode[]
+}
+
+/** Returns a node with all nodes below it. */
+export const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
 import type pg from 'pg'
+import { createMissingUuidFunction } from '@rapport/core/db/server-version.ts'
 
 export const previousReleasePath = resolve(import.meta.dirname, 'previous-release.sql')
 const migrationsFolder = resolve(import.meta.dirname, '../../../../drizzle')
@@ -26,7 +27,9 @@ export async function migrateUntil(pool: pg.Pool, migration: string): Promise<vo
     if (last < 0) throw new Error(`There is no migration ${migration} in drizzle/meta/_journal.json`)
     const journal = { version: '7', dialect: 'postgresql', entries: entries.slice(0, last + 1) }
     await writeFile(join(folder, 'meta/_journal.json'), JSON.stringify(journal))
-    await runMigrations(drizzle({ client: pool }), { migrationsFolder: folder })
+    const db = drizzle({ client: pool })
+    await createMissingUuidFunction(db)
+    await runMigrations(db, { migrationsFolder: folder })
   } finally {
     await rm(folder, { recursive: true })
   }

@@ -1,7 +1,7 @@
 /** Programs that tests need: found on the PATH, or unpacked from a Debian package. */
 import { execFile } from 'node:child_process'
 import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { delimiter, join, resolve } from 'node:path'
+import { basename, delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 
@@ -12,6 +12,8 @@ export interface DebianPackage {
   name: string
   /** Path of the program in the package, such as `usr/bin/redis-server`. */
   program: string
+  /** Paths of further programs. Each gets a launcher beside that of `program`, named as its file. */
+  otherPrograms?: string[]
   /** Additional library folders in the package, as shell patterns. */
   libraries?: string[]
   /** Shell lines to run before the program; `$here` is the folder of the unpacked package. */
@@ -46,6 +48,8 @@ export async function unpackDebianPackage(wanted: DebianPackage): Promise<string
   try {
     const root = await unpack(name, work)
     await writeLauncher(join(root, name), wanted)
+    for (const program of wanted.otherPrograms ?? [])
+      await writeLauncher(join(root, basename(program)), { ...wanted, program })
     for (const [file, text] of Object.entries(wanted.files ?? {})) await writeFile(join(root, file), text)
     // A concurrent run may have unpacked it first, and may be using it.
     if (!(await runs(launcher))) {

@@ -220,7 +220,10 @@ async function plansOf(big: Ctx, query: Record<string, string>): Promise<string[
     if (!selects.some((select) => select.text === text)) continue
     const plan = planOf(await client.query(`explain ${text}`, values))
     // The generic plan, which prepared statements use.
-    const genericPlan = planOf(await client.query(`explain (generic_plan) ${text}`))
+    await client.query(`set local plan_cache_mode = force_generic_plan; prepare listing as ${text}`)
+    const nulls = values.map(() => 'null').join(', ')
+    const genericPlan = planOf(await client.query(`explain execute listing${nulls && `(${nulls})`}`))
+    await client.query('deallocate listing; set local plan_cache_mode = auto')
     if (isWalk.test(plan)) plans.push(plan)
     plans.push(...[plan, genericPlan].filter((one) => one.includes('Seq Scan on contacts')))
   }

@@ -6,7 +6,7 @@
  */
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
-import { type Db, isBehindPooler } from './client.ts'
+import { type Db, isBehindPooler } from '../client.ts'
 
 interface DatabaseUrls {
   DATABASE_URL: string

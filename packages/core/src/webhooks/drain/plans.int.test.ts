@@ -27,6 +27,7 @@ import { disableWebhooks } from '../webhooks.ts'
 import { expireDeliveries, purgeDeliveries } from './abandoned-deliveries.ts'
 import type { BacklogClaim } from './backlog-claim.ts'
 import { findBacklogs } from './find-backlogs.ts'
+import { nodesOf, type PlanNode, readMajorVersion } from '@rapport/testing/postgres/explain.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 
 const database = useTestDatabase()
@@ -37,28 +38,16 @@ beforeAll(async () => {
   workerId = await createTestWorker(database.db)
 })
 
-/** A node of a plan in the format of `explain (format json)`. */
-interface Node {
-  'Node Type': string
-  'Parent Relationship'?: string
-  'Relation Name'?: string
-  'Index Name'?: string
-  'Index Cond'?: string
-  'Subplans Removed'?: number
-  Plans?: Node[]
-}
-
-const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
-const isDeliveries = (node: Node) => /^deliveries(_|$)/.test(node['Relation Name'] ?? '')
+const isDeliveries = (node: PlanNode) => /^deliveries(_|$)/.test(node['Relation Name'] ?? '')
 /** Excludes CTEs, which have few rows. */
-const inputsOf = (node: Node): Node[] => [
+const inputsOf = (node: PlanNode): PlanNode[] => [
   node,
   ...(node.Plans ?? []).filter((plan) => plan['Parent Relationship'] !== 'InitPlan').flatMap(inputsOf),
 ]
-const isSort = (node: Node) => node['Node Type'].endsWith('Sort')
+const isSort = (node: PlanNode) => node['Node Type'].endsWith('Sort')
 
 /** Replaces the names of partition indexes by the names of the indexes of the partitioned table. */
-async function nameIndexes(nodes: readonly Node[]): Promise<Node[]> {
+async function nameIndexes(nodes: readonly PlanNode[]): Promise<PlanNode[]> {
   const { rows } = await database.pool.query<{ child: string; parent: string }>(
     'select inhrelid::regclass::text as child, inhparent::regclass::text as parent from pg_inherits',
   )
@@ -90,17 +79,17 @@ const reading = ['find a pending delivery', 'take deliveries', 'find backlogs'] 
 const statements = [...reading, 'claim a backlog', 'record outcomes'] as const
 
 /** Returns the plan nodes of each prepared statement, with the planner settings of production. */
-async function explainPrepared({ db }: Database): Promise<Record<string, Node[]>> {
+async function explainPrepared({ db }: Database): Promise<Record<string, PlanNode[]>> {
   return transaction(
     db,
     async (db) => {
       const prepared = await db.execute<{ name: string; parameters: number }>(
         sql`select name, cardinality(parameter_types) as parameters from pg_prepared_statements`,
       )
-      const plans: Record<string, Node[]> = {}
+      const plans: Record<string, PlanNode[]> = {}
       for (const { name, parameters } of prepared.rows) {
         const values = Array.from({ length: parameters }, () => 'null').join(', ')
-        const { rows } = await db.execute<{ 'QUERY PLAN': { Plan: Node }[] }>(
+        const { rows } = await db.execute<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
           sql.raw(`explain (format json) execute "${name}"(${values})`),
         )
         plans[name] = await nameIndexes((rows[0]?.['QUERY PLAN'] ?? []).flatMap(({ Plan }) => nodesOf(Plan)))
@@ -111,7 +100,7 @@ async function explainPrepared({ db }: Database): Promise<Record<string, Node[]>
   )
 }
 
-const indexesOfDeliveries = (nodes: Node[] = []) => [
+const indexesOfDeliveries = (nodes: PlanNode[] = []) => [
   ...new Set(nodes.filter(isDeliveries).flatMap((node) => node['Index Name'] ?? [])),
 ]
 
@@ -134,6 +123,8 @@ async function expectIndexScans(connection: Database): Promise<void> {
   for (const condition of conditions('take deliveries')) {
     expect(condition).toMatch(/workspace_id = .* AND .*webhook_id = /)
   }
+  // PostgreSQL 16 and older look up the ids only if the statistics show rows, which autovacuum collects within a minute.
+  if ((await readMajorVersion(database)) < 17) return
   for (const condition of conditions('record outcomes')) expect(condition).toMatch(/webhook_id = .* AND .*\bid = /)
 }
 
@@ -207,11 +198,11 @@ async function countReadRows({ db }: Ctx): Promise<number> {
 // partitions by a parameter and then waits for a row that is being changed.
 describe('a statement that locks deliveries does not prune partitions by a parameter', () => {
   /** Explains each statement of `work` that changes deliveries. */
-  async function explainWrites(work: (ctx: Ctx) => Promise<unknown>): Promise<Node[][]> {
+  async function explainWrites(work: (ctx: Ctx) => Promise<unknown>): Promise<PlanNode[][]> {
     const found = await recordStatements(database, ctx, work)
     const writes = found.filter(({ text }) => /update deliveries|delete from deliveries/.test(text))
     const plans = writes.map(async ({ text, values }) => {
-      const { rows } = await database.pool.query<{ 'QUERY PLAN': { Plan: Node }[] }>({
+      const { rows } = await database.pool.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>({
         text: `explain (format json) ${text}`,
         values,
       })

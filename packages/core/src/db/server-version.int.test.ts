@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createEmptyDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
+import { runProcess } from '@rapport/testing/processes/processes.ts'
+import { createUuidFunction } from './server-version.ts'
+
+let database: TestDatabase
+beforeEach(async () => {
+  database = await createEmptyDatabase()
+})
+afterEach(() => database.close())
+
+/** The database reports the version of an older server: its own `current_setting` is found first. */
+async function pretendVersion14() {
+  const { rows } = await database.pool.query<{ name: string }>('select current_database() as name')
+  await database.pool.query(`
+    create schema older;
+    create function older.current_setting(name text) returns text language sql as $$
+      select case when name = 'server_version_num' then '140012' else pg_catalog.current_setting(name) end $$;
+    alter database ${rows[0]?.name} set search_path = older, pg_catalog, public`)
+}
+
+test.each([
+  ['migrate', 'packages/core/src/db/migrate.ts'],
+  ['API', 'apps/api/src/main.ts'],
+  ['worker', 'apps/worker/src/main.ts'],
+  ['CLI', 'apps/cli/src/main.ts', 'workspace', 'list'],
+  ['doctor', 'apps/cli/src/main.ts', 'doctor'],
+])('on PostgreSQL 14, the %s exits with 78 and names the version', async (_name, script, ...parameters) => {
+  await pretendVersion14()
+  const addresses = { PUBLIC_URL: 'http://localhost', MAIL_FROM: 'hello@example.com', SMTP_URL: 'smtp://127.0.0.1:1' }
+  const env = { DATABASE_URL: database.url, SECRET_KEY: 'k'.repeat(44), PORT: '0', ...addresses }
+  const { code, stderr } = await runProcess({ script, parameters, env })
+  expect(stderr).toContain('PostgreSQL 14 is too old: 15 or newer is needed')
+  expect(code).toBe(78)
+  expect((await database.pool.query(`select from pg_namespace where nspname = 'drizzle'`)).rowCount).toBe(0)
+})
+
+test('the uuidv7() of an older server has the bits of RFC 9562 and ascends', async () => {
+  await createUuidFunction(database.db)
+  const before = Date.now()
+  const { rows } = await database.pool.query<{ id: string }>(
+    'select public.uuidv7()::text as id from generate_series(1, 10000)',
+  )
+  const ids = rows.map(({ id }) => id)
+  expect(ids.filter((id) => !/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id))).toEqual(
+    [],
+  )
+  expect(new Set(ids).size).toBe(10_000)
+  const timesOf = (id: string) => parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+  expect(timesOf(ids[0] ?? '')).toBeGreaterThanOrEqual(before - 1_000)
+  expect(timesOf(ids.at(-1) ?? '')).toBeLessThanOrEqual(Date.now() + 1_000)
+  // The version has one value and the fraction of the millisecond follows it: the first 16 hex digits sort by time.
+  const heads = ids.map((id) => id.slice(0, 18))
+  expect(heads).toEqual(heads.toSorted())
+})
