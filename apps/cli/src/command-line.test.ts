@@ -1,12 +1,14 @@
 import { version } from '@rapport/core/runtime/version.ts'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { CommandFailed, type Command, defineCommand, exitCodes, flag, option } from './command.ts'
-import { listCommands, parseCommandLine } from './command-line.ts'
+import { CommandFailed, type Command, defineCommand, exitCodes, flag, jsonFlag, option } from './command.ts'
+import { parseCommandLine } from './command-line.ts'
 import { commands } from './commands.ts'
+import { listCommands } from './help.ts'
 
 const reportSend = defineCommand({
   name: 'report send',
+  group: 'Installation',
   summary: 'Sends a report',
   positionals: ['file'],
   options: z.strictObject({
@@ -14,6 +16,7 @@ const reportSend = defineCommand({
     to: z.email('must be an email address').meta(option('<address>', 'Recipient of the report')),
     copies: z.coerce.number().int('must be a whole number').default(1).meta(option('<n>', 'Number of copies')),
     express: z.boolean().default(false).meta(flag('Sends it immediately')),
+    json: jsonFlag('Prints the report as JSON'),
   }),
   notes: 'Supports PDF only.',
   run: async () => exitCodes.success,
@@ -31,7 +34,7 @@ function findUsageError(words: string[], among: readonly Command[] = sampleComma
 }
 
 test('parses options in any order, as "--name value" and as "--name=value"', () => {
-  const options = { file: 'a.txt', to: 'ada@example.com', copies: 3, express: true }
+  const options = { file: 'a.txt', to: 'ada@example.com', copies: 3, express: true, json: false }
   expect(read('report', 'send', 'a.txt', '--to', 'ada@example.com', '--copies=3', '--express')).toEqual({
     command: reportSend,
     options,
@@ -44,8 +47,10 @@ test('parses options in any order, as "--name value" and as "--name=value"', () 
   })
 })
 
-test('--version prints the version of Rapport', () => {
-  expect(read('--version')).toEqual({ print: `rapport ${version}` })
+test('--version and -v print the version of Rapport, with --json as JSON', () => {
+  for (const word of ['--version', '-v']) expect(read(word)).toEqual({ print: `rapport ${version}` })
+  expect(read('--version', '--json')).toEqual({ print: JSON.stringify({ version }) })
+  expect(findUsageError(['--version', 'now'])).toContain('Unexpected argument "now"')
 })
 
 test.each([
@@ -54,6 +59,7 @@ test.each([
   [['a.txt', '--to', 'invalid'], '--to: must be an email address'],
   [['a.txt', '--to', 'invalid', '--copies', '1.5'], '--copies: must be a whole number'],
   [['a.txt', '--two', 'x'], "Unknown option '--two'"],
+  [['a.txt', '--expres'], 'Unknown option \'--expres\' (did you mean "--express"?)'],
   [['a.txt', '-x'], "Unknown option '-x'"],
   [['a.txt', '--to'], "'--to <value>' argument missing"],
   [['a.txt', '--to', '--express'], "'--to' argument is ambiguous"],
@@ -68,6 +74,8 @@ test.each([
 test('the error for an unknown command names the available commands', () => {
   expect(findUsageError(['report'])).toContain('"rapport report send"')
   for (const words of [[], ['reprot'], ['--express']]) expect(findUsageError(words)).toContain('"rapport --help"')
+  expect(findUsageError(['reprot'])).toContain('Unknown command "reprot" (did you mean "report"?)')
+  expect(findUsageError(['report', 'snd'])).toContain('Unknown command "report snd" (did you mean "report send"?)')
 })
 
 test('shows the help for --help, -h and help', () => {
@@ -102,6 +110,11 @@ test('shows the commands of a group for its --help', () => {
     expect(read(...words)).toEqual({ print })
 })
 
+test('every command has --json, but for the programs, which have no result', () => {
+  const without = commands.filter(({ options }) => !('json' in options.shape)).map(({ name }) => name)
+  expect(without).toEqual(['api', 'worker', 'migrate'])
+})
+
 test('the help lists all commands, and the help of a command lists all its options', () => {
   const list = (parseCommandLine(commands, ['--help']) as { print: string }).print
   for (const { name, summary, options, positionals } of commands) {
@@ -115,7 +128,7 @@ test('the help lists all commands, and the help of a command lists all its optio
 })
 
 test.each([
-  ['key create --name Site --workspace x', '--workspace: Workspace not found'],
+  ['key create --name Site --workspace x', '--workspace: must be the id of a workspace (wsp_ and 26'],
   [
     'key create --name Site --workspace wsp_01kag7m3v9e8fs2t4w6x8y0z1b --role OWNER',
     '--role: must be one of VIEWER, MEMBER',
@@ -127,6 +140,10 @@ test.each([
   [
     'key create --name Site --workspace wsp_01kag7m3v9e8fs2t4w6x8y0z1b --expires soon',
     '--expires: must be a timestamp',
+  ],
+  [
+    'workspace suspend key_01kag7m3v9e8fs2t4w6x8y0z1b',
+    '<workspace>: must be the id of a workspace (wsp_ and 26 characters), not of an API key',
   ],
   ['workspace create --name Engines --owner-email invalid', '--owner-email: must be an email address'],
   ['import people.csv --on-conflict merge', '--on-conflict: must be skip or update'],

@@ -1,8 +1,9 @@
-/** Parses the command line with Node's `parseArgs`, and formats the help. */
+/** Parses the command line with Node's `parseArgs`. */
 import { parseArgs } from 'node:util'
+import { withSuggestion } from '@rapport/core/kernel/suggestion.ts'
 import { version } from '@rapport/core/runtime/version.ts'
-import type { z } from 'zod'
 import { type Command, usageError } from './command.ts'
+import { describeOptions, formatHelp, listCommands, type OptionDescription } from './help.ts'
 
 export interface ParsedCommand {
   command: Command
@@ -16,7 +17,7 @@ export function parseCommandLine(
 ): ParsedCommand | { print: string } {
   const [first = '', ...rest] = args
   if (first === 'help') return parseCommandLine(commands, [...rest, '--help'])
-  if (first === '--version' && rest.length === 0) return { print: `rapport ${version}` }
+  if (first === '--version' || first === '-v') return { print: formatVersion(rest) }
   const isHelpRequested = args.includes('--help') || args.includes('-h')
   const command = commands.find(({ name }) => name.split(' ').every((word, at) => args[at] === word))
   if (command) {
@@ -26,42 +27,44 @@ export function parseCommandLine(
   if (isHelpRequested && (args.length === 1 || first.startsWith('-'))) return { print: listCommands(commands) }
   const group = first === '' ? [] : commands.filter(({ name }) => name.startsWith(`${first} `))
   if (group.length > 0 && isHelpRequested) return { print: listCommands(group) }
-  const names = group.map(({ name }) => `"rapport ${name}"`).join(' or ')
-  if (group.length > 0) throw usageError(`"${first}" is incomplete. Use ${names}.`)
-  const problem = first === '' ? 'A command is required.' : `Unknown command "${first}".`
-  throw usageError(`${problem} See "rapport --help".`)
+  throw usageError(`${describeUnknownCommand(args, commands, group)} See "rapport --help".`)
 }
 
-interface OptionDescription {
-  name: string
-  schema: z.ZodType
-  /** Undefined for a flag. */
-  placeholder: string | undefined
-  description: string
+function formatVersion(rest: readonly string[]): string {
+  const [unexpected] = rest.filter((word) => word !== '--json')
+  if (unexpected !== undefined) throw usageError(`Unexpected argument "${unexpected}". See "rapport --help".`)
+  return rest.length > 0 ? JSON.stringify({ version }) : `rapport ${version}`
 }
 
-function describeOptions({ options }: Command): OptionDescription[] {
-  return Object.entries(options.shape).map(([name, schema]) => {
-    const { placeholder, description = '' } = schema.meta() as { placeholder?: string; description?: string }
-    return { name, schema, placeholder, description }
-  })
+/** `group` has the commands that begin with the first word. */
+function describeUnknownCommand(
+  [first = '', second = '-']: readonly string[],
+  commands: readonly Command[],
+  group: readonly Command[],
+): string {
+  if (first === '') return 'A command is required.'
+  const names = (group.length > 0 ? group : commands).map(({ name }) => name)
+  const firstWords = new Set(names.map((name) => name.split(' ', 1).join()))
+  if (group.length > 0 && second.startsWith('-')) {
+    return `"${first}" is incomplete. Use ${names.map((name) => `"rapport ${name}"`).join(' or ')}.`
+  }
+  const typed = group.length > 0 ? `${first} ${second}` : first
+  return `${withSuggestion(`Unknown command "${typed}"`, typed, [...names, ...firstWords])}.`
 }
 
 function readOptions(command: Command, args: readonly string[]): Record<string, unknown> {
-  const described = describeOptions(command).filter(({ name }) => !isPositional(command, name))
+  const described = describeOptions(command).filter(({ isPositional }) => !isPositional)
   const { values, positionals } = parse(command, described, args)
   const given = { ...values, ...readPositionals(command, positionals) }
   const result = command.options.safeParse(given)
   if (result.success) return result.data
   const problems = result.error.issues.map((issue) => {
     const name = String(issue.path[0] ?? '')
-    const label = isPositional(command, name) ? `<${name}>` : `--${name}`
+    const label = command.positionals?.includes(name) ? `<${name}>` : `--${name}`
     return name === '' ? issue.message : `${label}: ${given[name] === undefined ? 'is required' : issue.message}`
   })
   throw usageError(`${problems.join('\n')}\n${helpHint(command)}`)
 }
-
-const isPositional = ({ positionals = [] }: Command, name: string) => positionals.includes(name)
 
 function readPositionals(command: Command, words: readonly string[]): Record<string, unknown> {
   const { positionals: names = [], isLastRepeated = false } = command
@@ -84,54 +87,11 @@ function parse(command: Command, described: readonly OptionDescription[], args: 
   } catch (error) {
     // Only the first sentence of Node's message is useful: "Unknown option '--x'. To specify a positional argument …"
     const [sentence = ''] = (error as Error).message.split(/\. |\n/)
-    throw usageError(`${sentence}. ${helpHint(command)}`)
+    const [, unknown = ''] = /^Unknown option '--(.*)'$/.exec(sentence) ?? []
+    const names = described.map(({ name }) => `--${name}`)
+    throw usageError(`${withSuggestion(sentence, unknown && `--${unknown}`, names)}. ${helpHint(command)}`)
   }
 }
 
 /** The last line of the error for an invalid command line. */
 export const helpHint = ({ name }: Command) => `See "rapport ${name} --help".`
-
-/** Formats the list of all commands, or of a group of commands. */
-export function listCommands(commands: readonly Command[]): string {
-  const width = Math.max(...commands.map(({ name }) => name.length))
-  return [
-    'Usage: rapport <command> [options]',
-    '',
-    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
-    '',
-    '"rapport <command> --help" shows the options of a command, "rapport --version" the version.',
-    '',
-    'Exit codes: 0 success, 1 failure, 2 invalid command line, 78 invalid environment.',
-    'Commands read the same environment variables as the API and the worker. If no server is set there, they use the',
-    'local installation that "pnpm start" is running.',
-  ].join('\n')
-}
-
-function formatHelp(command: Command): string {
-  const described = describeOptions(command)
-  const labelOf = ({ name, placeholder }: OptionDescription) =>
-    isPositional(command, name) ? (placeholder ?? `<${name}>`) : `--${name}${placeholder ? ` ${placeholder}` : ''}`
-  const isRequired = ({ schema }: OptionDescription) => !schema.safeParse(undefined).success
-  const required = described.filter(isRequired).map(labelOf)
-  const rows = [
-    ...described.map((one) => [labelOf(one), one.description] as const),
-    ['--help', 'Shows this help'] as const,
-  ]
-  const width = Math.max(...rows.map(([label]) => label.length))
-  const optionalPositionals = described.filter((one) => isPositional(command, one.name) && !isRequired(one))
-  return [
-    [
-      'Usage: rapport',
-      command.name,
-      ...optionalPositionals.map(({ name }) => `[${name}]`),
-      ...required,
-      '[options]',
-    ].join(' '),
-    '',
-    `${command.summary}.`,
-    '',
-    ...rows.map(([label, description]) => `  ${label.padEnd(width)}  ${description}`),
-    '',
-    command.notes,
-  ].join('\n')
-}

@@ -1,6 +1,6 @@
 /** The definition of a command. Its Zod schema validates the options and provides their types and help texts. */
 import type { LocalInstance } from '@rapport/core/runtime/local-instance.ts'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Terminal } from './terminal.ts'
 
 export interface CliContext {
@@ -13,9 +13,22 @@ export interface CliContext {
 }
 
 type Options = z.ZodObject<Record<string, z.ZodType>>
+/** Every command has the option `--json`. */
+type OptionsWithJson = z.ZodObject<Record<string, z.ZodType> & { json: ReturnType<typeof jsonFlag> }>
+
+/** The headings of the help, in their order. */
+export const commandGroups = [
+  'Programs',
+  'Installation',
+  'Workspaces',
+  'Users and keys',
+  'Development',
+  'Shell',
+] as const
 
 export interface Command<Shape extends Options = Options> {
   readonly name: string
+  readonly group: (typeof commandGroups)[number]
   /** Shown in the list of commands, in one line. */
   readonly summary: string
   /** The names of the options that are passed as positional arguments, in their order. */
@@ -31,9 +44,12 @@ export interface Command<Shape extends Options = Options> {
 }
 
 /** Infers the type of the options from their schema. */
-export function defineCommand<Shape extends Options>(command: Command<Shape>): Command {
+export function defineCommand<Shape extends OptionsWithJson>(command: Command<Shape>): Command {
   return command
 }
+
+/** The option `--json`. The description says what it prints. */
+export const jsonFlag = (description: string) => z.boolean().default(false).meta(flag(description))
 
 /** Metadata (`.meta`) of an option with a value. */
 export const option = (placeholder: string, description: string) => ({ placeholder, description })

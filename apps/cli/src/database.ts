@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { readApiConfig, readMigrateConfig } from '@rapport/core/runtime/config.ts'
-import { type BaseCtx, settingsFrom } from '@rapport/core/request/context.ts'
+import { type BaseCtx, type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
+import { isLiveWorkspace } from '@rapport/core/workspaces/is-live.ts'
 import type { CliContext } from './command.ts'
 
 /** Runs `work` with a connection pool for DATABASE_URL. A lost connection only fails the statement that uses it. */
@@ -24,4 +27,26 @@ export async function withDatabase<Result>(
 export function withOperator<Result>(cli: CliContext, work: (ctx: BaseCtx) => Promise<Result>): Promise<Result> {
   const settings = settingsFrom(readApiConfig(cli.environment))
   return withDatabase(cli, ({ db }) => work({ db, settings, requestId: `command ${randomUUID()}` }))
+}
+
+/** Like `withOperator`, in one workspace. Throws if it does not exist. */
+export function withWorkspace<Result>(
+  cli: CliContext,
+  workspaceId: WorkspaceId,
+  work: (ctx: Ctx) => Promise<Result>,
+): Promise<Result> {
+  return withOperator(cli, async (base) => {
+    const ctx: Ctx = { ...base, workspaceId, actor: { kind: 'system' } }
+    if (!(await isLiveWorkspace(ctx))) throw notFoundById(`Workspace ${workspaceId}`, 'rapport workspace list')
+    return work(ctx)
+  })
+}
+
+/** The error for an unknown id. `command` lists the ids that exist. */
+export const notFoundById = (record: string, command: string) =>
+  new AppError('not_found', `${record} not found. "${command}" lists the ids.`)
+
+/** For `.catch`: replaces "not found" of core, which names neither the id nor the command that finds it. */
+export const namingId = (record: string, command: string) => (error: unknown) => {
+  throw error instanceof AppError && error.code === 'not_found' ? notFoundById(record, command) : error
 }

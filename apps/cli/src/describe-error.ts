@@ -1,16 +1,41 @@
-/** The texts of errors for the terminal. */
-import { AppError, isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
+/** The texts and the codes of errors for the terminal. */
+import {
+  AppError,
+  describeStartupError,
+  isDatabaseUnavailable,
+  withoutParameters,
+} from '@rapport/core/kernel/errors.ts'
 import { ConfigError } from '@rapport/core/runtime/config.ts'
 import { ApiError, ConnectionError, RapportError } from '@rapport/sdk'
-import { CommandFailed } from './command.ts'
+import { CommandFailed, exitCodes } from './command.ts'
 
 /** Returns the message of an expected error, and the stack of a defect. */
 export function describeError(error: unknown): string {
   if (error instanceof CommandFailed || error instanceof ConfigError) return error.message
   if (error instanceof RapportError) return describeApiFailure(error)
-  if (error instanceof AppError) return [error.message, ...(error.issues ?? []).map(({ path }) => path)].join(' ')
+  if (error instanceof AppError) return error.message
   if (isDatabaseUnavailable(error)) return `The database is unavailable: ${databaseReasonOf(error)}`
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const known = describeStartupError(error)
+  if (typeof known === 'string') return known
+  const defect = withoutParameters(error)
+  return defect instanceof Error ? (defect.stack ?? defect.message) : String(defect)
+}
+
+/** The exit code of a command that failed with this error. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommandFailed) return error.exitCode
+  return error instanceof ConfigError ? exitCodes.config : exitCodes.failed
+}
+
+/** The code for programs, as in the errors of the API where it has one for the case. */
+export function errorCodeOf(error: unknown): string {
+  if (error instanceof AppError) return error.code
+  if (error instanceof ApiError) return error.code ?? 'api_error'
+  if (error instanceof ConnectionError || isDatabaseUnavailable(error)) return 'unavailable'
+  const exitCode = exitCodeOf(error)
+  if (exitCode === exitCodes.usage) return 'invalid_command_line'
+  if (exitCode === exitCodes.config) return 'invalid_environment'
+  return error instanceof CommandFailed ? 'failed' : 'internal_error'
 }
 
 /** Describes in a sentence why a request to the API failed. */

@@ -4,8 +4,8 @@ import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { keyList } from './commands/key-list.ts'
-import { workspaceList } from './commands/workspace-list.ts'
+import { keyList } from './commands/key/list.ts'
+import { workspaceList } from './commands/workspace/list.ts'
 import { missingDirectory, startInProcess, unreachableEnvironment } from './testing.ts'
 
 const database = useTestDatabase()

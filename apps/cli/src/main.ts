@@ -1,9 +1,9 @@
-import { ConfigError, inheritedEnvironment } from '@rapport/core/runtime/config.ts'
+import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { findLocalInstance, withLocalAddresses } from '@rapport/core/runtime/local-instance.ts'
 import { CommandFailed, exitCodes, usageError } from './command.ts'
 import { helpHint, parseCommandLine } from './command-line.ts'
 import { commands } from './commands.ts'
-import { describeError } from './describe-error.ts'
+import { describeError, errorCodeOf, exitCodeOf } from './describe-error.ts'
 import { openTerminal } from './terminal.ts'
 
 /** One Ctrl-C may arrive twice, from the terminal and the package manager. Within this time it counts as one. */
@@ -23,11 +23,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
-process.exit(await run())
+process.exit(await run(process.argv.slice(2)))
 
-async function run(): Promise<number> {
+async function run(args: readonly string[]): Promise<number> {
   try {
-    const parsed = parseCommandLine(commands, process.argv.slice(2))
+    const parsed = parseCommandLine(commands, args)
     if ('print' in parsed) {
       terminal.print(parsed.print)
       return exitCodes.success
@@ -41,9 +41,11 @@ async function run(): Promise<number> {
       throw isUsageError ? usageError(`${error.message}\n${helpHint(parsed.command)}`) : error
     })
   } catch (error) {
-    // Further lines are aligned below the first.
-    terminal.log(`rapport: ${describeError(error).replaceAll('\n', `\n${' '.repeat('rapport: '.length)}`)}`)
-    if (error instanceof CommandFailed) return error.exitCode
-    return error instanceof ConfigError ? exitCodes.config : exitCodes.failed
+    const message = describeError(error)
+    // Further lines of a text are aligned below the first.
+    if (!args.includes('--json'))
+      terminal.log(`rapport: ${message.replaceAll('\n', `\n${' '.repeat('rapport: '.length)}`)}`)
+    else terminal.log(JSON.stringify({ error: { code: errorCodeOf(error), message } }))
+    return exitCodeOf(error)
   }
 }

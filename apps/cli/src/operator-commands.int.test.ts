@@ -73,7 +73,9 @@ test.each([
   [['suspend', unknown]],
   [['resume', unknown]],
 ])('workspace %j names an unknown workspace', async (words) => {
-  await expect(run(['workspace', ...words])).rejects.toThrow('Workspace not found')
+  await expect(run(['workspace', ...words])).rejects.toThrow(
+    `Workspace ${unknown} not found. "rapport workspace list" lists the ids.`,
+  )
 })
 
 test.each([

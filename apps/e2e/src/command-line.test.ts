@@ -78,9 +78,13 @@ test('workspace create and key create, with entries in the audit log', async () 
 })
 
 test('key create fails for an unknown workspace and without DATABASE_URL', async () => {
-  const create = ['key', 'create', '--name', 'Site', '--workspace', 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b']
-  const notFound = { code: 1, stdout: '', stderr: 'rapport: Workspace not found\n' }
-  expect(await run(operatorEnv(), ...create)).toEqual(notFound)
+  const unknown = 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b'
+  const create = ['key', 'create', '--name', 'Site', '--workspace', unknown]
+  const message = `Workspace ${unknown} not found. "rapport workspace list" lists the ids.`
+  const notFound = { code: 1, stdout: '' }
+  expect(await run(operatorEnv(), ...create)).toEqual({ ...notFound, stderr: `rapport: ${message}\n` })
+  const stderr = `${JSON.stringify({ error: { code: 'not_found', message } })}\n`
+  expect(await run(operatorEnv(), ...create, '--json')).toEqual({ ...notFound, stderr })
   const unconfigured = await run({ DATA_DIR: directory }, ...create)
   expect(unconfigured).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
 })

@@ -2,7 +2,7 @@ import { inspectEnvironment } from '@rapport/core/runtime/config.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, flag, option } from '../command.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
 import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
 import { partitionsCheck } from '../doctor/partitions.ts'
@@ -24,6 +24,7 @@ const checks = [
 
 export const doctor = defineCommand({
   name: 'doctor',
+  group: 'Installation',
   summary: 'Checks the installation and advises how to fix problems',
   options: z.strictObject({
     'dns-server': z
@@ -31,7 +32,7 @@ export const doctor = defineCommand({
       .regex(/^[\da-f.:[\]]+$/i, 'must be an IP address, optionally with a port')
       .optional()
       .meta(option('<address>', 'Name server to query for SPF, DKIM and DMARC, such as a public one')),
-    json: z.boolean().default(false).meta(flag('Prints the findings as JSON')),
+    json: jsonFlag('Prints the findings as JSON'),
   }),
   notes: [
     'Run it on the machine of the worker, with the environment of the worker. It changes nothing and sends no email.',

@@ -1,18 +1,28 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { Id } from '@rapport/core/kernel/ids.ts'
 import { ImportOptions } from '@rapport/core/imports/imports.schema.ts'
 import { ConnectionError, type Import, RapportError } from '@rapport/sdk'
 import { z } from 'zod'
 import { type Api, apiOptions, openApi } from '../api-client.ts'
-import { CommandFailed, defineCommand, exitCodes, flag, option, type CliContext, usageError } from '../command.ts'
+import {
+  type CliContext,
+  CommandFailed,
+  defineCommand,
+  exitCodes,
+  flag,
+  jsonFlag,
+  option,
+  usageError,
+} from '../command.ts'
 import { describeApiFailure, reasonOf } from '../describe-error.ts'
+import { IdOption } from '../id-option.ts'
 import { countRows, type RowCount } from '../row-count.ts'
 
 const { onConflict, listId } = ImportOptions.shape
 
 export const importContacts = defineCommand({
   name: 'import',
+  group: 'Development',
   summary: 'Imports contacts from a file and shows the progress',
   positionals: ['file'],
   options: z.strictObject({
@@ -32,10 +42,10 @@ export const importContacts = defineCommand({
       .default(false)
       .meta(flag('Also emits an event for each new or updated contact and each subscription')),
     'dry-run': z.boolean().default(false).meta(flag('Validates and counts the rows without writing anything')),
-    follow: Id('imp')
+    follow: IdOption('imp')
       .optional()
       .meta(option('<imp_…>', 'Shows the progress of a running import, instead of uploading a file')),
-    json: z.boolean().default(false).meta(flag('Prints the import as JSON')),
+    json: jsonFlag('Prints the import as JSON'),
     ...apiOptions,
   }),
   notes: [

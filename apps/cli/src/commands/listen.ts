@@ -1,11 +1,12 @@
 import { eventTypes } from '@rapport/core/events/event-definition.ts'
-import { type EventId, Id } from '@rapport/core/kernel/ids.ts'
+import type { EventId } from '@rapport/core/kernel/ids.ts'
 import { serializeEvent, newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
 import type { WebhookEvent } from '@rapport/sdk'
 import { z } from 'zod'
 import { apiOptions, openApi } from '../api-client.ts'
-import { defineCommand, exitCodes, flag, option, type CliContext } from '../command.ts'
+import { type CliContext, defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { reasonOf } from '../describe-error.ts'
+import { IdOption } from '../id-option.ts'
 
 /** The timeout of a webhook delivery. */
 const responseTimeoutMs = 10_000
@@ -17,6 +18,7 @@ const Types = z
 
 export const listen = defineCommand({
   name: 'listen',
+  group: 'Development',
   summary: 'Forwards events to a local program, signed like webhooks',
   options: z.strictObject({
     forward: z
@@ -30,8 +32,8 @@ export const listen = defineCommand({
       .regex(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/, 'must be whsec_ and at least 24 bytes in base64')
       .optional()
       .meta(option('<whsec_…>', 'Signing secret (default: a new one, which is printed)')),
-    after: Id('evt').optional().meta(option('<evt_…>', 'Starts after this event (default: new events only)')),
-    json: z.boolean().default(false).meta(flag('Prints one line of JSON per event')),
+    after: IdOption('evt').optional().meta(option('<evt_…>', 'Starts after this event (default: new events only)')),
+    json: jsonFlag('Prints one line of JSON per event'),
     ...apiOptions,
   }),
   notes: [

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { readWorkSummary, type WorkSummary } from '@rapport/core/operations/work-summary.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, flag } from '../command.ts'
+import { defineCommand, exitCodes, flag, jsonFlag } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { formatAge, formatTable, type Terminal } from '../terminal.ts'
 
@@ -10,10 +10,11 @@ const refreshMs = 2_000
 
 export const queue = defineCommand({
   name: 'queue',
+  group: 'Installation',
   summary: 'Shows unfinished work and the workers',
   options: z.strictObject({
     watch: z.boolean().default(false).meta(flag('Refreshes every two seconds until Ctrl-C')),
-    json: z.boolean().default(false).meta(flag('Prints JSON, one line per refresh')),
+    json: jsonFlag('Prints JSON, one line per refresh'),
   }),
   notes: [
     'Reads PostgreSQL, which records all work until it is done, so it also works while Redis is unavailable.',

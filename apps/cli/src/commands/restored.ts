@@ -1,17 +1,18 @@
 import { interruptRestoredWork } from '@rapport/core/operations/restored-backup.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, flag, option } from '../command.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { withDatabase } from '../database.ts'
 
 export const restored = defineCommand({
   name: 'restored',
+  group: 'Installation',
   summary: 'After restoring a backup: prevents emails and webhooks from being sent twice',
   options: z.strictObject({
     before: z.iso
       .datetime({ offset: true, error: 'must be a timestamp such as 2027-01-31T04:00:00Z' })
       .optional()
       .meta(option('<when>', 'Only work from before this time: 2027-01-31T04:00:00Z (default: now)')),
-    json: z.boolean().default(false).meta(flag('Prints the counts as JSON')),
+    json: jsonFlag('Prints the counts as JSON'),
   }),
   notes: [
     'Run it after restoring a backup and before starting a worker; it fails while a worker is alive. Pending',

@@ -1,13 +1,14 @@
 import { resealSecrets } from '@rapport/core/webhooks/reseal-secrets.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, flag } from '../command.ts'
+import { defineCommand, exitCodes, jsonFlag } from '../command.ts'
 import { withOperator } from '../database.ts'
 
 export const rotateKey = defineCommand({
   name: 'rotate-key',
+  group: 'Installation',
   summary: 'Re-encrypts webhook secrets with the current SECRET_KEY',
   options: z.strictObject({
-    json: z.boolean().default(false).meta(flag('Prints the counts as JSON')),
+    json: jsonFlag('Prints the counts as JSON'),
   }),
   notes: [
     'Run it when every API and worker has the new SECRET_KEY, and the previous one in SECRET_KEY_PREVIOUS. They can',

@@ -112,5 +112,16 @@ export function RecordId<Prefix extends IdPrefix>(prefix: Prefix): z.ZodType<IdO
 }
 
 /** "The id of the contact." */
-const describeId = (prefix: IdPrefix) =>
-  `The id of the ${resourceNames[prefix].replace(/^[A-Z](?=[a-z])/, (initial) => initial.toLowerCase())}.`
+const describeId = (prefix: IdPrefix) => `The id of the ${kindOfRecord(prefix)}.`
+
+/** The kind of record in the middle of a sentence: "contact", "API key". */
+const kindOfRecord = (prefix: IdPrefix) =>
+  resourceNames[prefix].replace(/^[A-Z](?=[a-z])/, (initial) => initial.toLowerCase())
+
+/** With its article: "a contact", "an API key". Undefined for a text that begins with no prefix. */
+export function kindOfId(text: string): string | undefined {
+  const [prefix = ''] = text.split('_')
+  if (!Object.hasOwn(resourceNames, prefix)) return undefined
+  const kind = kindOfRecord(prefix as IdPrefix)
+  return `${/^[aeio]/i.test(kind) ? 'an' : 'a'} ${kind}`
+}

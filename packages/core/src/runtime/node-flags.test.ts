@@ -25,7 +25,7 @@ test.each(Object.entries(starters))('%s starts the API and the worker with the f
 
 test('bin/rapport starts the API and the worker with the flags', async () => {
   const script = await readFile(join(projectDirectory, 'bin/rapport'), 'utf8')
-  expect(script).toContain(`exec "$node" ${flags} "$root/apps/$program/src/main.ts"`)
+  expect(script).toContain(`exec "$node" ${flags} "$root/apps/$1/src/main.ts"`)
 })
 
 test('pm2 starts the API and the worker with the flags', async () => {

@@ -1,9 +1,9 @@
 import { setSenderDomains } from '@rapport/core/mail/set-sender-domains.ts'
-import { Id } from '@rapport/core/kernel/ids.ts'
+import { IdOption } from '../../id-option.ts'
 import { normalizeEmail } from '@rapport/core/kernel/validation.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, flag, option } from '../command.ts'
-import { withOperator } from '../database.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
+import { withWorkspace } from '../../database.ts'
 
 /** Converts an international domain to ASCII, as in a sender address. */
 const Domain = z.string().transform((text, check) => {
@@ -25,12 +25,13 @@ const Domains = z
 
 export const workspaceSetSenders = defineCommand({
   name: 'workspace set-senders',
+  group: 'Workspaces',
   summary: 'Sets the domains that a workspace sends from',
   positionals: ['workspace', 'domains'],
   options: z.strictObject({
-    workspace: Id('wsp').meta(option('<workspace>', 'Id of the workspace')),
+    workspace: IdOption('wsp').meta(option('<workspace>', 'Id of the workspace')),
     domains: Domains.meta(option('<domains>', 'Domains, separated by commas; "" removes all')),
-    json: z.boolean().default(false).meta(flag('Prints the domains as JSON')),
+    json: jsonFlag('Prints the domains as JSON'),
   }),
   notes: [
     'The workspace then sends only from these domains, and from MAIL_FROM where it names no sender. Workspaces without',
@@ -38,9 +39,7 @@ export const workspaceSetSenders = defineCommand({
     'connects to the database directly and is recorded in the audit log of the workspace.',
   ].join('\n'),
   async run(cli, { workspace, domains, json }) {
-    await withOperator(cli, (base) =>
-      setSenderDomains({ ...base, workspaceId: workspace, actor: { kind: 'system' } }, domains),
-    )
+    await withWorkspace(cli, workspace, (ctx) => setSenderDomains(ctx, domains))
     cli.terminal.print(json ? JSON.stringify({ workspaceId: workspace, domains }) : domains.join('\n'))
     cli.terminal.log(
       domains.length > 0

@@ -1,20 +1,21 @@
 import { createWorkspaceAndInviteOwner } from '@rapport/core/team/create-workspace.ts'
 import { CreateWorkspaceInput } from '@rapport/core/team/team.schema.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, flag, option } from '../command.ts'
-import { withOperator } from '../database.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
+import { withOperator } from '../../database.ts'
 
 const { name, ownerEmail } = CreateWorkspaceInput.shape
 
 export const workspaceCreate = defineCommand({
   name: 'workspace create',
+  group: 'Workspaces',
   summary: 'Creates a workspace and invites its owner',
   options: z.strictObject({
     name: name.meta(option('<text>', 'Name of the workspace')),
     'owner-email': ownerEmail.meta(
       option('<address>', 'Address that receives the invite; its recipient becomes the OWNER'),
     ),
-    json: z.boolean().default(false).meta(flag('Prints the workspace and the invite as JSON')),
+    json: jsonFlag('Prints the workspace and the invite as JSON'),
   }),
   notes: [
     'Prints the id of the workspace. The command connects to the database directly and is recorded in the audit log.',

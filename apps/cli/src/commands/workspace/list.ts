@@ -1,14 +1,15 @@
 import { listWorkspaces } from '@rapport/core/workspaces/list-workspaces.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, flag } from '../command.ts'
-import { withDatabase } from '../database.ts'
-import { formatTable } from '../terminal.ts'
+import { defineCommand, exitCodes, jsonFlag } from '../../command.ts'
+import { withDatabase } from '../../database.ts'
+import { formatTable } from '../../terminal.ts'
 
 export const workspaceList = defineCommand({
   name: 'workspace list',
+  group: 'Workspaces',
   summary: 'Lists the workspaces',
   options: z.strictObject({
-    json: z.boolean().default(false).meta(flag('Prints the workspaces as JSON')),
+    json: jsonFlag('Prints the workspaces as JSON'),
   }),
   notes: 'Lists all workspaces of the installation, oldest first. The command connects to the database directly.',
   async run(cli, { json }) {

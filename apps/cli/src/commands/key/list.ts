@@ -1,25 +1,25 @@
 import { listApiKeys } from '@rapport/core/auth/api-keys.ts'
 import type { ApiKey } from '@rapport/core/auth/auth.schema.ts'
-import { Id } from '@rapport/core/kernel/ids.ts'
+import { IdOption } from '../../id-option.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, flag, option } from '../command.ts'
-import { withOperator } from '../database.ts'
-import { formatTable } from '../terminal.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
+import { withWorkspace } from '../../database.ts'
+import { formatTable } from '../../terminal.ts'
 
 export const keyList = defineCommand({
   name: 'key list',
+  group: 'Users and keys',
   summary: 'Lists the API keys of a workspace',
   options: z.strictObject({
-    workspace: Id('wsp').meta(option('<wsp_…>', 'Workspace of the keys')),
-    json: z.boolean().default(false).meta(flag('Prints the keys with all their fields as JSON')),
+    workspace: IdOption('wsp').meta(option('<wsp_…>', 'Workspace of the keys')),
+    json: jsonFlag('Prints the keys with all their fields as JSON'),
   }),
   notes: [
     'Shows the beginning of each key, newest first. The command connects to the database directly. To find the id of a',
     'workspace, run "rapport workspace list".',
   ].join('\n'),
   async run(cli, { workspace, json }) {
-    const keys = await withOperator(cli, async (base) => {
-      const ctx = { ...base, workspaceId: workspace, actor: { kind: 'system' as const } }
+    const keys = await withWorkspace(cli, workspace, async (ctx) => {
       const found: ApiKey[] = []
       for (let cursor: string | undefined; ; ) {
         const page = await listApiKeys(ctx, { limit: 100, sort: '-createdAt', cursor })

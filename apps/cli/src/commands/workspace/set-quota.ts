@@ -1,10 +1,10 @@
-import { Id } from '@rapport/core/kernel/ids.ts'
+import { IdOption } from '../../id-option.ts'
 import { type QuotaName, quotaNames } from '@rapport/core/kernel/quotas.ts'
 import { withSuggestion } from '@rapport/core/kernel/suggestion.ts'
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import { z } from 'zod'
-import { defineCommand, exitCodes, option } from '../command.ts'
-import { withOperator } from '../database.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
+import { withWorkspace } from '../../database.ts'
 
 /** For example `contacts=1000`; `contacts=default` is null. */
 const QuotaAssignment = z.string().transform((text, check): [QuotaName, number | null] => {
@@ -23,14 +23,16 @@ const QuotaAssignment = z.string().transform((text, check): [QuotaName, number |
 
 export const workspaceSetQuota = defineCommand({
   name: 'workspace set-quota',
+  group: 'Workspaces',
   summary: 'Sets quotas of a workspace',
   positionals: ['workspace', 'quotas'],
   isLastRepeated: true,
   options: z.strictObject({
-    workspace: Id('wsp').meta(option('<workspace>', 'Id of the workspace')),
+    workspace: IdOption('wsp').meta(option('<workspace>', 'Id of the workspace')),
     quotas: z
       .array(QuotaAssignment)
       .meta(option('<quotas>', 'One or more of <name>=<limit>; 0: no limit, "default": as for the installation')),
+    json: jsonFlag('Prints the quotas that were set as JSON; null: as for the installation'),
   }),
   notes: [
     `Quotas: ${quotaNames.slice(0, 9).join(', ')},`,
@@ -38,10 +40,9 @@ export const workspaceSetQuota = defineCommand({
     'Example: rapport workspace set-quota wsp_… contacts=100000 campaignMails=5000. The other quotas stay unchanged. The',
     'command connects to the database directly and is recorded in the audit log of the workspace.',
   ].join('\n'),
-  async run(cli, { workspace, quotas }) {
-    await withOperator(cli, (base) =>
-      setQuotas({ ...base, workspaceId: workspace, actor: { kind: 'system' } }, Object.fromEntries(quotas)),
-    )
+  async run(cli, { workspace, quotas, json }) {
+    await withWorkspace(cli, workspace, (ctx) => setQuotas(ctx, Object.fromEntries(quotas)))
+    if (json) cli.terminal.print(JSON.stringify({ workspaceId: workspace, quotas: Object.fromEntries(quotas) }))
     for (const [name, limit] of quotas) cli.terminal.log(`${name}: ${describeLimit(limit)}`)
     return exitCodes.success
   },
