@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { readApiConfig, readMigrateConfig } from '@rapport/core/runtime/config.ts'
 import { type BaseCtx, type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
-import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
+import { type Database, type Db, openDatabase } from '@rapport/core/db/client.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { isLiveWorkspace } from '@rapport/core/workspaces/is-live.ts'
@@ -37,13 +37,29 @@ export function withWorkspace<Result>(
 ): Promise<Result> {
   return withOperator(cli, async (base) => {
     const ctx: Ctx = { ...base, workspaceId, actor: { kind: 'system' } }
-    if (!(await isLiveWorkspace(ctx))) throw notFoundById(`Workspace ${workspaceId}`, 'rapport workspace list')
+    await requireWorkspace(ctx)
     return work(ctx)
   })
 }
 
+/** Like `withDatabase`, for what reads one workspace or all. Throws if the workspace is given and does not exist. */
+export function withDatabaseOf<Result>(
+  cli: CliContext,
+  workspaceId: WorkspaceId | undefined,
+  work: (db: Db) => Promise<Result>,
+): Promise<Result> {
+  return withDatabase(cli, async ({ db }) => {
+    if (workspaceId) await requireWorkspace({ db, workspaceId })
+    return work(db)
+  })
+}
+
+async function requireWorkspace(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<void> {
+  if (!(await isLiveWorkspace(ctx))) throw notFoundById(`Workspace ${ctx.workspaceId}`, 'rapport workspace list')
+}
+
 /** The error for an unknown id. `command` lists the ids that exist. */
-export const notFoundById = (record: string, command: string) =>
+const notFoundById = (record: string, command: string) =>
   new AppError('not_found', `${record} not found. "${command}" lists the ids.`)
 
 /** For `.catch`: replaces "not found" of core, which names neither the id nor the command that finds it. */

@@ -8,19 +8,13 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { parseCommandLine } from './command-line.ts'
 import { commands } from './commands.ts'
-import { startInProcess, unreachableEnvironment } from './testing.ts'
+import { runCommandLine } from './testing.ts'
 
 const database = useTestDatabase()
-const { PUBLIC_URL, SECRET_KEY, MAIL_FROM } = unreachableEnvironment
 
-async function run(words: string[], environment: Record<string, string> = {}) {
-  const parsed = parseCommandLine(commands, words)
-  if ('print' in parsed) throw new Error(parsed.print)
-  const { printed, logged, code } = startInProcess(parsed.command, parsed.options, {
-    environment: { DATABASE_URL: database.url, PUBLIC_URL, SECRET_KEY, MAIL_FROM, ...environment },
-  })
-  expect(await code).toBe(0)
-  return [...printed, ...logged].join('\n')
+async function run(words: string[], environment?: Record<string, string>) {
+  const { stdout, stderr } = await runCommandLine(database.url, words, environment)
+  return [stdout, stderr].filter(Boolean).join('\n')
 }
 
 const listActions = async (ctx: Awaited<ReturnType<typeof createTestCtx>>) =>

@@ -38,10 +38,12 @@ export function openTerminal(output: NodeJS.WriteStream, errors: NodeJS.WriteStr
 const eraseLine = '\r\u001b[2K'
 const eraseScreen = '\u001b[H\u001b[2J'
 
-/** Aligns the columns. Columns of numbers are right-aligned. */
+/** Aligns the columns. Columns of numbers, but not of timestamps, are right-aligned. */
 export function formatTable(rows: readonly (readonly (string | number)[])[]): string {
   const widths = (rows[0] ?? []).map((_cell, at) => Math.max(...rows.map((row) => String(row[at] ?? '').length)))
-  const isNumeric = widths.map((_width, at) => rows.slice(1).every((row) => /^[-–\d]/.test(String(row[at] ?? ''))))
+  const isNumeric = widths.map((_width, at) =>
+    rows.slice(1).every((row) => /^(?!\d{4}-)[-–\d]/.test(String(row[at] ?? ''))),
+  )
   return rows
     .map((row) =>
       row

@@ -1,7 +1,9 @@
 /** Helpers for the tests of commands. */
 import type { LocalInstance } from '@rapport/core/runtime/local-instance.ts'
 import { expect } from 'vitest'
-import type { Command } from './command.ts'
+import { type Command, exitCodes } from './command.ts'
+import { parseCommandLine } from './command-line.ts'
+import { commands } from './commands.ts'
 import { doctor } from './commands/doctor.ts'
 import type { Finding } from './doctor/finding.ts'
 import type { Terminal } from './terminal.ts'
@@ -38,6 +40,23 @@ export function startInProcess(
   const code = command.run({ terminal, environment, local, stopping: stopping.signal }, options)
   /** `stop` has the effect of Ctrl-C. */
   return { printed, logged, code, stop: () => stopping.abort() }
+}
+
+/** Runs a command line against a database. Returns what it printed, and rejects unless the exit code is 0. */
+export async function runCommandLine(databaseUrl: string, words: string[], environment: Record<string, string> = {}) {
+  const parsed = parseCommandLine(commands, words)
+  if ('print' in parsed) throw new Error(parsed.print)
+  const { PUBLIC_URL, SECRET_KEY, MAIL_FROM } = unreachableEnvironment
+  const { printed, logged, code } = startInProcess(parsed.command, parsed.options, {
+    environment: { DATABASE_URL: databaseUrl, PUBLIC_URL, SECRET_KEY, MAIL_FROM, ...environment },
+  })
+  expect(await code).toBe(exitCodes.success)
+  return { stdout: printed.join('\n'), stderr: logged.join('\n') }
+}
+
+/** Runs a command line with `--json`. Returns what it printed, parsed. */
+export async function runForJson(databaseUrl: string, words: string[]): Promise<unknown> {
+  return JSON.parse((await runCommandLine(databaseUrl, [...words, '--json'])).stdout)
 }
 
 /** Runs the doctor. Returns a function that lists the findings of a check as "level: message". */

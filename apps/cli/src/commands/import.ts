@@ -31,7 +31,7 @@ export const importContacts = defineCommand({
       .enum(['csv', 'ndjson'], 'must be csv or ndjson')
       .optional()
       .meta(option('<format>', 'csv or ndjson (default: by file name, otherwise csv)')),
-    'on-conflict': onConflict.meta(option('<what>', 'For existing contacts: skip or update (default: skip)')),
+    'on-conflict': onConflict.meta(option('<action>', 'For existing contacts: skip or update (default: skip)')),
     list: listId.meta(option('<lst_…>', 'Subscribes all contacts to this list; requires --consent')),
     consent: z
       .boolean()

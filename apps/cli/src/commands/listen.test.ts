@@ -40,8 +40,8 @@ function respondWith(...responses: ReceiverResponse[]): void {
   api.respondWith(() => (responses.length > 1 ? responses.shift() : responses[0]))
 }
 
-async function listenUntil(count: number, { types = ['*'] } = {}) {
-  const options = { forward: receiver.url, types, json: false, api: api.url, key: 'rpk_test' }
+async function listenUntil(count: number, { types = ['*'], json = false } = {}) {
+  const options = { forward: receiver.url, types, json, api: api.url, key: 'rpk_test' }
   const running = startInProcess(listen, options)
   await waitUntil(() => forwarded().length >= count, {
     describe: () => `${count} events are forwarded: ${running.logged.join()}`,
@@ -50,6 +50,15 @@ async function listenUntil(count: number, { types = ['*'] } = {}) {
   expect(await running.code).toBe(0)
   return running
 }
+
+test('--json prints one line of JSON per event', async () => {
+  respondWith(page(first), page(second, third), page())
+  const { printed } = await listenUntil(2, { json: true })
+  const durationMs = expect.any(Number) as unknown
+  expect(printed.map((line) => JSON.parse(line) as unknown)).toEqual(
+    [second, third].map((id) => ({ id, type: 'deal.won', status: 200, error: null, durationMs })),
+  )
+})
 
 test('after a 429 it waits as long as Retry-After says and prints nothing', async () => {
   const limited = json(429, { message: 'ThrottlerException: Too Many Requests' }, { 'retry-after': '1' })

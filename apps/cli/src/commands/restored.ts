@@ -11,7 +11,7 @@ export const restored = defineCommand({
     before: z.iso
       .datetime({ offset: true, error: 'must be a timestamp such as 2027-01-31T04:00:00Z' })
       .optional()
-      .meta(option('<when>', 'Only work from before this time: 2027-01-31T04:00:00Z (default: now)')),
+      .meta(option('<time>', 'Only work from before this time: 2027-01-31T04:00:00Z (default: now)')),
     json: jsonFlag('Prints the counts as JSON'),
   }),
   notes: [

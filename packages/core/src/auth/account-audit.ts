@@ -19,6 +19,13 @@ export async function auditVisitorOfAccount(
   await auditEach(contexts, action, { subjectId: userId, ...details })
 }
 
+/** Records what the operator did to the account of a user. */
+export async function auditOperatorOfAccount(base: BaseCtx, action: AuditAction, userId: UserId): Promise<void> {
+  const memberships = await findMemberships(base, userId)
+  const contexts = memberships.map(({ workspaceId }): Ctx => ({ ...base, workspaceId, actor: { kind: 'system' } }))
+  await auditEach(contexts, action, { subjectId: userId })
+}
+
 /** Records what a user, whose identity is proved, did to their account. */
 export async function auditAccount(base: BaseCtx, action: AuditAction, userId: UserId): Promise<void> {
   const memberships = await findMemberships(base, userId)

@@ -1,8 +1,9 @@
 import { and, asc, eq, gt, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
-import { invalidToken } from '../kernel/errors.ts'
-import { newId, type UserId } from '../kernel/ids.ts'
+import { AppError, invalidToken, notFound } from '../kernel/errors.ts'
+import { newId, type UserId, type WorkspaceId } from '../kernel/ids.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
@@ -10,7 +11,7 @@ import { members, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import { type Branding, findBrandingOfUser } from '../workspaces/branding.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
-import { auditAccount, auditVisitorOfAccount } from './account-audit.ts'
+import { auditAccount, auditOperatorOfAccount, auditVisitorOfAccount } from './account-audit.ts'
 import { rememberClient } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 
@@ -22,31 +23,83 @@ const maxMailsPerHour = 3
  */
 export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPasswordInput): Promise<void> {
   await inTransaction(base, async (base) => {
-    const [user] = await base.db
-      .select()
-      .from(users)
-      .where(sql`lower(${users.email}) = lower(${email})`)
-      .for('no key update')
+    const user = await lockAccount(base, email)
     if (!user || (await countRecentResets(base.db, user.id)) >= maxMailsPerHour) return
-    const [membership] = await base.db
-      .select({ workspaceId: members.workspaceId })
-      .from(members)
-      .where(eq(members.userId, user.id))
-      .orderBy(asc(members.createdAt))
-      .limit(1)
-    // A user without a workspace cannot log in.
-    if (!membership) return
-    const id = newId('rst')
-    await base.db.insert(passwordResets).values({
-      id,
-      userId: user.id,
-      tokenHash: hashToken(deriveMailToken(base.settings.keys, 'rpr', id)),
-      expiresAt: sql`now() + interval '1 hour'`,
-    })
-    const ctx = publicContext(base, membership.workspaceId)
-    await enqueueMail(ctx, { kind: 'PASSWORD_RESET', to: user.email, data: { passwordResetId: id } })
+    await mailPasswordReset(base, user)
     await auditVisitorOfAccount(base, 'password_reset.requested', { userId: user.id })
   })
+}
+
+/**
+ * The same for the operator, who learns why no email is sent: throws `not_found` without such a user, and
+ * `quota_exceeded` after three emails within an hour. With `endSessions`, also ends every session of the user. Returns
+ * their number. The operator gets no link: only the owner of the address can choose the password.
+ */
+export async function sendPasswordReset(
+  base: BaseCtx,
+  { email, endSessions }: { email: string; endSessions: boolean },
+): Promise<{ userId: UserId; email: string; endedSessions: number }> {
+  return inTransaction(base, async (base) => {
+    const user = await lockAccount(base, email)
+    if (!user) throw notFound('User')
+    if ((await countRecentResets(base.db, user.id)) >= maxMailsPerHour)
+      throw new AppError(
+        'quota_exceeded',
+        `${user.email} got ${maxMailsPerHour} emails to reset the password this hour`,
+      )
+    await mailPasswordReset(base, user)
+    await auditOperatorOfAccount(base, 'password_reset.requested', user.id)
+    const ended = endSessions ? await endAllSessions(base, user.id) : 0
+    return { userId: user.id, email: user.email, endedSessions: ended }
+  })
+}
+
+interface Account {
+  id: UserId
+  email: string
+  /** The first workspace that the user joined. */
+  workspaceId: WorkspaceId
+}
+
+/** Locks the user of the address. Undefined without a user, or without a workspace: then the user cannot log in. */
+async function lockAccount(base: BaseCtx, email: string): Promise<Account | undefined> {
+  const [user] = await base.db
+    .select({ id: users.id, email: users.email })
+    .from(users)
+    .where(sql`lower(${users.email}) = lower(${email})`)
+    .for('no key update')
+  if (!user) return undefined
+  const [membership] = await base.db
+    .select({ workspaceId: members.workspaceId })
+    .from(members)
+    .where(eq(members.userId, user.id))
+    .orderBy(asc(members.createdAt))
+    .limit(1)
+  return membership && { ...user, ...membership }
+}
+
+async function mailPasswordReset(base: BaseCtx, { id: userId, email, workspaceId }: Account): Promise<void> {
+  const id = newId('rst')
+  await base.db.insert(passwordResets).values({
+    id,
+    userId,
+    tokenHash: hashToken(deriveMailToken(base.settings.keys, 'rpr', id)),
+    expiresAt: sql`now() + interval '1 hour'`,
+  })
+  const ctx = publicContext(base, workspaceId)
+  await enqueueMail(ctx, { kind: 'PASSWORD_RESET', to: email, data: { passwordResetId: id } })
+}
+
+/** Ends every session of the user, for the operator. Returns the number. */
+async function endAllSessions(base: BaseCtx, userId: UserId): Promise<number> {
+  const ended = await base.db
+    .delete(sessions)
+    .where(eq(sessions.userId, userId))
+    .returning({ id: sessions.id, workspaceId: sessions.workspaceId })
+  for (const { id, workspaceId } of ended) {
+    await audit({ ...base, workspaceId, actor: { kind: 'system' } }, 'session.deleted', { subjectId: id })
+  }
+  return ended.length
 }
 
 /** What the page of a link shows: the address of the account, and its workspace if there is only one. */

@@ -87,6 +87,20 @@ function createPage<Item extends z.ZodType>(item: Item) {
     .meta({ id: `${id}Page`, description: `A page of records of type ${id}.` })
 }
 
+/** Reads every page of a listing, for operators. */
+export async function readAllPages<Item>(
+  read: (page: Pick<PageQuery, 'limit' | 'cursor'>) => Promise<Page<Item>>,
+): Promise<Item[]> {
+  const items: Item[] = []
+  let cursor: string | undefined
+  do {
+    const page = await read({ limit: 100, cursor })
+    items.push(...page.data)
+    cursor = page.nextCursor ?? undefined
+  } while (cursor !== undefined)
+  return items
+}
+
 interface Listing<Row> {
   /** The cursor is encrypted for this name: a cursor of another listing is invalid. */
   name: string

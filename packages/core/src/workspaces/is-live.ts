@@ -11,6 +11,6 @@ export function isInLiveWorkspace(workspaceId: SQLWrapper): SQL {
   return sql`not exists (select from workspaces live where live.id = ${workspaceId} and live.deleted_at is not null)`
 }
 
-export async function isLiveWorkspace(ctx: Ctx): Promise<boolean> {
+export async function isLiveWorkspace(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<boolean> {
   return (await ctx.db.$count(workspaces, and(eq(workspaces.id, ctx.workspaceId), isNull(workspaces.deletedAt)))) > 0
 }

@@ -22,7 +22,7 @@ export const keyCreate = defineCommand({
     workspace: IdOption('wsp').meta(option('<wsp_…>', 'Workspace of the key')),
     name: name.meta(option('<text>', 'Name of the key, shown in the list of keys')),
     role: role.meta(option('<role>', 'VIEWER, MEMBER or ADMIN (default: MEMBER)')),
-    expires: Expiry.meta(option('<when>', 'Expiry: 90d, or 2027-01-01T00:00:00Z (default: never)')),
+    expires: Expiry.meta(option('<time>', 'Expiry: 90d, or 2027-01-01T00:00:00Z (default: never)')),
     json: jsonFlag('Prints the key with all its fields as JSON'),
   }),
   notes: [

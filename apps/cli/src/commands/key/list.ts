@@ -1,5 +1,5 @@
 import { listApiKeys } from '@rapport/core/auth/api-keys.ts'
-import type { ApiKey } from '@rapport/core/auth/auth.schema.ts'
+import { readAllPages } from '@rapport/core/request/paging.ts'
 import { IdOption } from '../../id-option.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
@@ -19,15 +19,9 @@ export const keyList = defineCommand({
     'workspace, run "rapport workspace list".',
   ].join('\n'),
   async run(cli, { workspace, json }) {
-    const keys = await withWorkspace(cli, workspace, async (ctx) => {
-      const found: ApiKey[] = []
-      for (let cursor: string | undefined; ; ) {
-        const page = await listApiKeys(ctx, { limit: 100, sort: '-createdAt', cursor })
-        found.push(...page.data)
-        if (page.nextCursor === null) return found
-        cursor = page.nextCursor
-      }
-    })
+    const keys = await withWorkspace(cli, workspace, (ctx) =>
+      readAllPages((page) => listApiKeys(ctx, { ...page, sort: '-createdAt' })),
+    )
     const rows = keys.map(({ id, prefix, role, lastUsedAt, expiresAt, name }) => [
       id,
       prefix,

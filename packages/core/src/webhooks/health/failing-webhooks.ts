@@ -11,7 +11,7 @@ import { emit } from '../../events/emit.ts'
 import type { WebhookId, WorkspaceId } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { webhookDisabled } from '../webhook-events.ts'
-import { drainById, isDrainOfWebhook } from './webhook-health.ts'
+import { drainById, healthColumns, isDrainOfWebhook, toHealth } from './webhook-health.ts'
 import { isLiveWebhook, readWebhook } from '../webhooks.ts'
 import type { Webhook } from '../webhooks.schema.ts'
 
@@ -47,6 +47,61 @@ export async function countFailingWebhooks(db: Db): Promise<number> {
     .where(and(isFailingForHours(1), isEnabled))
   return row?.count ?? 0
 }
+
+/** What an operator needs to know about a failing webhook. */
+export interface FailingWebhookState {
+  workspaceId: WorkspaceId
+  webhookId: WebhookId
+  /** The URL of the receiver without user, path and query, which may contain secrets. */
+  origin: string
+  failingSince: string
+  /** The failed attempts since then. */
+  failureCount: number
+  lastFailureAt: string
+  /** Why the last attempt failed; null if its delivery is deleted already. */
+  lastError: string | null
+  /** Null if the webhook is not paused. */
+  pausedUntil: string | null
+}
+
+/** Lists the webhooks that `countFailingWebhooks` counts, of one workspace or of all. Longest failing first. */
+export async function listFailingWebhooks(
+  db: Db,
+  { workspaceId }: { workspaceId?: WorkspaceId | undefined } = {},
+): Promise<FailingWebhookState[]> {
+  const rows = await db
+    .select({
+      workspaceId: webhooks.workspaceId,
+      webhookId: webhooks.id,
+      url: webhooks.url,
+      failureCount: webhookDrains.failureCount,
+      lastError,
+      ...healthColumns,
+    })
+    .from(webhookDrains)
+    .innerJoin(webhooks, isDrainOfWebhook)
+    .where(and(isFailingForHours(1), isEnabled, workspaceId && eq(webhooks.workspaceId, workspaceId)))
+    .orderBy(webhookDrains.failingSince, webhooks.workspaceId, webhooks.id)
+  return rows.map(({ workspaceId, webhookId, url, failureCount, lastError, ...health }) => {
+    const { failingSince, lastFailureAt, pausedUntil } = toHealth(health)
+    return {
+      workspaceId,
+      webhookId,
+      origin: new URL(url).origin,
+      failingSince: failingSince ?? '',
+      failureCount,
+      lastFailureAt: lastFailureAt ?? '',
+      lastError,
+      pausedUntil,
+    }
+  })
+}
+
+const lastError = sql<string | null>`(
+  select coalesce(d.error, 'HTTP ' || d.response_status) from deliveries d
+  where d.workspace_id = ${webhooks.workspaceId} and d.webhook_id = ${webhooks.id}
+    and d.status in ('FAILED', 'INTERRUPTED')
+  order by d.id desc limit 1)`
 
 /** Records the warning in the caller's transaction, once per failing period. Returns false if it is no longer due. */
 export async function markWarned(ctx: Ctx, id: WebhookId): Promise<boolean> {

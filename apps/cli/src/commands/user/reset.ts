@@ -1,0 +1,36 @@
+import { ForgotPasswordInput } from '@rapport/core/auth/auth.schema.ts'
+import { sendPasswordReset } from '@rapport/core/auth/password-resets.ts'
+import { z } from 'zod'
+import { defineCommand, exitCodes, flag, jsonFlag, option } from '../../command.ts'
+import { namingId, withOperator } from '../../database.ts'
+
+const { email } = ForgotPasswordInput.shape
+
+export const userReset = defineCommand({
+  name: 'user reset',
+  group: 'Users and keys',
+  summary: 'Emails a link to reset the password of an account',
+  positionals: ['email'],
+  options: z.strictObject({
+    email: email.meta(option('<email>', 'Address of the account')),
+    'end-sessions': z
+      .boolean()
+      .default(false)
+      .meta(flag('Also logs the account out everywhere at once, before the new password')),
+    json: jsonFlag('Prints the id of the user and the number of ended sessions as JSON'),
+  }),
+  notes: [
+    'The link is valid for an hour, and only the email has it: only the owner of the address can choose the password. If',
+    'the mailbox is lost, invite another address with "rapport workspace invite". Choosing a password always ends all',
+    'sessions. API keys stay valid: see "rapport key list". The command connects to the database directly and is recorded',
+    'in the audit log of each workspace of the account.',
+  ].join('\n'),
+  async run(cli, { email, 'end-sessions': endSessions, json }) {
+    const sent = await withOperator(cli, (base) =>
+      sendPasswordReset(base, { email, endSessions }).catch(namingId(`User ${email}`, 'rapport user list')),
+    )
+    if (json) cli.terminal.print(JSON.stringify(sent))
+    cli.terminal.log(`The email to ${sent.email} is queued. ${sent.endedSessions} sessions ended.`)
+    return exitCodes.success
+  },
+})

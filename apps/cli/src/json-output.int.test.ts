@@ -1,0 +1,72 @@
+/** Every command prints one JSON document with `--json`, and nothing else on standard output. */
+import { createApiKey } from '@rapport/core/auth/api-keys.ts'
+import { signUp } from '@rapport/core/auth/login.ts'
+import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { commands } from './commands.ts'
+import { runForJson } from './testing.ts'
+
+const database = useTestDatabase()
+const api = useForFile(startHttpReceiver)
+
+/** The arguments and the fields of each command. The fields are documented in docs/command-line.md. */
+const outputs: Record<string, { words?: string[]; fields: string[] }> = {
+  queue: { fields: ['queues', 'outboxLagSeconds', 'workers', 'deliveries', 'campaigns', 'campaignsUnderWay'] },
+  'campaign status': { fields: ['data'] },
+  'webhook failing': { fields: ['data'] },
+  restored: { fields: ['deliveries', 'mails', 'campaigns', 'recipients'] },
+  'rotate-key': { fields: ['resealed', 'lost'] },
+  'workspace list': { fields: ['data'] },
+  'workspace show': {
+    words: ['WORKSPACE'],
+    fields: ['workspace', 'members', 'senderDomains', 'usage', 'counts', 'failingWebhooks'],
+  },
+  'workspace create': { words: ['--name', 'X', '--owner-email', 'x@example.com'], fields: ['workspace', 'invite'] },
+  'workspace invite': {
+    words: ['WORKSPACE', '--email', 'y@example.com', '--role', 'ADMIN'],
+    fields: ['id', 'email', 'role', 'createdBy', 'expiresAt', 'createdAt'],
+  },
+  'workspace set-senders': { words: ['WORKSPACE', 'a.example'], fields: ['workspaceId', 'domains'] },
+  'workspace set-quota': { words: ['WORKSPACE', 'lists=1', 'forms=default'], fields: ['workspaceId', 'quotas'] },
+  'workspace suspend': { words: ['WORKSPACE'], fields: ['workspaceId', 'suspendedAt'] },
+  'workspace resume': { words: ['WORKSPACE'], fields: ['workspaceId', 'suspendedAt'] },
+  'workspace delete': { words: ['WORKSPACE', '--name', 'Analytical Engines'], fields: ['id', 'name'] },
+  'user list': { fields: ['data'] },
+  'user reset': { words: ['ada@example.com'], fields: ['userId', 'email', 'endedSessions'] },
+  'key list': { words: ['--workspace', 'WORKSPACE'], fields: ['data'] },
+  'key create': {
+    words: ['--workspace', 'WORKSPACE', '--name', 'Site'],
+    fields: ['id', 'name', 'role', 'prefix', 'createdBy', 'expiresAt', 'lastUsedAt', 'createdAt', 'key'],
+  },
+  'key revoke': { words: ['KEY', '--workspace', 'WORKSPACE'], fields: ['id', 'workspaceId'] },
+  import: {
+    words: ['--follow', 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', '--api', 'API', '--key', 'rpk_test'],
+    fields: ['id', 'status', 'dryRun', 'processed', 'created', 'updated', 'skipped', 'failed', 'errors'],
+  },
+}
+
+beforeAll(async () => {
+  const account = { email: 'ada@example.com', name: 'Ada', password: 'a long and secret sentence' }
+  await signUp(await createTestCtx(database.db), account)
+})
+
+test.each(Object.entries(outputs))('%s prints its fields', async (name, { words = [], fields }) => {
+  const ctx = await createTestCtx(database.db)
+  const { id } = await createApiKey(ctx, { name: 'Site', role: 'MEMBER', expiresAt: null })
+  const record = { processed: 0, created: 0, updated: 0, skipped: 0, failed: 0, errors: [] }
+  const body = JSON.stringify({ id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', status: 'COMPLETED', dryRun: false, ...record })
+  api.respondWith(() => ({ headers: { 'content-type': 'application/json' }, body }))
+  const values: Record<string, string> = { WORKSPACE: ctx.workspaceId, KEY: id, API: api.url }
+  const given = words.map((word) => values[word] ?? word)
+  const output = (await runForJson(database.url, [...name.split(' '), ...given])) as object
+  expect(Object.keys(output).toSorted()).toEqual(fields.toSorted())
+})
+
+test('every command is tested', () => {
+  const programs = ['api', 'worker', 'migrate']
+  /** All tests of the doctor read its JSON, and `commands/listen.test.ts` the lines of `listen`. */
+  const others = [...programs, 'doctor', 'listen']
+  expect([...Object.keys(outputs), ...others].toSorted()).toEqual(commands.map(({ name }) => name).toSorted())
+})
