@@ -1,5 +1,6 @@
 import type { Command } from './command.ts'
 import { campaignStatus } from './commands/campaign-status.ts'
+import { createCompletion } from './commands/completion.ts'
 import { doctor } from './commands/doctor.ts'
 import { importContacts } from './commands/import.ts'
 import { keyCreate } from './commands/key/create.ts'
@@ -48,4 +49,5 @@ export const commands: readonly Command[] = [
   keyRevoke,
   importContacts,
   listen,
+  createCompletion(() => commands),
 ]

@@ -41,6 +41,7 @@ const outputs: Record<string, { words?: string[]; fields: string[] }> = {
     fields: ['id', 'name', 'role', 'prefix', 'createdBy', 'expiresAt', 'lastUsedAt', 'createdAt', 'key'],
   },
   'key revoke': { words: ['KEY', '--workspace', 'WORKSPACE'], fields: ['id', 'workspaceId'] },
+  completion: { words: ['bash'], fields: ['shell', 'script'] },
   import: {
     words: ['--follow', 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', '--api', 'API', '--key', 'rpk_test'],
     fields: ['id', 'status', 'dryRun', 'processed', 'created', 'updated', 'skipped', 'failed', 'errors'],
