@@ -91,8 +91,9 @@ test('webhook failing lists enabled webhooks that fail, without the secrets of U
   expect(await show('webhook', 'failing')).toBe('No webhook has failed for an hour.')
   const [ctx, other] = [await createTestCtx(database.db), await createTestCtx(database.db)]
   const url = 'https://hooks.example.com:8443/hidden?token=hidden'
-  const [old, recent, disabled, foreign] = [
+  const [old, silent, recent, disabled, foreign] = [
     await createTestWebhook(ctx, { url }),
+    await createTestWebhook(ctx),
     await createTestWebhook(ctx),
     await createTestWebhook(ctx),
     await createTestWebhook(other),
@@ -102,6 +103,8 @@ test('webhook failing lists enabled webhooks that fail, without the secrets of U
     select id from webhooks where url like '%hidden%')`)
   const pausedUntil = new Date(Date.now() + 60_000)
   await setDrainHealth(ctx, old.id, { ...createFailingPeriod(30, 12), pausedUntil })
+  const lastFailureAt = new Date(Date.now() - 25 * 3_600_000)
+  await setDrainHealth(ctx, silent.id, { ...createFailingPeriod(60, 12), lastFailureAt })
   await setDrainHealth(ctx, recent.id, createFailingPeriod(0.9, 12))
   await setDrainHealth(ctx, disabled.id, createFailingPeriod(30, 12))
   await updateWebhook(ctx, disabled.id, { enabled: false })

@@ -14,8 +14,8 @@ export const webhookFailing = defineCommand({
     json: jsonFlag('Prints the webhooks as JSON'),
   }),
   notes: [
-    'Lists enabled webhooks, the one that has been failing for longest first. Of the URL, only the origin is shown: the',
-    'rest may contain secrets. The command connects to the database directly. See "RapportWebhooksFailing" in',
+    'Lists enabled webhooks with an attempt in the last day, the one that has been failing for longest first. Of the URL,',
+    'only the origin is shown: the rest may contain secrets. The command connects to the database directly. See "RapportWebhooksFailing" in',
     'docs/operations.md.',
   ].join('\n'),
   async run(cli, { workspace: workspaceId, json }) {

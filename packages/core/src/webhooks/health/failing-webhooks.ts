@@ -44,7 +44,7 @@ export async function countFailingWebhooks(db: Db): Promise<number> {
     .select({ count: sql<number>`count(*)::int` })
     .from(webhookDrains)
     .innerJoin(webhooks, isDrainOfWebhook)
-    .where(and(isFailingForHours(1), isEnabled))
+    .where(isFailing)
   return row?.count ?? 0
 }
 
@@ -80,7 +80,7 @@ export async function listFailingWebhooks(
     })
     .from(webhookDrains)
     .innerJoin(webhooks, isDrainOfWebhook)
-    .where(and(isFailingForHours(1), isEnabled, workspaceId && eq(webhooks.workspaceId, workspaceId)))
+    .where(and(isFailing, workspaceId && eq(webhooks.workspaceId, workspaceId)))
     .orderBy(webhookDrains.failingSince, webhooks.workspaceId, webhooks.id)
   return rows.map(({ workspaceId, webhookId, url, failureCount, lastError, ...health }) => {
     const { failingSince, lastFailureAt, pausedUntil } = toHealth(health)
@@ -138,6 +138,9 @@ export function disableFailingWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook 
 export const formatToSeconds = (date: Date) => date.toISOString().replace(/\.\d+Z$/, 'Z')
 
 const isEnabled = and(eq(webhooks.enabled, true), isNull(webhooks.deletedAt))
+
+/** For an hour or longer. Without an attempt in the last day, it is unknown whether the webhook still fails. */
+const isFailing = and(isFailingForHours(1), gte(webhookDrains.lastFailureAt, sql`now() - interval '1 day'`), isEnabled)
 
 function findEnabled(db: Db, condition: SQL): Promise<FailingWebhook[]> {
   return db
