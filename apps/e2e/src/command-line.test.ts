@@ -48,7 +48,7 @@ test('workspace create and key create, with entries in the audit log', async () 
     'ada@example.com',
   )
   expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^wsp_\w+\n$/) })
-  expect(created.stderr).toContain(`pnpm rapport key create --workspace ${created.stdout.trim()}`)
+  expect(created.stderr).toContain(`rapport key create --workspace ${created.stdout.trim()}`)
   const mail = await stack.inbox.waitFor(({ to }) => to.includes('ada@example.com'))
   const token = /token=([\w.-]+)/.exec(mail.text)?.[1]
   const password = 'a long and secret sentence'
@@ -147,7 +147,7 @@ test('Ctrl-C detaches from an import and prints the command that follows it', as
   waiting.kill('SIGINT')
   expect(await waiting.exited).toMatchObject({ code: 130 })
   expect(waiting.stderr()).toContain('The import continues on the server')
-  expect(waiting.stderr()).toContain(`pnpm rapport import --follow ${id}`)
+  expect(waiting.stderr()).toContain(`rapport import --follow ${id}`)
   await stack.startWorker()
   const followed = await run(clientEnv(), 'import', '--follow', id)
   expect(followed).toMatchObject({

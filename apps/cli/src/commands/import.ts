@@ -151,7 +151,7 @@ async function followImport(
   } catch (error) {
     if (!signal.aborted) throw error
     terminal.log(
-      `The import continues on the server. To follow it again:\n  pnpm rapport import --follow ${id}\nTo cancel it: DELETE ${api.url}/imports/${id}`,
+      `The import continues on the server. To follow it again:\n  rapport import --follow ${id}\nTo cancel it: DELETE ${api.url}/imports/${id}`,
     )
     return undefined
   }

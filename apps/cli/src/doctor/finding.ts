@@ -59,7 +59,7 @@ async function describeError({ about }: Check, { database }: CheckInput, error: 
   const { fail, warn } = findingsAbout(about)
   if (isDatabaseUnavailable(error)) return warn('unknown, because PostgreSQL is unavailable', 'Fix PostgreSQL first.')
   const isBehind = database !== undefined && (await hasPendingMigrations(database.db).catch(() => false))
-  if (isBehind) return warn('unknown, because migrations are pending', 'Run "pnpm migrate" first.')
+  if (isBehind) return warn('unknown, because migrations are pending', 'Run "rapport migrate" first.')
   return fail(messageOf(error), 'The check itself failed with this error.')
 }
 

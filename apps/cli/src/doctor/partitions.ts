@@ -17,7 +17,7 @@ export const partitionsCheck: Check = {
         ahead > 0
           ? `events and deliveries have partitions only for the next ${formatAge(ahead)}`
           : 'no future partitions: new rows go to the last one',
-        'Workers create partitions hourly: check that one is running, and its log. "pnpm migrate" creates them too.',
+        'Workers create partitions hourly: check that one is running, and its log. "rapport migrate" creates them too.',
       ),
     ]
   },

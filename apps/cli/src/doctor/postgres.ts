@@ -69,7 +69,7 @@ function checkConnectionLimit(
 }
 
 async function checkSchema({ db }: Database, { extensions }: DatabaseFacts): Promise<Finding[]> {
-  if (await hasPendingMigrations(db)) return [fail('migrations are pending', 'Run "pnpm migrate".')]
+  if (await hasPendingMigrations(db)) return [fail('migrations are pending', 'Run "rapport migrate".')]
   const missing = wantedExtensions.filter((name) => !extensions.includes(name))
   if (missing.length === 0) return [ok('the database is up to date')]
   return [

@@ -15,7 +15,7 @@ export const workersCheck: Check = {
     const [alive, silent] = [true, false].map((isAlive) => workers.filter((worker) => worker.isAlive === isAlive))
     const hosts = [...new Set(alive?.map(({ host }) => host))].join(', ')
     if (!alive?.length)
-      return [fail('no worker is alive: no emails and webhooks are sent', 'Start one with "pnpm worker".')]
+      return [fail('no worker is alive: no emails and webhooks are sent', 'Start one with "rapport worker".')]
     return [
       ok(`${alive.length} alive, on ${hosts}`),
       ...(silent ?? []).map(({ host, seenSecondsAgo }) =>

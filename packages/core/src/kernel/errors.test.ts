@@ -144,7 +144,7 @@ test('a known startup error is described in one line', () => {
   expect(describeStartupError(refused)).toBe('PostgreSQL is unavailable: connect ECONNREFUSED 127.0.0.1:5432')
   const pending = Object.assign(new pg.DatabaseError('no such relation', 0, 'error'), { code: '42P01' })
   expect(describeStartupError(new DrizzleQueryError('select', [], pending))).toBe(
-    'Migrations are pending: run pnpm migrate',
+    'Migrations are pending: run rapport migrate',
   )
   const bug = new TypeError('x is undefined')
   expect(describeStartupError(bug)).toBe(bug)

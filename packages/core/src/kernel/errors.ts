@@ -164,7 +164,7 @@ export function describeStartupError(error: unknown): unknown {
   const { code, port } = error as { code?: string; port?: number }
   if (code === 'EADDRINUSE') return `Port ${port} is already in use`
   // undefined_table, undefined_column
-  if (/^42P01$|^42703$/.test(databaseError(error)?.code ?? '')) return 'Migrations are pending: run pnpm migrate'
+  if (/^42P01$|^42703$/.test(databaseError(error)?.code ?? '')) return 'Migrations are pending: run rapport migrate'
   if (!isDatabaseUnavailable(error)) return withoutParameters(error)
   const cause = error instanceof DrizzleQueryError ? error.cause : error
   return `PostgreSQL is unavailable: ${cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)}`

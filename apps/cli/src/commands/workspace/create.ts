@@ -30,7 +30,7 @@ export const workspaceCreate = defineCommand({
       [
         `Created "${workspace.name}". The invite for ${invite.email} is queued and expires ${invite.expiresAt}.`,
         'To create an API key:',
-        `  pnpm rapport key create --workspace ${workspace.id} --role ADMIN --name "First key"`,
+        `  rapport key create --workspace ${workspace.id} --role ADMIN --name "First key"`,
       ].join('\n'),
     )
     return exitCodes.success
