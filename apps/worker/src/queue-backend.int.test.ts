@@ -1,6 +1,7 @@
 import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { openQueuePool } from './queue-backend.ts'
+import { openQueueBackend, openQueuePool } from './queue-backend.ts'
+import { silentLog, testWorkerConfig } from './testing.ts'
 
 test('a listener that is attached after a connection error still receives the error', async () => {
   const database = await createTestDatabase()
@@ -18,4 +19,20 @@ test('a listener that is attached after a connection error still receives the er
   expect(error.message).toMatch(/terminat/)
   client.release(true)
   expect((await pool.query('show search_path')).rows).toEqual([{ search_path: 'bullmq' }])
+})
+
+test('the queues in PostgreSQL reject writes while its transactions are read-only', async () => {
+  const database = await createTestDatabase()
+  const backend = await openQueueBackend(testWorkerConfig({ DATABASE_URL: database.url }), silentLog)
+  onTestFinished(async () => {
+    await backend.close()
+    await database.close()
+  })
+  expect(await backend.probeWrites()).toMatchObject({ rowCount: 0 })
+  const { rows } = await database.pool.query<{ name: string }>('select current_database() as name')
+  await database.pool.query(`alter database "${rows[0]?.name}" set default_transaction_read_only to on`)
+  // The setting applies to new connections.
+  const ended = `select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'rapport queues' and datname = current_database()`
+  await database.pool.query(ended)
+  await expect(backend.probeWrites()).rejects.toThrow('read-only transaction')
 })

@@ -37,6 +37,8 @@ export interface QueueBackend {
   firstConnection: Promise<void>
   /** Rejects while Redis is unavailable. Undefined on the PostgreSQL backend. */
   ping: (() => Promise<unknown>) | undefined
+  /** Rejects while the queues reject writes, for example because Redis is full or a read-only replica. */
+  probeWrites: () => Promise<unknown>
   close(): Promise<void>
 }
 
@@ -95,6 +97,8 @@ function openRedisBackend(url: string, log: Logger): QueueBackend {
     firstConnection,
     // In a Redis Cluster, these keys are on the nodes that store the queues.
     ping: () => Promise.all(queueNames.map((name) => producer.exists(`${queuePrefix(name)}:${name}:meta`))),
+    // The keys expire at once.
+    probeWrites: () => Promise.all(queueNames.map((name) => producer.set(`${queuePrefix(name)}:probe`, '', 'PX', 1))),
     async close() {
       producer.disconnect()
       consumer.disconnect()
@@ -122,6 +126,8 @@ async function openPostgresBackend(connectionString: string, log: Logger): Promi
       ),
     firstConnection: Promise.resolve(),
     ping: undefined,
+    // PostgreSQL rejects the statement in a read-only transaction, although it deletes nothing.
+    probeWrites: () => pool.query('delete from job where false'),
     // The pool would wait for the connection of a worker that did not close in time.
     close: () => withTimeout(pool.end()).catch(onError),
   }

@@ -79,8 +79,8 @@ export function registerQueueMetrics(
 ): void {
   createUpGauge(registry, {
     name: 'queues_up',
-    help: 'Whether this worker can reach the queues',
-    check: async () => backend.ping?.(),
+    help: 'Whether the queues accept writes of this worker',
+    check: () => backend.probeWrites(),
   })
   createGauge(registry, {
     name: 'queue_jobs',
