@@ -75,15 +75,16 @@ test('reports waiting work per queue, with the age of the oldest', async () => {
   expect(await api.linesOf('rapport_workers')).toEqual(['rapport_workers 0'])
 })
 
-test('counts webhooks that have failed for an hour or longer', async () => {
+test('counts webhooks that have failed for an hour or longer, and were tried today', async () => {
   const api = await start()
   const { key } = await api.signUp()
-  for (const path of ['failing', 'failed just now', 'succeeding']) {
+  for (const path of ['failing', 'failed just now', 'failed-last-week', 'succeeding']) {
     await api.create('/webhooks', key, { url: `https://example.com/${path}`, eventTypes: ['*'] })
   }
   await api.query(
     `insert into webhook_drains (workspace_id, webhook_id, last_failure_at, failing_since)
-     select workspace_id, id, now(), now() - case when url like '%/failing' then interval '61 minutes' else '59 minutes' end
+     select workspace_id, id, now() - case when url like '%week' then interval '7 days' else '0' end,
+       now() - case when url like '%week' then interval '8 days' when url like '%/failing' then '61 minutes' else '59 minutes' end
      from webhooks where url not like '%/succeeding'`,
   )
   expect(await api.linesOf('rapport_webhooks_failing')).toEqual(['rapport_webhooks_failing 1'])

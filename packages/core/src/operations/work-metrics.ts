@@ -92,7 +92,7 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   })
   createUnlabeledGauge(registry, {
     name: 'webhooks_failing',
-    help: 'Enabled webhooks whose attempts have all failed for an hour or longer',
+    help: 'Enabled webhooks whose attempts have all failed for an hour or longer, the last one within a day',
     read: cacheResult(() => countFailingWebhooks(db)),
   })
 }
