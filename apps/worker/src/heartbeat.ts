@@ -11,7 +11,7 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
       await recordHeartbeat(deps.db, deps.workerId)
       const interrupted = await recoverOrphanedClaims(deps.db)
       deps.metrics.countInterrupted(interrupted)
-      if (interrupted.deliveries + interrupted.mails > 0) {
+      if (interrupted.deliveries > 0 || Object.keys(interrupted.mails).length > 0) {
         deps.log.warn(interrupted, 'recovered claims of a crashed worker: its work in flight is INTERRUPTED')
       }
       await releaseOwnOrphanedClaims()

@@ -10,8 +10,7 @@ import type { ConcurrencyMemory } from './webhook-delivery/concurrency.ts'
 import type { QuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import type { FairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import type { MailRateLimiter } from './smtp/mail-rate-limiter.ts'
-import type { MailTransport } from './smtp/mail-transport.ts'
-import type { WorkerMetrics } from './observability/metrics.ts'
+import type { CountedMailTransport, WorkerMetrics } from './observability/metrics.ts'
 import type { OutboundHttp } from './webhook-delivery/outbound-http.ts'
 import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import type { RequestCapacity } from './webhook-delivery/request-capacity.ts'
@@ -22,7 +21,7 @@ export interface WorkerDeps {
   settings: Settings
   retention: Retention
   workerId: string
-  mail: MailTransport
+  mail: CountedMailTransport
   mailRateLimiter: MailRateLimiter
   http: OutboundHttp
   /** The concurrent webhook requests that a workspace may have in this worker. */

@@ -2,6 +2,7 @@ import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { registerRedisMetrics, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
+import { registerActivityMetrics, registerRecordMetrics } from '@rapport/core/operations/business-metrics.ts'
 import { registerWorkMetrics } from '@rapport/core/operations/work-metrics.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
@@ -30,6 +31,8 @@ export const metrics = fp(
     const registry = createRegistry()
     registerProcessMetrics(registry, database)
     registerWorkMetrics(registry, database.db)
+    registerActivityMetrics(registry, database.db)
+    registerRecordMetrics(registry, database.db)
     if (redis) registerRedisMetrics(registry, () => probeRedis(redis))
     const seconds = createDurationHistogram(registry, {
       name: 'http_request_duration_seconds',

@@ -56,7 +56,7 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
 
 async function interruptAndRelease(deps: WorkerDeps, ctx: Ctx, uuid: string): Promise<void> {
   const interrupted = await interruptAndReleaseBatch(ctx, { uuid, workerId: deps.workerId })
-  deps.metrics.countInterrupted({ deliveries: 0, mails: interrupted })
+  deps.metrics.countInterrupted({ deliveries: 0, mails: { CAMPAIGN: interrupted } })
 }
 
 /** Returns `stopped` if it ends before every group of the batch was processed. */
@@ -108,7 +108,7 @@ async function sendGroup(
   const failedForAll = rendered === undefined || rendered.every(isSlowOnFirstAttempt)
   const sending = recipients.map(async (recipient, index): Promise<SmtpOutcome> => {
     const result = rendered?.[index]
-    if (result && 'mail' in result) return { ...(await deps.mail.send(result.mail)), recipient }
+    if (result && 'mail' in result) return { ...(await deps.mail.send(result.mail, 'CAMPAIGN')), recipient }
     const error = result ? describeFault(result.fault) : renderingFailed
     // If rendering was slow for some recipients only, the cause may be a busy machine: they get another attempt.
     const temporary = !result || (result.fault.isSlow === true && !failedForAll)

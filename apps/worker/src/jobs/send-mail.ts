@@ -31,7 +31,7 @@ async function attempt(deps: WorkerDeps, ctx: Ctx, mail: Mail): Promise<MailOutc
   try {
     const outgoing = await renderMail(ctx, mail)
     if (!outgoing) return { kind: 'refused', temporary: false, error: 'Nothing to send: the record no longer exists' }
-    return await deps.mail.send(outgoing)
+    return await deps.mail.send(outgoing, mail.kind)
   } catch (error) {
     // A template that exceeds its limits would exceed them again.
     if (error instanceof AppError && error.code === 'validation_error')

@@ -7,7 +7,7 @@ import {
 } from '@rapport/core/runtime/metrics.ts'
 import { type QueueName, queueNames } from '@rapport/core/jobs/queues.ts'
 import type { Registry } from 'prom-client'
-import type { MailOutcome } from '@rapport/core/mail/mails.ts'
+import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { InterruptedCounts } from '@rapport/core/operations/orphaned-claims.ts'
 import type { MailTransport } from '../smtp/mail-transport.ts'
 import type { QueueBackend, WorkQueue } from '../queue-backend.ts'
@@ -23,12 +23,14 @@ export function createWorkerMetrics(registry: Registry = createRegistry()) {
   })
   const mails = createCounter(registry, {
     name: 'mails_total',
-    help: 'Mails sent to the mail server by outcome',
-    labelNames: ['outcome'],
+    help: 'Mails sent to the mail server by kind and outcome',
+    labelNames: ['kind', 'outcome'],
   })
   // A counter that starts at zero makes the first increment visible to Prometheus.
   for (const outcome of ['succeeded', 'failed', 'interrupted']) deliveries.inc({ outcome }, 0)
-  for (const outcome of ['sent', 'deferred', 'refused', 'unknown', 'interrupted']) mails.inc({ outcome }, 0)
+  for (const kind of allMailKinds) {
+    for (const outcome of ['sent', 'deferred', 'refused', 'unknown', 'interrupted']) mails.inc({ kind, outcome }, 0)
+  }
   return {
     registry,
     deliveries,
@@ -49,17 +51,22 @@ export function createWorkerMetrics(registry: Registry = createRegistry()) {
     }),
     countInterrupted: (interrupted: InterruptedCounts) => {
       deliveries.inc({ outcome: 'interrupted' }, interrupted.deliveries)
-      mails.inc({ outcome: 'interrupted' }, interrupted.mails)
+      for (const [kind, count] of Object.entries(interrupted.mails)) mails.inc({ kind, outcome: 'interrupted' }, count)
     },
   }
 }
 
+export interface CountedMailTransport {
+  send(mail: Parameters<MailTransport['send']>[0], kind: AnyMailKind): Promise<MailOutcome>
+  close(): void
+}
+
 /** Counts the mails of a transport. */
-export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetrics): MailTransport {
+export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetrics): CountedMailTransport {
   return {
-    async send(mail) {
+    async send(mail, kind) {
       const outcome = await transport.send(mail)
-      mails.inc({ outcome: toOutcomeLabel(outcome) })
+      mails.inc({ kind, outcome: toOutcomeLabel(outcome) })
       return outcome
     },
     close: () => transport.close(),

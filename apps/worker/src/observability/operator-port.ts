@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import type { ClockWatch } from '@rapport/core/db/clock-offset.ts'
+import { registerActivityMetrics } from '@rapport/core/operations/business-metrics.ts'
 import { registerRedisMetrics } from '@rapport/core/runtime/metrics.ts'
 import { readReadiness } from '@rapport/core/db/readiness.ts'
 import { version } from '@rapport/core/runtime/version.ts'
@@ -29,6 +30,7 @@ export async function openOperatorPort(config: WorkerConfig, deps: OperatorPortD
   const { WORKER_HOST: host, WORKER_PORT: port } = config
   if (port === undefined) return undefined
   registerProcessMetrics(deps.metrics.registry, deps.database)
+  registerActivityMetrics(deps.metrics.registry, deps.database.db)
   if (deps.backend.ping) registerRedisMetrics(deps.metrics.registry, deps.backend.ping)
   const server = createServer({ requestTimeout: 5_000, joinDuplicateHeaders: true }, (request, response) => {
     void handleRequest(request, deps, config.METRICS_TOKEN)

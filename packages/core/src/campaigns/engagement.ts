@@ -1,12 +1,20 @@
 /** Opens, clicks, unsubscribes, bounces and complaints of a campaign. Each kind is counted once per recipient. */
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
+import { createCommittedCounter } from '../events/committed-counter.ts'
 import type { Ctx } from '../request/context.ts'
 import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 
-const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
+export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
 export type Engagement = (typeof engagements)[number]
+
+/** Counts what `recordEngagement` records. */
+export const recordedEngagements = createCommittedCounter({
+  name: 'campaign_engagements_total',
+  help: 'Opens, clicks, unsubscribes, bounces and complaints, once per recipient of a campaign',
+  labelNames: ['kind'],
+})
 
 /** Identifies a recipient in a link of a mail. `contactId` is the id at the time of sending, before any merge. */
 export interface RecipientKey {
@@ -20,7 +28,7 @@ export interface RecipientKey {
  */
 export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engagement: Engagement): Promise<void> {
   const [column, counter] = [sql.identifier(`${engagement}_at`), sql.identifier(engagement)]
-  await ctx.db.execute(sql`
+  const { rowCount } = await ctx.db.execute(sql`
     with recorded as (
       update campaign_recipients set ${column} = now()
       where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(recipient.campaignId)}
@@ -29,6 +37,7 @@ export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engage
       returning workspace_id, batch_id)
     update campaign_batches b set ${counter} = b.${counter} + 1
     from recorded where b.workspace_id = recorded.workspace_id and b.id = recorded.batch_id`)
+  if (rowCount) recordedEngagements.add(ctx.db, { kind: engagement }, 1)
 }
 
 const RecipientIds = z.object({ campaignId: Id('cmp'), contactId: Id('con') })

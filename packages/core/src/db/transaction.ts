@@ -13,8 +13,8 @@ type AfterCommit = (pool: Db) => void | Promise<void>
 
 /**
  * Calls `work` with the pool after the transaction of `db` has committed, or immediately if `db` is a pool. There is
- * one call per `key` and transaction, and none after a rollback; `transaction` waits for it. Only for hints: a process
- * that is killed right after the commit never makes the call.
+ * one call per `key` and transaction, and none after a rollback, also of a savepoint; `transaction` waits for it. Only
+ * for hints: a process that is killed right after the commit never makes the call.
  */
 export function afterCommit<Done extends void | Promise<void>>(
   db: Db,
@@ -78,7 +78,11 @@ export async function runTransaction<Result>(
 /** Nested savepoints share a name: PostgreSQL uses the newest. If the rollback fails, later statements fail too. */
 async function runSavepoint<Result>(client: pg.PoolClient, work: () => Promise<Result>): Promise<Result> {
   await client.query('savepoint nested')
+  const callbacks = afterCommits.get(client)
+  const callbacksBefore = new Map(callbacks)
   const result = await work().catch(async (error: unknown) => {
+    callbacks?.clear()
+    for (const [key, callback] of callbacksBefore) callbacks?.set(key, callback)
     await client.query('rollback to savepoint nested; release savepoint nested').catch(() => {})
     throw error
   })

@@ -1,12 +1,20 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
+import { createCommittedCounter } from './committed-counter.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 import { defaultRetention, type Retention } from '../kernel/retention.ts'
 import { type DeliveryId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { wakeForWebhooks } from '../jobs/wake-relays.ts'
 import { type Params, preparedSql } from '../db/prepared-query.ts'
 import { transaction } from '../db/transaction.ts'
+
+/** Events by type. Every function that emits events adds to it. */
+export const emittedEvents = createCommittedCounter({
+  name: 'events_total',
+  help: 'Events that this process emitted, by type',
+  labelNames: ['type'],
+})
 
 /** The contact whose timeline an event belongs to, as a UUID. */
 function contactOf(type: string, data: EventSubject): string | null {
@@ -35,6 +43,7 @@ export async function emitMany<Data extends EventSubject>(
   if (records.length === 0) return
   const events = records.map((data) => ({ data, origin: ctx }))
   wakeDrains(ctx, await emitToSubscribed(ctx.db, toEventParams(ctx, type, events)))
+  emittedEvents.add(ctx.db, { type }, records.length)
 }
 
 /** The data of an event and the request that caused it: one statement may emit events of several requests. */
@@ -52,6 +61,7 @@ export async function emitTo<Data extends EventSubject>(
   const params = toEventParams(ctx, type, [{ data, origin: ctx }])
   const [delivery] = await emitToWebhook(ctx.db, { ...params, webhookId: uuidOf(webhookId) })
   if (!delivery) return undefined
+  emittedEvents.add(ctx.db, { type }, 1)
   wakeForWebhooks(ctx.db, ctx.workspaceId, [uuidOf(webhookId)])
   return idOf('dlv', delivery.id)
 }

@@ -15,6 +15,7 @@ import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import {
   emitCtes,
+  emittedEvents,
   type EventParams,
   isSubscribed,
   webhookIds,
@@ -80,6 +81,7 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
       ids: rows.map(({ id }) => uuidOf(id)),
     })
     wakeDrains(ctx, inserted)
+    emittedEvents.add(ctx.db, { type: event.type }, inserted.length)
     const ids = new Set(inserted.map(({ id }) => id))
     return rows.map(({ id }) => (ids.has(uuidOf(id)) ? 'inserted' : 'conflict'))
   }

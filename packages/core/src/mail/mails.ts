@@ -5,9 +5,12 @@ import type { Db } from '../db/client.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
-import { type MailData, type mailKinds, mails } from '../db/schema/index.ts'
+import { type MailData, mailKinds, mails } from '../db/schema/index.ts'
 
 export type MailKind = (typeof mailKinds)[number]
+/** The kinds of single mails, and the mails of campaigns. */
+export const allMailKinds = ['CAMPAIGN', ...mailKinds] as const
+export type AnyMailKind = (typeof allMailKinds)[number]
 export type Mail = typeof mails.$inferSelect
 
 export const maxMailAttempts = 3

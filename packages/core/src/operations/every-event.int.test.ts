@@ -21,6 +21,7 @@ import { deletePipeline } from '../pipelines/pipelines.ts'
 import { deleteTask, updateTask } from '../tasks/tasks.ts'
 import type { Task } from '../tasks/tasks.schema.ts'
 import { removeMember } from '../team/members.ts'
+import { readEventCounts } from '@rapport/testing/fixtures/event-counts.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   createTestCampaign,
@@ -62,6 +63,8 @@ beforeEach(async () => {
 async function readEvents(): Promise<{ id: string; type: string; data: unknown }[]> {
   return ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId)).orderBy(asc(events.id))
 }
+
+const countEvents = async () => Object.values(await readEventCounts(database.db)).reduce((sum, count) => sum + count, 0)
 
 type Change = () => Promise<unknown>
 /** Prepares a change and returns it. */
@@ -152,8 +155,10 @@ const cases: Case[] = [
 test.each(cases)('every change emits its events: %s', async (_name, emitted, prepare) => {
   const change = await prepare()
   const before = (await readEvents()).length
+  const countedBefore = await countEvents()
   await change()
   expect((await readEvents()).slice(before).map(({ type }) => type)).toEqual(emitted)
+  expect((await countEvents()) - countedBefore).toBe(emitted.length)
 })
 
 test('these changes cover every event type', () => {

@@ -8,15 +8,15 @@ import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { wakeForWebhooks } from '../jobs/wake-relays.ts'
 import { heartbeatTimeout } from '../jobs/worker-registry.ts'
 import { uuidOf } from '../kernel/ids.ts'
-import { maxMailAttempts } from '../mail/mails.ts'
+import { type AnyMailKind, type MailKind, maxMailAttempts } from '../mail/mails.ts'
 
 /** Advisory lock: one worker recovers at a time. */
 const recoveryLock = 7_277_679
 
-/** The number of deliveries and mails that became INTERRUPTED. */
+/** The number of deliveries, and of mails by kind, that became INTERRUPTED. */
 export interface InterruptedCounts {
   deliveries: number
-  mails: number
+  mails: Partial<Record<AnyMailKind, number>>
 }
 
 /**
@@ -27,7 +27,7 @@ export interface InterruptedCounts {
 export async function recoverOrphanedClaims(db: Db): Promise<InterruptedCounts> {
   return transaction(db, async (db) => {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${recoveryLock}) as taken`)
-    if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }
+    if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: {} }
     await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${heartbeatTimeout}`))
     return releaseClaims(
       db,
@@ -76,7 +76,7 @@ async function releaseClaims(db: Db, isOrphaned: ClaimCondition, error: string):
   const recipients = await releaseCampaignBatches(db, isOrphaned, error)
   const singleMails = await releaseMails(db, isOrphaned, error)
   await releaseImports(db, isOrphaned)
-  return { deliveries, mails: recipients + singleMails }
+  return { deliveries, mails: { ...(recipients > 0 && { CAMPAIGN: recipients }), ...singleMails } }
 }
 
 /**
@@ -121,14 +121,15 @@ async function releaseCampaignBatches(db: Db, isOrphaned: ClaimCondition, error:
     .set({ status: 'PENDING', workerId: null })
     .where(and(isSending(campaignBatches), isOrphaned(campaignBatches, campaignBatches.id)))
     .returning({ id: campaignBatches.id })
-  await requeueWork(
-    db,
-    released.map((row) => uuidOf(row.id)),
-  )
+  await requeueWork(db, uuidsOf(released))
   return interrupted
 }
 
-async function releaseMails(db: Db, isOrphaned: ClaimCondition, error: string): Promise<number> {
+async function releaseMails(
+  db: Db,
+  isOrphaned: ClaimCondition,
+  error: string,
+): Promise<Partial<Record<MailKind, number>>> {
   const isFinal = sql`(${mails.kind} = 'CAMPAIGN_TEST' or ${mails.attempts} >= ${maxMailAttempts})`
   const released = await db
     .update(mails)
@@ -138,13 +139,11 @@ async function releaseMails(db: Db, isOrphaned: ClaimCondition, error: string): 
       settledAt: sql`case when ${isFinal} then now() end`,
     })
     .where(and(isSending(mails), isOrphaned(mails, mails.id)))
-    .returning({ id: mails.id, status: mails.status })
-  const uuidsWhere = (isPending: boolean) =>
-    released.filter((mail) => (mail.status === 'PENDING') === isPending).map((mail) => uuidOf(mail.id))
-  const interrupted = uuidsWhere(false)
-  await requeueWork(db, uuidsWhere(true))
-  await finishWork(db, interrupted)
-  return interrupted.length
+    .returning({ id: mails.id, kind: mails.kind, status: mails.status })
+  const interrupted = released.filter((mail) => mail.status === 'INTERRUPTED')
+  await requeueWork(db, uuidsOf(released.filter((mail) => mail.status === 'PENDING')))
+  await finishWork(db, uuidsOf(interrupted))
+  return countBy(interrupted, ({ kind }) => kind)
 }
 
 async function releaseImports(db: Db, isOrphaned: ClaimCondition) {
@@ -153,8 +152,12 @@ async function releaseImports(db: Db, isOrphaned: ClaimCondition) {
     .set({ status: 'QUEUED', workerId: null })
     .where(and(sql`${imports.status} = 'RUNNING'`, isOrphaned(imports, imports.id)))
     .returning({ id: imports.id })
-  await requeueWork(
-    db,
-    released.map((row) => uuidOf(row.id)),
-  )
+  await requeueWork(db, uuidsOf(released))
+}
+
+const uuidsOf = (rows: readonly { id: Parameters<typeof uuidOf>[0] }[]) => rows.map(({ id }) => uuidOf(id))
+
+function countBy<Item, Key extends string>(items: readonly Item[], keyOf: (item: Item) => Key) {
+  const counts = [...Map.groupBy(items, keyOf)].map(([key, group]) => [key, group.length] as const)
+  return Object.fromEntries(counts) as Partial<Record<Key, number>>
 }
