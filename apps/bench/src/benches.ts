@@ -13,6 +13,7 @@ import { listing } from './benches/listing.ts'
 import { manyWebhooks } from './benches/many-webhooks.ts'
 import { movingDeals } from './benches/moving-deals.ts'
 import { peers } from './benches/peers.ts'
+import { postgres15 } from './benches/postgres-15.ts'
 import { publicForm } from './benches/public-form.ts'
 import { reading } from './benches/reading.ts'
 import { segments } from './benches/segments.ts'
@@ -45,5 +46,5 @@ export const benches: Record<string, Bench> = {
   kill: killing,
 }
 
-/** Benches that download other software. They run only if they are named on the command line. */
-export const optionalBenches: Record<string, Bench> = { peers }
+/** Benches that download or need other software. They run only if they are named on the command line. */
+export const optionalBenches: Record<string, Bench> = { peers, 'postgres-15': postgres15 }

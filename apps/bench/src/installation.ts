@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { readWorkerConfig } from '@rapport/core/runtime/config.ts'
 import { nodeFlags } from '@rapport/core/runtime/node-flags.ts'
 import { type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
+import type { PostgresBinaries } from '@rapport/embedded-postgres/binaries.ts'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { goodCertificate } from '@rapport/testing/network/certificates.ts'
@@ -42,12 +43,15 @@ export async function closeInstallations(): Promise<void> {
   await Promise.all([...open].map(close))
 }
 
-/** Runs `work` with a new installation and removes the installation afterwards. */
-export async function withInstallation<Result>(work: (installation: Installation) => Promise<Result>): Promise<Result> {
+/** Runs `work` with a new installation and removes it afterwards. `binaries`: of another PostgreSQL than the one from npm. */
+export async function withInstallation<Result>(
+  work: (installation: Installation) => Promise<Result>,
+  binaries?: PostgresBinaries,
+): Promise<Result> {
   const closers: Closers = []
   open.add(closers)
   try {
-    return await work(await install(closers))
+    return await work(await install(closers, binaries))
   } finally {
     open.delete(closers)
     await close(closers)
@@ -59,10 +63,12 @@ async function close(closers: Closers): Promise<void> {
   for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer()
 }
 
-async function install(closers: Closers) {
+async function install(closers: Closers, binaries?: PostgresBinaries) {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-bench-'))
   closers.push(() => rm(directory, { recursive: true, force: true }))
-  const postgres = await startEmbeddedPostgres({ directory, durable: true })
+  // PostgreSQL runs as another user when the bench runs as root.
+  await chmod(directory, 0o755)
+  const postgres = await startEmbeddedPostgres({ directory, durable: true, ...(binaries && { binaries }) })
   closers.push(() => postgres.stop())
   const databaseUrl = postgres.url('bench')
   await ensureDatabase(postgres, 'bench')
