@@ -8,8 +8,6 @@ import { nodeFlags } from './node-flags.ts'
 
 /** Every file with a command line that starts the API or the worker, and the number of its commands. */
 const starters = {
-  Dockerfile: 1,
-  'docker-compose.yml': 1,
   'ops/systemd/rapport-api@.service': 1,
   'ops/systemd/rapport-worker@.service': 1,
 }

@@ -6,10 +6,10 @@ const find = (path: string, pattern: RegExp) =>
   [...readRepositoryText(path).matchAll(pattern)].map(([, found = '']) => found)
 
 test('every image has an exact version and a digest', () => {
-  // Compose builds the image `rapport`.
+  // Compose builds the image `rapport`, or `RAPPORT_IMAGE` names one.
   const images = [
-    ...find('Dockerfile', /^FROM (\S+)/gm),
-    ...find('docker-compose.yml', /^ +image: (\S+)/gm).filter((image) => image !== 'rapport'),
+    ...find('Dockerfile', /^FROM (\S+:\S+)/gm),
+    ...find('docker-compose.yml', /^ +image: (\S+)/gm).filter((image) => !image.includes('rapport')),
   ]
   expect(images.length).toBeGreaterThan(3)
   for (const image of images) expect(image).toMatch(/^[a-z/]+:v?\d+\.\d+(\.\d+)?(-slim)?@sha256:[0-9a-f]{64}$/)
