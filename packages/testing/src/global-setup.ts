@@ -98,8 +98,8 @@ async function startPostgres(directory: string, releases: Releases, binaries?: P
   await withAdminClient(postgresUrl, (client) => client.query(`create database ${template}`)).catch(
     (cause: unknown) => {
       throw new Error(
-        `The tests cannot create a database at DATABASE_URL (${reasonOf(cause)}). Start the server, for example with ` +
-          '"docker compose up -d postgres", or unset DATABASE_URL: the tests then start their own PostgreSQL.',
+        `The tests cannot create a database at DATABASE_URL (${reasonOf(cause)}). Start the server, or unset ` +
+          'DATABASE_URL: the tests then start their own PostgreSQL.',
       )
     },
   )
@@ -125,8 +125,8 @@ async function startRedis(pidDirectory: string, releases: Releases) {
   }
   await withRedis(redisUrl, (redis) => redis.ping()).catch((cause: unknown) => {
     throw new Error(
-      `The tests cannot reach the Redis at REDIS_URL (${reasonOf(cause)}). Start it, for example with ` +
-        '"docker compose up -d redis", or unset REDIS_URL: the tests then start their own Redis.',
+      `The tests cannot reach the Redis at REDIS_URL (${reasonOf(cause)}). Start it, or unset ` +
+        'REDIS_URL: the tests then start their own Redis.',
     )
   })
   // Tests that stop or pause Redis start their own server, even with REDIS_URL.
