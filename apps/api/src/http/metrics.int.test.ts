@@ -90,6 +90,19 @@ test('counts webhooks that have failed for an hour or longer, and were tried tod
   expect(await api.linesOf('rapport_webhooks_failing')).toEqual(['rapport_webhooks_failing 1'])
 })
 
+test('has the age of the newest backup once there is one', async () => {
+  const [api, withoutBackup] = [await start(), await start()]
+  expect(await withoutBackup.linesOf('rapport_backup_age_seconds')).toEqual([])
+  for (const hours of [30, 2, 50]) {
+    await api.query(
+      `insert into backups values ('${hours}.dump', 1, 1, false, false, now() - interval '${hours} hours')`,
+    )
+  }
+  expect(await api.linesOf('rapport_backup_age_seconds')).toEqual([
+    expect.stringMatching(/^rapport_backup_age_seconds 720\d/),
+  ])
+})
+
 test('counts only workers with a recent heartbeat', async () => {
   const api = await start()
   await api.query(

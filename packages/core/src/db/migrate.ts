@@ -60,12 +60,17 @@ async function assertNoOldWorkers(db: Db): Promise<void> {
   }
 }
 
-/** Whether this release has migrations that the database does not have yet. */
-export async function hasPendingMigrations(db: Db): Promise<boolean> {
+/** The time of the newest migration of this release. Its record in the database has the same time. */
+export async function readNewestMigration(): Promise<number> {
   const journal = JSON.parse(await readFile(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as {
     entries: { when: number }[]
   }
-  const newest = Math.max(...journal.entries.map((entry) => entry.when))
+  return Math.max(...journal.entries.map((entry) => entry.when))
+}
+
+/** Whether this release has migrations that the database does not have yet. */
+export async function hasPendingMigrations(db: Db): Promise<boolean> {
+  const newest = await readNewestMigration()
   const exists = await db.execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`)
   if (!exists.rows[0]?.['name']) return true
   const applied = await db.execute(sql`select max(created_at) as newest from drizzle.__drizzle_migrations`)

@@ -10,7 +10,7 @@ const oldestMajorVersion = 15
  * Throws a ConfigError if the server is too old. Resolves if the version cannot be read within two seconds: a process
  * starts without its database and waits for it.
  */
-export async function assertSupportedServer(db: Db): Promise<void> {
+export async function assertSupportedServer(db: Pick<Db, 'execute'>): Promise<void> {
   const reading = db.execute<{ major: number }>(sql`select current_setting('server_version_num')::int / 10000 as major`)
   const result = await withTimeout(reading).catch(() => undefined)
   const major = result?.rows[0]?.major ?? oldestMajorVersion

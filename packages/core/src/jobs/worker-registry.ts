@@ -45,6 +45,11 @@ export async function deregisterWorker(db: Db, workerId: string): Promise<void> 
   await db.delete(workers).where(eq(workers.id, workerId))
 }
 
+/** Marks all workers as crashed: they do not run on this copy of the database. */
+export async function expireHeartbeats(db: Db): Promise<void> {
+  await db.update(workers).set({ seenAt: new Date(0) })
+}
+
 /** Whether this worker is the one that polls for webhook backlogs: the live worker with the smallest id. */
 export async function isPollingWorker(db: Db, workerId: string): Promise<boolean> {
   const result = await db.execute<{ id: string }>(

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
+import { findNewestBackup } from '../backups/backup-records.ts'
 import type { Db } from '../db/client.ts'
 import { readSecondsAhead } from '../db/partitions.ts'
 import { queueNames } from '../jobs/queues.ts'
@@ -52,7 +53,7 @@ export function cacheResult<Result>(read: () => Promise<Result>): () => Promise<
   }
 }
 
-/** Registers gauges for pending work per queue, workers, partitions and failing webhooks. */
+/** Registers gauges for pending work per queue, workers, partitions, backups and failing webhooks. */
 export function registerWorkMetrics(registry: Registry, db: Db): void {
   const read = cacheResult(() => readWorkMetrics(db))
   const states = ['waiting', 'published'] as const
@@ -89,6 +90,15 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
     name: 'partitions_ahead_seconds',
     help: 'How far ahead events and deliveries have partitions',
     read: cacheResult(() => readSecondsAhead(db)),
+  })
+  const findBackup = cacheResult(() => findNewestBackup(db))
+  createGauge(registry, {
+    name: 'backup_age_seconds',
+    help: 'Age of the newest complete backup; absent until the first one',
+    read: async () => {
+      const backup = await findBackup()
+      return backup ? [{ labels: {}, value: backup.ageSeconds }] : []
+    },
   })
   createUnlabeledGauge(registry, {
     name: 'webhooks_failing',

@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { backupVariables } from './backup-variables.ts'
 import { quotaVariables } from './quota-variables.ts'
 import { retentionVariables } from './retention-variables.ts'
 import { RedisUrl } from './redis-address.ts'
@@ -163,6 +164,8 @@ const dkimNames = ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'] as const
 
 const MigrateEnvironment = z.object(commonVariables)
 
+const BackupEnvironment = z.object({ ...commonVariables, ...backupVariables })
+
 const ClientEnvironment = z.object({
   RAPPORT_API_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
   RAPPORT_API_KEY: z.string().optional(),
@@ -194,6 +197,12 @@ export function dkimKeyOf(
 export function readMigrateConfig(environment: Environment = process.env) {
   return parseEnvironment(MigrateEnvironment, environment)
 }
+
+/** Reads the configuration of backups and restores. Throws a ConfigError that names every invalid variable. */
+export function readBackupConfig(environment: Environment = process.env) {
+  return parseEnvironment(BackupEnvironment, environment)
+}
+export type BackupConfig = ReturnType<typeof readBackupConfig>
 
 /** Reads the API URL and API key of the command line. Throws a ConfigError that names every invalid variable. */
 export function readClientConfig(environment: Environment = process.env) {
@@ -231,7 +240,7 @@ export function describeVariables(): VariableDescription[] {
     API: ApiEnvironment,
     worker: WorkerEnvironment,
     migrate: MigrateEnvironment,
-    CLI: ClientEnvironment,
+    CLI: ClientEnvironment.extend(backupVariables),
   })
   const shapes = programs.flatMap(([program, { shape }]) =>
     Object.entries<z.ZodType>(shape).map(([name, schema]) => ({ program, name, schema })),

@@ -18,7 +18,7 @@ export async function findPostgres15(): Promise<PostgresBinaries | undefined> {
 }
 
 async function findBinaries(): Promise<PostgresBinaries | undefined> {
-  const otherPrograms = [`${folder}/initdb`, `${folder}/pg_ctl`]
+  const otherPrograms = ['initdb', 'pg_ctl', 'pg_dump', 'pg_restore'].map((name) => `${folder}/${name}`)
   const postgres =
     (await findProgram(installed)) ??
     (await unpackDebianPackage({ name: 'postgresql-15', program: `${folder}/postgres`, otherPrograms }))

@@ -37,10 +37,14 @@ export async function findProgram(programs: string[]): Promise<string | undefine
  * Debian's tools.
  */
 export async function unpackDebianPackage(wanted: DebianPackage): Promise<string | undefined> {
-  const { name } = wanted
+  const { name, otherPrograms = [] } = wanted
   const folder = join(cacheDirectory, name)
   const launcher = join(folder, name)
-  if (await runs(launcher)) return launcher
+  const isUnpacked = async () => {
+    const programs = [launcher, ...otherPrograms.map((program) => join(folder, basename(program)))]
+    return (await Promise.all(programs.map(runs))).every(Boolean)
+  }
+  if (await isUnpacked()) return launcher
   if (!(await findOnPath('apt-get')) || !(await findOnPath('dpkg-deb'))) return undefined
   console.log(`${name} is not on the PATH: downloading its Debian package into node_modules/.cache.`)
   await mkdir(cacheDirectory, { recursive: true })
@@ -48,18 +52,17 @@ export async function unpackDebianPackage(wanted: DebianPackage): Promise<string
   try {
     const root = await unpack(name, work)
     await writeLauncher(join(root, name), wanted)
-    for (const program of wanted.otherPrograms ?? [])
-      await writeLauncher(join(root, basename(program)), { ...wanted, program })
+    for (const program of otherPrograms) await writeLauncher(join(root, basename(program)), { ...wanted, program })
     for (const [file, text] of Object.entries(wanted.files ?? {})) await writeFile(join(root, file), text)
     // A concurrent run may have unpacked it first, and may be using it.
-    if (!(await runs(launcher))) {
+    if (!(await isUnpacked())) {
       await rm(folder, { recursive: true, force: true })
       await rename(root, folder)
     }
   } finally {
     await rm(work, { recursive: true, force: true })
   }
-  if (!(await runs(launcher)))
+  if (!(await isUnpacked()))
     throw new Error(`The Debian package ${name} was downloaded, but its program does not run on this machine.`)
   return launcher
 }

@@ -11,7 +11,7 @@ const installHint =
 export async function findRedisServer(): Promise<string> {
   const installed = await findProgram(['redis-server', 'valkey-server'])
   if (installed) return installed
-  const wanted = { name: 'redis-server', program: 'usr/bin/redis-server' }
+  const wanted = { name: 'redis-server', program: 'usr/bin/redis-server', otherPrograms: ['usr/bin/redis-cli'] }
   const unpacked = await unpackDebianPackage(wanted).catch((cause: unknown) => {
     throw new Error(`${installHint} Downloading the package failed: ${String(cause)}`, { cause })
   })

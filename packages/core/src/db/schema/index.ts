@@ -5,6 +5,7 @@
 export * from './jobs.ts'
 export * from './idempotency.ts'
 export * from './events.ts'
+export * from './backups.ts'
 export * from './audit.ts'
 export * from './mail.ts'
 export * from './pipelines.ts'

@@ -1,0 +1,63 @@
+/** What a database contains, to compare a test restore with the database that was backed up. */
+import type pg from 'pg'
+import { withConnection } from './connection.ts'
+
+export interface DatabaseContents {
+  /** The number of rows by table, with its schema: `public.contacts`. Each partition is a table. */
+  rows: ReadonlyMap<string, number>
+  /** The hashes of the applied migrations, in order. */
+  migrations: readonly string[]
+}
+
+const selectTables = `
+  select quote_ident(n.nspname) || '.' || quote_ident(c.relname) as name from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind = 'r' and n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'
+    and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+  order by 1`
+
+/** Reads the contents of a database that no other process changes. */
+export function readDatabaseContents(databaseUrl: string): Promise<DatabaseContents> {
+  return withConnection(databaseUrl, async (client) => readContents(client, await listTables(client)))
+}
+
+async function listTables(client: pg.ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(selectTables)
+  return rows.map(({ name }) => name)
+}
+
+/** Locks all tables against DROP until the transaction ends, and returns their names. */
+export async function lockTables(client: pg.ClientBase): Promise<string[]> {
+  const names = await listTables(client)
+  if (names.length > 0)
+    await client.query(`lock table ${names.map((name) => `only ${name}`).join(', ')} in access share mode`)
+  return names
+}
+
+/** Counts the rows of these tables, one after the other. */
+export async function readContents(client: pg.ClientBase, tables: readonly string[]): Promise<DatabaseContents> {
+  const rows = new Map<string, number>()
+  for (const table of tables) {
+    const counted = await client.query<{ count: string }>(`select count(*) from only ${table}`)
+    rows.set(table, Number(counted.rows[0]?.count))
+  }
+  const isMigrated = rows.has(migrationsTable)
+  const applied = isMigrated
+    ? await client.query<{ hash: string }>(`select hash from ${migrationsTable} order by created_at, id`)
+    : undefined
+  return { rows, migrations: applied?.rows.map(({ hash }) => hash) ?? [] }
+}
+
+const migrationsTable = 'drizzle.__drizzle_migrations'
+
+/** Describes each difference of a test restore from the original: missing tables, numbers of rows, migrations. */
+export function compareContents(original: DatabaseContents, restored: DatabaseContents): string[] {
+  const names = [...new Set([...original.rows.keys(), ...restored.rows.keys()])]
+  const differences = names
+    .filter((name) => original.rows.get(name) !== restored.rows.get(name))
+    .map((name) => `${name} has ${describe(restored.rows.get(name))} instead of ${describe(original.rows.get(name))}`)
+  const isSame = original.migrations.join() === restored.migrations.join()
+  return isSame ? differences : [...differences, 'the applied migrations differ']
+}
+
+const describe = (rows: number | undefined) => (rows === undefined ? 'no table' : `${rows} rows`)
