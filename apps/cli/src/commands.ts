@@ -1,4 +1,5 @@
 import type { Command } from './command.ts'
+import { backup } from './commands/backup.ts'
 import { campaignStatus } from './commands/campaign-status.ts'
 import { createCompletion } from './commands/completion.ts'
 import { doctor } from './commands/doctor.ts'
@@ -8,6 +9,7 @@ import { keyList } from './commands/key/list.ts'
 import { keyRevoke } from './commands/key/revoke.ts'
 import { listen } from './commands/listen.ts'
 import { queue } from './commands/queue.ts'
+import { restore } from './commands/restore.ts'
 import { restored } from './commands/restored.ts'
 import { rotateKey } from './commands/rotate-key.ts'
 import { userList } from './commands/user/list.ts'
@@ -31,6 +33,8 @@ export const commands: readonly Command[] = [
   queue,
   campaignStatus,
   webhookFailing,
+  backup,
+  restore,
   restored,
   rotateKey,
   workspaceList,

@@ -68,6 +68,19 @@ test('PostgreSQL: warns if the connection limit is too low for an API and a work
   await database.pool.query(`alter database ${rows[0]?.name} connection limit -1`)
 })
 
+test('Backups: warns if there is none, or none of the last 26 hours', async () => {
+  expect((await examine())('Backups')).toEqual(['warn: none is recorded'])
+  const addBackup = (hours: number) =>
+    database.pool.query(`insert into backups values ($1, 12345678, 900, true, false, now() - $2 * interval '1 hour')`, [
+      `${hours}.dump`,
+      hours,
+    ])
+  await addBackup(27)
+  expect((await examine())('Backups')).toEqual(['warn: the newest is 27 h old: 12.3 MB, encrypted, not verified'])
+  await addBackup(25)
+  expect((await examine())('Backups')).toEqual(['ok: the newest is 25 h old: 12.3 MB, encrypted, not verified'])
+})
+
 test('Partitions: shows for how long they exist, and warns if they have run out', async () => {
   expect((await examine())('Partitions')).toEqual([
     expect.stringMatching(/^ok: events and deliveries have partitions for the next \d+ d$/),

@@ -3,6 +3,7 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
+import { backupsCheck } from '../doctor/backups.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
 import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
 import { partitionsCheck } from '../doctor/partitions.ts'
@@ -18,7 +19,7 @@ import { workCheck, workersCheck } from '../doctor/work.ts'
 import type { Terminal } from '../terminal.ts'
 
 const checks = [
-  [postgresCheck, partitionsCheck, redisCheck, clocksCheck, secretKeyCheck],
+  [postgresCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
   [workersCheck, workCheck, smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck, signUpCheck],
 ].flat()
 

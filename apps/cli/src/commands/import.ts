@@ -17,6 +17,7 @@ import {
 import { describeApiFailure, reasonOf } from '../describe-error.ts'
 import { IdOption } from '../id-option.ts'
 import { countRows, type RowCount } from '../row-count.ts'
+import { formatBytes } from '../terminal.ts'
 
 const { onConflict, listId } = ImportOptions.shape
 
@@ -183,5 +184,3 @@ function bar(done: number, total: number | undefined, format: (amount: number) =
   const filled = Math.round(share * 24)
   return `[${'#'.repeat(filled)}${'.'.repeat(24 - filled)}] ${Math.floor(share * 100)} %  ${format(done)}`
 }
-
-const formatBytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`

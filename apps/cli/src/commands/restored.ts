@@ -1,4 +1,4 @@
-import { interruptRestoredWork } from '@rapport/core/operations/restored-backup.ts'
+import { interruptRestoredWork, type InterruptedWorkCounts } from '@rapport/core/operations/restored-backup.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { withDatabase } from '../database.ts'
@@ -6,7 +6,7 @@ import { withDatabase } from '../database.ts'
 export const restored = defineCommand({
   name: 'restored',
   group: 'Installation',
-  summary: 'After restoring a backup: prevents emails and webhooks from being sent twice',
+  summary: 'After a restore by other means: prevents emails and webhooks from being sent twice',
   options: z.strictObject({
     before: z.iso
       .datetime({ offset: true, error: 'must be a timestamp such as 2027-01-31T04:00:00Z' })
@@ -24,12 +24,10 @@ export const restored = defineCommand({
     const counts = await withDatabase(cli, ({ db }) =>
       interruptRestoredWork(db, before === undefined ? undefined : new Date(before)),
     )
-    const { deliveries, mails, campaigns, recipients } = counts
-    cli.terminal.print(
-      json
-        ? JSON.stringify(counts)
-        : `INTERRUPTED: ${deliveries} deliveries, ${mails} emails, ${recipients} recipients; PAUSED: ${campaigns} campaigns`,
-    )
+    cli.terminal.print(json ? JSON.stringify(counts) : formatInterruptedWork(counts))
     return exitCodes.success
   },
 })
+
+export const formatInterruptedWork = ({ deliveries, mails, campaigns, recipients }: InterruptedWorkCounts) =>
+  `INTERRUPTED: ${deliveries} deliveries, ${mails} emails, ${recipients} recipients; PAUSED: ${campaigns} campaigns`

@@ -1,0 +1,69 @@
+/** The names of backups in their folder, and the files that later backups remove. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { CommandFailed } from '../command.ts'
+
+const digestLength = 16
+/** After the name of the database. */
+const ownName = /^(\d{8}T\d{6}Z)(\.partial|-[0-9a-f]{16}\.dump(\.age)?(\.unverified)?)$/
+const digestOfName = /-([0-9a-f]{16})\.dump(?:\.age)?(?:\.unverified)?$/
+
+/** "rapport-20270131T040000Z". The name of a database may contain characters that the name of a file may not. */
+const stem = (database: string, createdAt: Date) =>
+  `${encodeURIComponent(database)}-${createdAt.toISOString().replaceAll(/[-:]|\.\d+/g, '')}`
+
+/** The name of a file until it is complete. */
+export const partialName = (database: string, createdAt: Date) => `${stem(database, createdAt)}.partial`
+
+/** The name of a complete backup. It contains the checksum of the file, which a restore compares. */
+export const completeName = (
+  database: string,
+  { createdAt, digest, isEncrypted }: { createdAt: Date; digest: string; isEncrypted: boolean },
+) => `${stem(database, createdAt)}-${digest.slice(0, digestLength)}.dump${isEncrypted ? '.age' : ''}`
+
+/** The name of a complete backup whose test restore failed. */
+export const unverifiedName = (name: string) => `${name}.unverified`
+
+/** Removes what backups that were killed have left behind. No other backup of the database may be running. */
+export async function removeLeftovers(directory: string, database: string): Promise<void> {
+  for (const { name } of await listOwnFiles(directory, database))
+    if (name.endsWith('.partial')) await rm(join(directory, name), { force: true })
+}
+
+/** Removes the backups of this database that are older than the newest one, `keep`, by these days. Returns their names. */
+export async function removeExpired(
+  { directory, session: { database } }: { directory: string; session: { database: string } },
+  { keep, days }: { keep: string; days: number },
+): Promise<string[]> {
+  const files = await listOwnFiles(directory, database)
+  const newest = files.find(({ name }) => name === keep)
+  const expired = files.filter(
+    ({ name, createdAt }) => newest && name !== keep && createdAt < newest.createdAt - days * 86_400_000,
+  )
+  for (const { name } of expired) await rm(join(directory, name), { force: true })
+  return expired.map(({ name }) => name)
+}
+
+/** The files in the folder that a backup of this database has created. */
+async function listOwnFiles(directory: string, database: string): Promise<{ name: string; createdAt: number }[]> {
+  const prefix = `${encodeURIComponent(database)}-`
+  const entries = await readdir(directory, { withFileTypes: true })
+  return entries.flatMap((entry) => {
+    const { name } = entry
+    const [, time] = (name.startsWith(prefix) && entry.isFile() && ownName.exec(name.slice(prefix.length))) || []
+    if (time === undefined) return []
+    return [{ name, createdAt: Date.parse(time.replace(/(....)(..)(..T..)(..)(..Z)/, '$1-$2-$3:$4:$5')) }]
+  })
+}
+
+/** Compares a file with the checksum in its name. A file that was renamed has none. */
+export async function verifyChecksum(path: string): Promise<void> {
+  const [, expected] = digestOfName.exec(basename(path)) ?? []
+  if (expected === undefined) return
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+  if (!hash.digest('hex').startsWith(expected))
+    throw new CommandFailed(`${path} is damaged or incomplete: its checksum is not the one in its name`)
+}

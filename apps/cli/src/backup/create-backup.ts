@@ -1,0 +1,136 @@
+/** Makes a backup: a dump in a new file, which gets its name when it is complete and, on request, verified. */
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { findNewestSize, recordBackup } from '@rapport/core/backups/backup-records.ts'
+import { type BackupSession, openBackupSession } from '@rapport/core/backups/backup-session.ts'
+import type { DatabaseContents } from '@rapport/core/backups/database-contents.ts'
+import { directUrlOf, isDirectUrlMissing } from '@rapport/core/db/pool/pooler.ts'
+import { type BackupConfig, ConfigError, readBackupConfig } from '@rapport/core/runtime/config.ts'
+import { type CliContext, CommandFailed } from '../command.ts'
+import { withDatabase } from '../database.ts'
+import { describeError } from '../describe-error.ts'
+import { formatBytes } from '../terminal.ts'
+import { completeName, partialName, removeExpired, removeLeftovers, unverifiedName } from './backup-files.ts'
+import { findClientPrograms } from './client-programs.ts'
+import { connectionEnvironment } from './connection-environment.ts'
+import { openDumpSource } from './dump-source.ts'
+import { prepareFolder, syncFolder } from './folder.ts'
+import { verifyBackup } from './verify-backup.ts'
+import { assertFreeSpace, type DumpFile, writeDump } from './write-dump.ts'
+
+export interface BackupOptions {
+  directory: string | undefined
+  keepDays: number | undefined
+  verify: boolean
+}
+
+export interface CreatedBackup {
+  file: string
+  bytes: number
+  durationMs: number
+  isEncrypted: boolean
+  isVerified: boolean
+  /** The names of the expired backups that were removed. */
+  removed: string[]
+}
+
+interface Job {
+  cli: CliContext
+  config: BackupConfig
+  session: BackupSession
+  directory: string
+}
+
+export async function createBackup(cli: CliContext, options: BackupOptions): Promise<CreatedBackup> {
+  const config = readBackupConfig(cli.environment)
+  const directory = await prepareFolder(options.directory ?? config.BACKUP_DIRECTORY)
+  if (await isDirectUrlMissing(config)) throw new ConfigError(directUrlMessage)
+  const session = await openBackupSession(directUrlOf(config))
+  try {
+    return await run({ cli, config, session, directory }, options)
+  } finally {
+    await session.close()
+  }
+}
+
+const directUrlMessage =
+  'DATABASE_URL leads through a connection pooler, but a backup needs a direct connection: ' +
+  'set DATABASE_DIRECT_URL to the URL of the PostgreSQL server.'
+
+async function run(job: Job, { keepDays, verify }: BackupOptions): Promise<CreatedBackup> {
+  const { config, session, directory } = job
+  const startedAt = performance.now()
+  const isEncrypted = config.BACKUP_KEY !== undefined
+  await removeLeftovers(directory, session.database)
+  await assertFreeSpace(directory, await withDatabase(job.cli, ({ db }) => findNewestSize(db)))
+
+  const { path, bytes, digest, contents } = await dump(job, verify)
+  const name = completeName(session.database, { createdAt: session.createdAt, digest, isEncrypted })
+  const file = join(directory, name)
+  if (contents) await renameVerified(job, { path, file, contents })
+  else await rename(path, file)
+  await syncFolder(directory)
+
+  const durationMs = Math.round(performance.now() - startedAt)
+  const { createdAt } = session
+  await record(job, { fileName: name, bytes, durationMs, isEncrypted, isVerified: verify, createdAt })
+  const removed = keepDays === undefined ? [] : await removeExpired(job, { keep: name, days: keepDays })
+  return { file, bytes, durationMs, isEncrypted, isVerified: verify, removed }
+}
+
+/** Writes the dump to an unfinished file. With `shouldCount`, counts the rows of the same snapshot. */
+async function dump(
+  { cli, config, session, directory }: Job,
+  shouldCount: boolean,
+): Promise<DumpFile & { path: string; contents: DatabaseContents | undefined }> {
+  const [program] = await findClientPrograms('pg_dump', session, cli.environment)
+  if (shouldCount) await findClientPrograms('pg_restore', session, cli.environment)
+  const counting = shouldCount ? session.readContents() : undefined
+  // If the dump fails first, its error is the one to report.
+  counting?.catch(() => {})
+  const path = join(directory, partialName(session.database, session.createdAt))
+  const file = await writeDump(path, {
+    program,
+    environment: connectionEnvironment(directUrlOf(config), cli.environment),
+    snapshot: session.snapshot,
+    key: config.BACKUP_KEY,
+    signal: cli.stopping,
+    onBytes: (bytes) => cli.terminal.showProgress(`${formatBytes(bytes)} written`),
+  })
+  const contents = await counting
+  await session.releaseSnapshot()
+  return { ...file, path, contents }
+}
+
+/** Until the test restore is complete, and if it fails, the name of the file says that it is unverified. */
+async function renameVerified(
+  { cli, config, session }: Job,
+  { path, file, contents }: { path: string; file: string; contents: DatabaseContents },
+): Promise<void> {
+  const unverified = unverifiedName(file)
+  await rename(path, unverified)
+  try {
+    const source = await openDumpSource(unverified, config.BACKUP_KEY)
+    await verifyBackup(
+      source,
+      { database: session.database, contents },
+      {
+        url: config.BACKUP_VERIFY_URL ?? directUrlOf(config),
+        environment: cli.environment,
+        signal: cli.stopping,
+        onBytes: (bytes) => cli.terminal.showProgress(`${formatBytes(bytes)} of ${formatBytes(source.bytes)} restored`),
+      },
+    )
+  } catch (error) {
+    const problem = `The test restore failed, so ${unverified} does not count as a backup.`
+    throw new CommandFailed(`${problem}\n${describeError(error)}`)
+  }
+  await rename(unverified, file)
+}
+
+async function record({ cli }: Job, backup: Parameters<typeof recordBackup>[1]): Promise<void> {
+  const isRecorded = await withDatabase(cli, ({ db }) => recordBackup(db, backup)).catch((error: unknown) => {
+    throw new CommandFailed(`${backup.fileName} is complete, but could not be recorded.\n${describeError(error)}`)
+  })
+  if (!isRecorded) cli.terminal.log('The backup is not recorded, as migrations are pending.')
+}

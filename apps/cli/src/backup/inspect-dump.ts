@@ -1,0 +1,82 @@
+import { readNewestMigration } from '@rapport/core/db/migrate.ts'
+import { CommandFailed } from '../command.ts'
+import type { ClientProgram } from './client-programs.ts'
+import type { DumpSource } from './dump-source.ts'
+import { feedProgram, startProgram } from './run-program.ts'
+
+export interface DumpFacts {
+  /** The program that can read the dump. */
+  program: ClientProgram
+  /** The options of CREATE DATABASE: the encoding and the locale of the original. */
+  databaseOptions: string
+}
+
+/**
+ * Reads the beginning of a dump: its description, and the table of migrations, which is stored before the large tables.
+ * Fails if the dump cannot be restored: by these versions of pg_restore, or by this release of Rapport.
+ */
+export async function inspectDump(
+  source: DumpSource,
+  [program, ...newer]: readonly [ClientProgram, ...ClientProgram[]],
+  environment: Record<string, string | undefined>,
+): Promise<DumpFacts> {
+  const script = await readScript(source, program, environment).catch((error: unknown) => {
+    const isTooNew = error instanceof CommandFailed && error.message.includes('unsupported version')
+    if (!isTooNew) throw error
+    return undefined
+  })
+  const [next, ...rest] = newer
+  if (script === undefined && next) return inspectDump(source, [next, ...rest], environment)
+  if (script === undefined) {
+    throw new CommandFailed(
+      `${source.path} was made by a newer pg_dump than pg_restore ${program.version} can read. Restore it on a server of ` +
+        'the version that it was made on, with the client programs of that version.',
+    )
+  }
+  await assertOwnRelease(source.path, script)
+  const [, databaseOptions = ''] = createDatabase.exec(script) ?? []
+  return { program, databaseOptions }
+}
+
+/** Only names, words and quoted values, as pg_dump writes them. */
+const createDatabase = /^CREATE DATABASE .* WITH TEMPLATE = template0((?: [A-Z_]+ = (?:\w+|'[^']*'))*);$/m
+
+const migrationsTable = ['--schema=drizzle', '--table=__drizzle_migrations']
+
+async function readScript(
+  source: DumpSource,
+  program: ClientProgram,
+  environment: Record<string, string | undefined>,
+): Promise<string> {
+  const restore = startProgram(program, ['--create', ...migrationsTable, '--file=-'], { environment })
+  const feeding = feedProgram(restore, readUntil(source, restore.exited))
+  let script = ''
+  restore.stdout.setEncoding('utf8').on('data', (text: string) => (script += text))
+  try {
+    await feeding
+    await restore.exited
+    return script
+  } finally {
+    restore.stop()
+  }
+}
+
+/** Reads until the program has exited: it needs only the beginning. */
+async function* readUntil(source: DumpSource, exited: Promise<void>): AsyncGenerator<Buffer> {
+  let isDone = false
+  const done = () => void (isDone = true)
+  exited.then(done, done)
+  for await (const chunk of source.read()) {
+    if (isDone) return
+    yield chunk
+  }
+}
+
+async function assertOwnRelease(path: string, script: string): Promise<void> {
+  const times = [...script.matchAll(/^\d+\t[0-9a-f]{64}\t(\d+)$/gm)].map(([, time]) => Number(time))
+  if (times.length === 0) throw new CommandFailed(`${path} is not a backup of Rapport: it has no migrations`)
+  if (Math.max(...times) <= (await readNewestMigration())) return
+  throw new CommandFailed(
+    `${path} was made by a newer release of Rapport. Restore it with that release or a newer one.`,
+  )
+}

@@ -1,0 +1,107 @@
+/** Restores a backup under another name, and gives the database its name when it is ready. */
+import { databaseOf, urlOfDatabase } from '@rapport/core/backups/connection.ts'
+import { type DatabaseServer, type DatabaseState, openServer } from '@rapport/core/backups/server-databases.ts'
+import { directUrlOf } from '@rapport/core/db/pool/pooler.ts'
+import { prepareRestoredDatabase } from '@rapport/core/operations/prepare-restored-database.ts'
+import type { InterruptedWorkCounts } from '@rapport/core/operations/restored-backup.ts'
+import { ConfigError, readBackupConfig } from '@rapport/core/runtime/config.ts'
+import { type CliContext, CommandFailed } from '../command.ts'
+import { describeError } from '../describe-error.ts'
+import { formatBytes } from '../terminal.ts'
+import { openDumpSource } from './dump-source.ts'
+import { prepareRestore } from './restore-dump.ts'
+import { scratchName } from './scratch-name.ts'
+
+export interface RestoreOptions {
+  file: string
+  /** The name of the database; undefined: that of DATABASE_URL. */
+  into: string | undefined
+  /** Whether to rename a database that is not empty. */
+  replace: boolean
+}
+
+export interface RestoredBackup extends InterruptedWorkCounts {
+  database: string
+  /** The new name of the database that was replaced. */
+  replaced: string | null
+}
+
+/**
+ * No worker can connect to the database before it has its name. At this point it is complete and migrated, and its
+ * pending work is interrupted. If anything fails before, nothing is left.
+ */
+export async function restoreBackup(cli: CliContext, options: RestoreOptions): Promise<RestoredBackup> {
+  const config = readBackupConfig(cli.environment)
+  const source = await openDumpSource(options.file, config.BACKUP_KEY)
+  const url = directUrlOf(config)
+  const database = options.into ?? databaseOf(url)
+  const server = await openServer(url)
+  try {
+    if (server.isBehindPooler && config.DATABASE_DIRECT_URL === undefined) throw new ConfigError(directUrlMessage)
+    await server.lock(database)
+    const content = await inspectTarget(server, database, options)
+    const restore = await prepareRestore(source, {
+      server,
+      url,
+      environment: cli.environment,
+      signal: cli.stopping,
+      onBytes: (bytes) => cli.terminal.showProgress(`${formatBytes(bytes)} of ${formatBytes(source.bytes)} restored`),
+    })
+    const unfinished = scratchName(database, '_unfinished_restore')
+    await restore(unfinished, content === 'empty' ? { like: database } : {})
+    const counts = await prepareRestoredDatabase(urlOfDatabase(url, unfinished)).catch(async (error: unknown) => {
+      await server.discard(unfinished)
+      throw error
+    })
+    const replaced = content === 'filled' ? scratchName(database, `_replaced_${timestamp()}`) : null
+    await giveName(server, { unfinished, database, replaced, isEmpty: content === 'empty' })
+    return { database, replaced, ...counts }
+  } finally {
+    await server.close()
+  }
+}
+
+const directUrlMessage =
+  'DATABASE_URL leads through a connection pooler, but a restore needs a direct connection: ' +
+  'set DATABASE_DIRECT_URL to the URL of the PostgreSQL server.'
+
+const timestamp = () => new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14)
+
+/** Fails if the restore would destroy data, or could not take the place of a database that is in use. */
+async function inspectTarget(
+  server: DatabaseServer,
+  database: string,
+  { replace }: RestoreOptions,
+): Promise<DatabaseState['content']> {
+  const { content, connections } = await server.inspect(database)
+  if (content === 'filled' && !replace) {
+    throw new CommandFailed(
+      `The database "${database}" is not empty. Use --replace to rename it and take its place, or --into <name> to ` +
+        'restore into another database.',
+    )
+  }
+  if (connections > 0) {
+    const others = connections === 1 ? 'a connection' : `${connections} connections`
+    throw new CommandFailed(`The database "${database}" has ${others}: stop all APIs and workers, and try again`)
+  }
+  return content
+}
+
+/** The last step. If it fails, the restored database is kept. */
+async function giveName(
+  server: DatabaseServer,
+  names: { unfinished: string; database: string; replaced: string | null; isEmpty: boolean },
+): Promise<void> {
+  const { unfinished, database, replaced, isEmpty } = names
+  try {
+    if (isEmpty) await server.drop(database)
+    if (replaced !== null) await server.rename(database, replaced)
+    await server.rename(unfinished, database)
+  } catch (error) {
+    throw new CommandFailed(
+      `The backup is restored into "${unfinished}", which is complete, but could not be renamed to "${database}".\n` +
+        `${describeError(error)}\n` +
+        'Stop all programs that use the database and rename it with ALTER DATABASE. The next restore drops it.',
+    )
+  }
+}

@@ -1,0 +1,95 @@
+import { urlOfDatabase } from '@rapport/core/backups/connection.ts'
+import type { DatabaseServer } from '@rapport/core/backups/server-databases.ts'
+import { CommandFailed } from '../command.ts'
+import { type ClientProgram, findClientPrograms } from './client-programs.ts'
+import { connectionEnvironment } from './connection-environment.ts'
+import type { DumpSource } from './dump-source.ts'
+import { inspectDump } from './inspect-dump.ts'
+import { feedProgram, startProgram } from './run-program.ts'
+
+export interface RestoreTarget {
+  server: DatabaseServer
+  /** The URL of any database of the server. */
+  url: string
+  /** The environment of the command. */
+  environment: Record<string, string | undefined>
+  signal: AbortSignal
+  onBytes?: (read: number) => void
+}
+
+/** Restores the dump into a new database. If it fails, there is no database. */
+export type Restore = (name: string, options?: { like?: string }) => Promise<void>
+
+/**
+ * Checks whether a dump can be restored on this server: by its client programs and by this release. The new database
+ * gets the encoding and locale of the original, or those of the empty database `like`.
+ */
+export async function prepareRestore(source: DumpSource, target: RestoreTarget): Promise<Restore> {
+  const { server, url, environment } = target
+  const programs = await findClientPrograms('pg_restore', server, environment)
+  const { program, databaseOptions } = await inspectDump(source, programs, connectionEnvironment(url, environment))
+  return async (name, { like } = {}) => {
+    await server.create(name, like === undefined ? { options: databaseOptions } : { database: like })
+    try {
+      await restoreDump(source, { ...target, program, url: urlOfDatabase(url, name), name })
+    } catch (error) {
+      await server.discard(name)
+      throw error
+    }
+  }
+}
+
+/** Grants to other roles are left out: the roles may not exist on this server. */
+const parameters = ['--no-owner', '--no-privileges', '--no-password']
+/** A pg_restore of version 17 or newer changes this setting, also on servers that do not have it. */
+const unknownSetting = /ERROR: {2}unrecognized configuration parameter "transaction_timeout"$/
+
+/** Stops at the first error; only errors about a setting that older servers do not have are ignored. */
+export async function restoreDump(
+  source: DumpSource,
+  {
+    program,
+    name,
+    server,
+    url,
+    environment,
+    signal,
+    onBytes,
+  }: RestoreTarget & { program: ClientProgram; name: string },
+): Promise<void> {
+  const mayIgnore = program.majorVersion >= 17 && server.majorVersion < 17
+  const errors = { failed: '', ignored: 0, reported: 0 }
+  const restore = startProgram(
+    program,
+    // A connection string, as a name with "=" would be read as one.
+    [
+      ...parameters,
+      ...(mayIgnore ? [] : ['--exit-on-error']),
+      `--dbname=dbname='${name.replaceAll(/['\\]/g, '\\$&')}'`,
+    ],
+    {
+      environment: connectionEnvironment(url, environment),
+      onMessage(line) {
+        if (unknownSetting.test(line)) errors.ignored += 1
+        else if (mayIgnore && line.startsWith('pg_restore: error:') && errors.failed === '') fail(line)
+        errors.reported = Number(/errors ignored on restore: (\d+)/.exec(line)?.[1] ?? errors.reported)
+      },
+    },
+  )
+  function fail(line: string) {
+    errors.failed = line
+    restore.stop()
+  }
+  signal.addEventListener('abort', restore.stop, { once: true })
+  try {
+    await feedProgram(restore, source.read(onBytes))
+    await restore.exited
+  } catch (error) {
+    if (errors.failed !== '') throw new CommandFailed(`${program.path} failed\n${errors.failed}`)
+    const isComplete = mayIgnore && errors.ignored > 0 && errors.ignored === errors.reported
+    if (!isComplete) throw error
+  } finally {
+    signal.removeEventListener('abort', restore.stop)
+    restore.stop()
+  }
+}

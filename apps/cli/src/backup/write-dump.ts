@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { rm, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { CommandFailed } from '../command.ts'
+import { formatBytes } from '../terminal.ts'
+import type { ClientProgram } from './client-programs.ts'
+import { encrypt } from './encryption.ts'
+import { startProgram } from './run-program.ts'
+
+export interface DumpFile {
+  bytes: number
+  /** SHA-256 in hexadecimal. */
+  digest: string
+}
+
+interface DumpOptions {
+  program: ClientProgram
+  environment: Record<string, string | undefined>
+  snapshot: string
+  key: string | undefined
+  signal: AbortSignal
+  onBytes: (written: number) => void
+}
+
+/**
+ * Streams a dump into a new file that only this user can read. When it returns, the file is on the disk. If it fails,
+ * there is no file.
+ */
+export async function writeDump(path: string, options: DumpOptions): Promise<DumpFile> {
+  try {
+    // `flush` calls fsync before the file is closed.
+    return await streamDump(createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }), options)
+  } catch (error) {
+    await rm(path, { force: true })
+    throw describeWriteError(error, dirname(path))
+  }
+}
+
+async function streamDump(file: NodeJS.WritableStream, options: DumpOptions): Promise<DumpFile> {
+  const { program, environment, snapshot, key, signal, onBytes } = options
+  const dump = startProgram(program, [...dumpParameters, `--snapshot=${snapshot}`], { environment })
+  const hash = createHash('sha256')
+  let bytes = 0
+  async function* measure(chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      hash.update(chunk)
+      bytes += chunk.length
+      onBytes(bytes)
+      yield chunk
+    }
+  }
+  try {
+    dump.stdin.end()
+    await pipeline(key === undefined ? dump.stdout : await encrypt(dump.stdout, key), measure, file, { signal })
+    await dump.exited
+  } finally {
+    dump.stop()
+  }
+  return { bytes, digest: hash.digest('hex') }
+}
+
+/** Waits for a migration or the maintenance of partitions, but not forever. */
+const dumpParameters = ['--format=custom', '--no-password', '--lock-wait-timeout=5min']
+
+/** Fails before a backup that has no chance: if the disk has less space than the previous backup needed. */
+export async function assertFreeSpace(directory: string, previousBytes: number | undefined): Promise<void> {
+  const { bavail, bsize } = await statfs(directory)
+  const free = bavail * bsize
+  if (previousBytes === undefined || free >= previousBytes) return
+  throw new CommandFailed(
+    `${directory} has ${formatBytes(free)} of free space, and the previous backup needed ${formatBytes(previousBytes)}. ` +
+      'Remove files, or use a larger disk.',
+  )
+}
+
+function describeWriteError(error: unknown, directory: string): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new CommandFailed(`${directory}: the disk is full. The unfinished backup was removed.`)
+  return error
+}
