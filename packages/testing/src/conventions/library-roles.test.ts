@@ -35,7 +35,7 @@ test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
 
 /**
  * Dependencies that need no import: the peers of BullMQ's two backends and of the OpenAPI generators, vitest, the
- * renderer that Next.js loads, and a program that a test runs.
+ * renderer that Next.js loads, and programs that tests run.
  */
 const neededWithoutImport = [
   'ioredis',
@@ -44,6 +44,7 @@ const neededWithoutImport = [
   'vitest',
   'react-dom',
   '@modelcontextprotocol/inspector-cli',
+  'dclint',
 ]
 
 test('a package imports every dependency that it declares', () => {

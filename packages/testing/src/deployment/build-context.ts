@@ -1,7 +1,7 @@
 /** The files that the Dockerfile copies into the image, by the rules of `.dockerignore`. */
 import { globSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import dockerignore from '@balena/dockerignore'
 import { readRepositoryText, root } from '../conventions/repository-texts.ts'
 
 interface Rules {
@@ -9,10 +9,9 @@ interface Rules {
   ignores(path: string): boolean
 }
 
-// Its type declarations describe an ES module, which it is not.
-const dockerignore = createRequire(import.meta.url)('@balena/dockerignore') as () => Rules
-
-const rules = dockerignore().add(readRepositoryText('.dockerignore'))
+// The type declarations describe an ES module, which the package is not.
+const createRules = dockerignore as unknown as () => Rules
+const rules = createRules().add(readRepositoryText('.dockerignore'))
 
 export const isInImage = (path: string): boolean => !rules.ignores(path)
 
