@@ -2,10 +2,14 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import {
   createTestCtx,
+  createTestForm,
   createTestWebhook,
   createTestWorker,
   expireWorkerHeartbeat,
 } from '@rapport/testing/fixtures/factories.ts'
+import { createFailingPeriod, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
+import { deleteWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
@@ -163,6 +167,36 @@ test('Workers, Work: fails without a live worker, or if work is not published', 
   expect((await examine())('Work')).toEqual(['warn: queue mail: the oldest work is 3 h old'])
   await database.pool.query(`delete from outbox`)
   await createTestWebhook(ctx)
+})
+
+test('Webhooks: warns about those that have failed for an hour', async () => {
+  const ctx = await createTestCtx(database.db)
+  expect((await examine())('Webhooks')).toEqual(['ok: none has failed for an hour'])
+  const { id } = await createTestWebhook(ctx)
+  await setDrainHealth(ctx, id, createFailingPeriod(2, 3))
+  expect((await examine())('Webhooks')).toEqual(['warn: 1 has failed for an hour or longer'])
+  await deleteWebhook(ctx, id)
+})
+
+test('Quotas: names workspaces that have used nine tenths, with the quota and the use', async () => {
+  expect((await examine())('Quotas')).toEqual(['ok: no workspace uses 90 % of a quota'])
+  const ctx = await createTestCtx(database.db)
+  for (let n = 0; n < 9; n++) await createTestForm(ctx)
+  await setQuotas(ctx, { forms: 10 })
+  expect((await examine())('Quotas')).toEqual([`warn: ${ctx.workspaceId} "Analytical Engines" uses 9 of 10 forms`])
+  await setQuotas(ctx, { forms: null })
+  // Every workspace has one pipeline.
+  for (let n = 0; n < 6; n++) await createTestCtx(database.db)
+  const many = (await examine({ QUOTA_PIPELINES: '1' }))('Quotas')
+  expect(many).toHaveLength(6)
+  expect(many.at(-1)).toBe('warn: more workspaces are near a quota')
+  expect((await examine({ QUOTA_FORMS: '-1' }))('Quotas')).toEqual([])
+})
+
+test('Disk: shows the disk of a PostgreSQL server on this machine', async () => {
+  expect((await examine())('Disk')).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^(ok|warn|fail): PostgreSQL.*: .+ are free$/)]),
+  )
 })
 
 test('SECRET_KEY: warns about a weak key, fails if it cannot decrypt stored secrets', async () => {

@@ -25,11 +25,13 @@ const timeoutMs = 120_000
 
 for (const programs of await findBackupServers()) {
   describe.skipIf(programs.folder === undefined)(`with PostgreSQL ${programs.majorVersion} (needs its pg_dump)`, () => {
-    test('after a restore nothing is sent twice, and later opt-outs hold', { timeout: 400_000 }, () => drill(programs))
+    test('after a restore nothing is sent twice, and later opt-outs hold', { timeout: 400_000 }, () =>
+      expectNothingIsRepeated(programs),
+    )
   })
 }
 
-async function drill(programs: BackupServerPrograms) {
+async function expectNothingIsRepeated(programs: BackupServerPrograms) {
   const server = await startBackupServer(programs)
   onTestFinished(() => server.close())
   const stack = await startStack('redis', { MAIL_RATE: String(mailsPerSecond) }, await server.createDatabase('rapport'))

@@ -5,22 +5,25 @@ import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { backupsCheck } from '../doctor/backups.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
+import { diskCheck } from '../doctor/disk.ts'
 import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
 import { partitionsCheck } from '../doctor/partitions.ts'
 import { postgresCheck } from '../doctor/postgres.ts'
 import { publicUrlCheck } from '../doctor/public-url.ts'
+import { quotasCheck } from '../doctor/quotas.ts'
 import { rateLimitsCheck } from '../doctor/rate-limits.ts'
 import { redisCheck } from '../doctor/redis.ts'
 import { secretKeyCheck } from '../doctor/secret-key.ts'
 import { senderCheck } from '../doctor/sender.ts'
 import { signUpCheck } from '../doctor/sign-up.ts'
 import { smtpCheck } from '../doctor/smtp.ts'
-import { workCheck, workersCheck } from '../doctor/work.ts'
+import { webhooksCheck, workCheck, workersCheck } from '../doctor/work.ts'
 import type { Terminal } from '../terminal.ts'
 
 const checks = [
   [postgresCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
-  [workersCheck, workCheck, smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck, signUpCheck],
+  [workersCheck, workCheck, webhooksCheck, quotasCheck, diskCheck],
+  [smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck, signUpCheck],
 ].flat()
 
 export const doctor = defineCommand({
@@ -49,7 +52,8 @@ export const doctor = defineCommand({
     if (database) await assertSupportedServer(database.db)
     const dnsServers = dnsServer === undefined ? undefined : [dnsServer]
     const invalid = new Set(problems.map(({ name }) => name))
-    const found = await runChecks({ config, invalid, database, dnsServers }, checks)
+    const backupDirectory = environment['BACKUP_DIRECTORY']
+    const found = await runChecks({ config, invalid, database, dnsServers, backupDirectory }, checks)
     const findings = [...(invalid.size > 0 ? problemsFound : [about.ok('all variables are valid')]), ...found]
     terminal.print(json ? JSON.stringify({ findings }, null, 2) : format(findings, terminal))
     // Not awaited: a server that hangs would block the exit.

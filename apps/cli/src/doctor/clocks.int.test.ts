@@ -6,7 +6,13 @@ const database = useTestDatabase()
 
 /** Runs the check with a clock that is this far ahead of the database's clock. */
 const findAt = (aheadMs: number) =>
-  createClocksCheck(() => Date.now() + aheadMs).run({ config: {}, invalid: new Set(), database, dnsServers: undefined })
+  createClocksCheck(() => Date.now() + aheadMs).run({
+    config: {},
+    invalid: new Set(),
+    database,
+    dnsServers: undefined,
+    backupDirectory: undefined,
+  })
 
 test('a clock that agrees with the database is ok', async () => {
   expect(await findAt(0)).toMatchObject([{ level: 'ok', message: 'PostgreSQL and this machine agree' }])

@@ -19,6 +19,7 @@ export interface CheckInput {
   invalid: ReadonlySet<string>
   database: Database | undefined
   dnsServers: readonly string[] | undefined
+  backupDirectory: string | undefined
 }
 
 export interface Check {

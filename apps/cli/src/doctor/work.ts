@@ -1,5 +1,6 @@
-/** Checks that workers are alive and that work gets done. */
+/** Checks that workers are alive, that work gets done, and that receivers take it. */
 import { type QueueState, readWorkSummary } from '@rapport/core/operations/work-summary.ts'
+import { countFailingWebhooks } from '@rapport/core/webhooks/health/failing-webhooks.ts'
 import { listWorkers } from '@rapport/core/jobs/worker-registry.ts'
 import { formatAge } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
@@ -56,4 +57,16 @@ export const workCheck: Check = {
 /** A campaign may take a day, depending on its size and MAIL_RATE. */
 function isOld({ queue, oldestSeconds }: QueueState): boolean {
   return queue !== 'campaigns' && (oldestSeconds ?? 0) > longSeconds
+}
+
+export const webhooksCheck: Check = {
+  about: 'Webhooks',
+  async run({ database }) {
+    if (!database) return []
+    const { ok, warn } = findingsAbout('Webhooks')
+    const count = await countFailingWebhooks(database.db)
+    if (count === 0) return [ok('none has failed for an hour')]
+    const message = `${count.toLocaleString('en')} ${count === 1 ? 'has' : 'have'} failed for an hour or longer`
+    return [warn(message, '"rapport webhook failing" lists them, with the reason.')]
+  },
 }

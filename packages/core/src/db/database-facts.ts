@@ -35,6 +35,22 @@ export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
   return facts
 }
 
+/** Where the server keeps its data. */
+export interface DataDirectory extends Record<string, unknown> {
+  /** Null if the role may not read it. */
+  path: string | null
+  /** The address that the connection leads to, as the server sees it; null for a Unix socket. */
+  serverAddress: string | null
+}
+
+export async function readDataDirectory(db: Db): Promise<DataDirectory> {
+  const result = await db.execute<DataDirectory>(sql`
+    select case when pg_has_role(current_user, 'pg_read_all_settings', 'member')
+        then current_setting('data_directory') end as path,
+      host(inet_server_addr()) as "serverAddress"`)
+  return result.rows[0] ?? { path: null, serverAddress: null }
+}
+
 /** Reads the clock of the server, in milliseconds since 1970. */
 export async function readDatabaseClock(db: Db): Promise<number> {
   const result = await db.execute<{ now: string }>(sql`select extract(epoch from clock_timestamp()) * 1000 as now`)

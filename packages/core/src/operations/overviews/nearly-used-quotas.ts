@@ -1,0 +1,100 @@
+/**
+ * Finds workspaces that have nearly used up a quota. Counts all workspaces in one statement, unlike `readUsage`; a test
+ * compares both. About 20 million contacts are counted in two seconds.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { transaction } from '../../db/transaction.ts'
+import { hasSqlState } from '../../kernel/errors.ts'
+import { idOf, type WorkspaceId } from '../../kernel/ids.ts'
+import { type QuotaName, quotaNames, type Quotas } from '../../kernel/quotas.ts'
+
+export interface NearlyUsedQuota {
+  workspaceId: WorkspaceId
+  name: string
+  quota: QuotaName
+  used: number
+  limit: number
+}
+
+const count = (table: string, condition = 'true') =>
+  sql.raw(`select workspace_id, count(*) from ${table} where ${condition} group by 1`)
+
+const contactUse = { contacts: count('contacts') }
+
+/** The use in each workspace. Limits of the work under way in a process, for example, are not counted anywhere. */
+const otherUses: Partial<Record<QuotaName, SQL>> = {
+  lists: count('lists', 'deleted_at is null'),
+  forms: count('forms'),
+  segments: count('segments'),
+  pipelines: count('pipelines'),
+  apiKeys: count('api_keys'),
+  webhooks: count('webhooks', 'deleted_at is null'),
+  customFields: count('custom_fields', 'removed_at is null'),
+  customFieldBytes: sql`
+    select workspace_id, sum(octet_length(array_to_string(options, ''))) from custom_fields group by 1`,
+  campaignBytes: sql`select workspace_id, sum(body_bytes) from campaigns group by 1`,
+  imports: count('imports', `status in ('RECEIVING', 'QUEUED', 'RUNNING')`),
+  campaignMails: sql`
+    select workspace_id, sum(queued) from campaigns where sent_at > now() - interval '1 day' group by 1`,
+  singleMails: count('mail_requests', `kind in ('CAMPAIGN_TEST', 'INVITE') and created_at > now() - interval '1 day'`),
+}
+
+export interface NearlyUsedQuotas {
+  /** At most twenty, the most used first. */
+  data: NearlyUsedQuota[]
+  /** Whether counting took longer than `timeoutMs`, so that quotas are missing. */
+  isIncomplete: boolean
+}
+
+interface Threshold {
+  /** 0.9: the quotas that are used by nine tenths. */
+  minShare: number
+  timeoutMs: number
+}
+
+/** `quotas` are those of the installation. */
+export async function findNearlyUsedQuotas(db: Db, quotas: Quotas, threshold: Threshold): Promise<NearlyUsedQuotas> {
+  const parts = await Promise.all([contactUse, otherUses].map((uses) => findAmong(uses, db, { quotas, ...threshold })))
+  const data = parts.flatMap((part) => part ?? []).toSorted((a, b) => b.used / b.limit - a.used / a.limit)
+  return { data: data.slice(0, maxFound), isIncomplete: parts.includes(undefined) }
+}
+
+const maxFound = 20
+
+async function findAmong(
+  uses: Partial<Record<QuotaName, SQL>>,
+  db: Db,
+  { quotas, minShare, timeoutMs }: Threshold & { quotas: Quotas },
+): Promise<NearlyUsedQuota[] | undefined> {
+  const statements = Object.entries(uses).map(
+    ([quota, use]) => sql`select ${quota}::text as quota, u.* from (${use}) as u (workspace_id, used)`,
+  )
+  // As in the variables: 0 for no limit.
+  const limits = quotaNames.map((name) => (quotas[name] === Infinity ? 0 : quotas[name]))
+  const search = sql`
+    select u.quota, u.workspace_id as "workspaceId", w.name, u.used::float8 as used, l.max as limit
+    from (${sql.join(statements, sql` union all `)}) u
+    join workspaces w on w.id = u.workspace_id and w.deleted_at is null
+    join unnest(${sql.param([...quotaNames])}::text[], ${sql.param(limits)}::float8[]) as d (quota, max)
+      on d.quota = u.quota
+    cross join lateral (select coalesce((w.quotas ->> u.quota)::float8, d.max)) as l (max)
+    where l.max > 0 and u.used >= ${minShare}::float8 * l.max
+    order by u.used / l.max desc limit ${maxFound}`
+  try {
+    const { rows } = await transaction(db, (db) => db.execute<NearlyUsedQuota & Record<string, unknown>>(search), {
+      statement_timeout: String(timeoutMs),
+    })
+    return rows.map(({ workspaceId, name, quota, used, limit }) => ({
+      workspaceId: idOf('wsp', workspaceId),
+      name,
+      quota,
+      used,
+      limit,
+    }))
+  } catch (error) {
+    // query_canceled
+    if (hasSqlState(error, ['57014'])) return undefined
+    throw error
+  }
+}
