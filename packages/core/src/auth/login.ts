@@ -27,7 +27,7 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
   const passwordHash = await hashPassword(input.password)
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
-    const row = await createUser(ctx, { email: input.email, name: input.name, passwordHash })
+    const row = await createUser(ctx, { email: input.email, name: input.name, passwordHash, by: 'sign_up' })
     const workspace = await createWorkspace(db, input.workspaceName ?? defaultWorkspaceName(input))
     await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
     const actor = { kind: 'user', userId: row.id, role: 'OWNER' } as const

@@ -1,4 +1,5 @@
 import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm'
+import { createCommittedCounter } from '../events/committed-counter.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { conflict, onConstraint } from '../kernel/errors.ts'
 import { idOf, newId, type UserId } from '../kernel/ids.ts'
@@ -11,10 +12,19 @@ type UserRow = typeof users.$inferSelect
 /** Never the id of a user. */
 export const noUserId = idOf('usr', '00000000-0000-0000-0000-000000000000')
 
+/** A user signs up, which creates a workspace too, or accepts an invite. */
+export const userOrigins = ['sign_up', 'invite'] as const
+
+export const createdUsers = createCommittedCounter({
+  name: 'users_created_total',
+  help: 'Users that this process created, by sign-up or invite',
+  labelNames: ['by'],
+})
+
 /** Creates a user. Throws `already_exists` if the address is taken. */
 export async function createUser(
   ctx: BaseCtx,
-  user: Pick<UserRow, 'email' | 'name' | 'passwordHash'>,
+  { by, ...user }: Pick<UserRow, 'email' | 'name' | 'passwordHash'> & { by: (typeof userOrigins)[number] },
 ): Promise<UserRow> {
   const [row] = await ctx.db
     .insert(users)
@@ -22,6 +32,7 @@ export async function createUser(
     .returning()
     .catch(onConstraint('users_email_key', () => conflict('already_exists', 'Email already registered')))
   if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  createdUsers.add(ctx.db, { by }, 1)
   return row
 }
 

@@ -9,6 +9,7 @@ import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testi
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { eq, sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
+import { signUp } from '../auth/login.ts'
 import { recordEngagement } from '../campaigns/engagement.ts'
 import { events, webhooks } from '../db/schema/index.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -92,6 +93,16 @@ test('an opened mail counts once per recipient', async () => {
   const after = await read('rapport_campaign_engagements_total')
   expect(after).toEqual({ ...before, opened: (before['opened'] ?? 0) + recipients.length })
   expect(recipients).toHaveLength(2)
+})
+
+test('a user who signs up is counted, an address that is taken is not', async () => {
+  const read = openMetrics()
+  const before = await read('rapport_users_created_total')
+  const person = { email: 'ada@example.com', password: 'a long and secret sentence', name: 'Ada' }
+  const signedUp = await Promise.allSettled([signUp(ctx, person), signUp(ctx, person)])
+  expect(signedUp.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  const { sign_up = 0, invite } = before
+  expect(await read('rapport_users_created_total')).toEqual({ sign_up: sign_up + 1, invite })
 })
 
 test('every type of event and engagement starts at zero', async () => {

@@ -1,6 +1,7 @@
 /** Metrics of what the users of an installation do. No label names a workspace: each would multiply the series. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
+import { createdUsers, userOrigins } from '../auth/users.ts'
 import { engagements, recordedEngagements } from '../campaigns/engagement.ts'
 import type { Db } from '../db/client.ts'
 import { contacts, subscriptions, users, webhooks, workspaces } from '../db/schema/index.ts'
@@ -10,7 +11,7 @@ import { createGauge } from '../runtime/metrics.ts'
 import { eventDefinitions } from './event-types.ts'
 import { cacheResult } from './work-metrics.ts'
 
-/** Registers the counters of what this process does: its events and the engagements that it records. */
+/** Registers the counters of what this process does: events, engagements and new users. */
 export function registerActivityMetrics(registry: Registry, db: Db): void {
   emittedEvents.register(
     registry,
@@ -21,6 +22,11 @@ export function registerActivityMetrics(registry: Registry, db: Db): void {
     registry,
     db,
     engagements.map((kind) => ({ kind })),
+  )
+  createdUsers.register(
+    registry,
+    db,
+    userOrigins.map((by) => ({ by })),
   )
 }
 

@@ -34,7 +34,7 @@ beforeEach(async () => {
 
 async function join(ctx: Ctx, role: Role): Promise<void> {
   const email = `${role.toLowerCase()}@${ctx.workspaceId}.example.com`
-  const { id } = await createUser(ctx, { email, name: '', passwordHash: '' })
+  const { id } = await createUser(ctx, { email, name: '', passwordHash: '', by: 'sign_up' })
   await ctx.db.insert(members).values({ workspaceId: ctx.workspaceId, userId: id, role })
 }
 

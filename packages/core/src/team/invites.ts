@@ -191,7 +191,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   await inTransaction(base, async (base) => {
     const [accepted] = await base.db.delete(invites).where(isValidInvite(token)).returning()
     if (!accepted) throw invalidToken()
-    const user = existingUser ?? (await createUser(base, { email: accepted.email, name, passwordHash }))
+    const user = existingUser ?? (await createUser(base, { email: accepted.email, name, passwordHash, by: 'invite' }))
     await base.db
       .insert(members)
       .values({ workspaceId: accepted.workspaceId, userId: user.id, role: accepted.role })
