@@ -57,7 +57,7 @@ async function prepare(installation: Installation, options: Options) {
   const meter = createMeter(installation.startLoadGenerator(), { forMs: options.quick ? 700 : 5_000, perSecond: 100 })
   return {
     createContacts: meter.rate('create', sender.api, { requests: [creation], key }),
-    async sendCampaign() {
+    sendCampaign: async () => {
       const id = await createCampaign(sender, listId)
       await send(sender, id)
       return waitForEnd(sender, id)
