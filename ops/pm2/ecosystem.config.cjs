@@ -28,7 +28,7 @@ const api = (port) => ({
   script: 'apps/api/src/main.ts',
   env: { ...environment, PORT: port, SHUTDOWN_DELAY_MS: 5_000 },
   // The shutdown delay, ten seconds for running requests, and a reserve.
-  kill_timeout: 30_000,
+  kill_timeout: 60_000,
 })
 
 const worker = (port) => ({

@@ -1,0 +1,42 @@
+/** The process managers set the limits of docs/sizing.md. */
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+
+const root = resolve(import.meta.dirname, '../../../..')
+const read = (path: string) => readFile(resolve(root, path), 'utf8')
+const [memory, stopSeconds] = ['1g', 60]
+
+test('docs/sizing.md states the limits', async () => {
+  const text = await read('docs/sizing.md')
+  expect(text).toContain('| Memory limit | 1 GB | 1 GB |')
+  expect(text).toContain(`| Time to shut down before it is killed | ${stopSeconds} s | ${stopSeconds} s |`)
+})
+
+test.each(['api', 'worker'])('the systemd unit of the %s sets them', async (program) => {
+  const unit = await read(`ops/systemd/rapport-${program}@.service`)
+  const setting = (name: string) => new RegExp(`^${name}=(.+)$`, 'm').exec(unit)?.[1]?.toLowerCase()
+  expect([setting('MemoryMax'), setting('TimeoutStopSec')]).toEqual([memory, String(stopSeconds)])
+})
+
+test('pm2 sets them for every process', async () => {
+  const { default: config } = (await import(resolve(root, 'ops/pm2/ecosystem.config.cjs'))) as {
+    default: { apps: { max_memory_restart: string; kill_timeout: number }[] }
+  }
+  expect(config.apps.length).toBeGreaterThan(1)
+  for (const app of config.apps) {
+    expect([app.max_memory_restart.toLowerCase(), app.kill_timeout]).toEqual([memory, stopSeconds * 1_000])
+  }
+})
+
+test('docker-compose.yml sets them for every API and worker', async () => {
+  const { services } = parse(await read('docker-compose.yml'), { merge: true }) as {
+    services: Record<string, { mem_limit?: string; stop_grace_period?: string }>
+  }
+  const programs = Object.entries(services).filter(([name]) => /^(api|worker)/.test(name))
+  expect(programs.length).toBeGreaterThan(1)
+  for (const [, service] of programs) {
+    expect([service.mem_limit, service.stop_grace_period]).toEqual([memory, `${stopSeconds}s`])
+  }
+})
