@@ -67,7 +67,10 @@ test.each(Object.entries(outputs))('%s prints its fields', async (name, { words 
 
 test('every command is tested', () => {
   const programs = ['api', 'worker', 'migrate']
-  /** All tests of the doctor read its JSON, and `commands/listen.test.ts` the lines of `listen`. */
-  const others = [...programs, 'doctor', 'listen']
+  /**
+   * All tests of the doctor read its JSON, `commands/listen.test.ts` the lines of `listen`, and
+   * `backup/backup.int.test.ts` the output of commands that need pg_dump.
+   */
+  const others = [...programs, 'doctor', 'listen', 'backup', 'restore']
   expect([...Object.keys(outputs), ...others].toSorted()).toEqual(commands.map(({ name }) => name).toSorted())
 })

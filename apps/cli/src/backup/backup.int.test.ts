@@ -74,6 +74,18 @@ function testVersion(programs: BackupServerPrograms) {
     await query('postgres', 'drop database restored')
   })
 
+  test('--json prints the file and its properties', async () => {
+    const { printed } = await backups.backUp({ json: true })
+    expect(JSON.parse(printed ?? '')).toEqual({
+      file: join(backups.folder, backups.list()[0] ?? ''),
+      bytes: statSync(join(backups.folder, backups.list()[0] ?? '')).size,
+      durationMs: expect.any(Number) as number,
+      isEncrypted: false,
+      isVerified: false,
+      removed: [],
+    })
+  })
+
   test('each backup is recorded, and only the current user can read its file', async () => {
     await database.pool.query('delete from backups')
     const { printed } = await backups.backUp({}, { BACKUP_KEY: backupKey })

@@ -38,7 +38,7 @@ export function openBackupFolder(environment: Record<string, string>) {
     folder,
     list: () => readdirSync(folder).toSorted(),
     backUp: (
-      options: { verify?: boolean; 'keep-days'?: number; directory?: string | undefined } = {},
+      options: { verify?: boolean; 'keep-days'?: number; directory?: string | undefined; json?: boolean } = {},
       more: Record<string, string> = {},
     ) => run(backup, { directory: folder, verify: false, json: false, ...options }, { ...environment, ...more }),
     restore: (file: string, options: { into?: string; replace?: boolean } = {}, more: Record<string, string> = {}) =>
