@@ -35,7 +35,11 @@ test('starts, serves the CLI, stops, and keeps its data, also after kill -9', {
   const found = await runCli('doctor', '--json')
   expect(found.stderr).toBe('')
   const { findings } = JSON.parse(found.stdout) as { findings: { level: string; about: string }[] }
-  expect(findings.filter(({ level }) => level !== 'ok').map(({ about }) => about)).toEqual(['Backups', 'Sender', 'Sign-up'])
+  expect(findings.filter(({ level }) => level !== 'ok').map(({ about }) => about)).toEqual([
+    'Backups',
+    'Sender',
+    'Sign-up',
+  ])
   expect(found.code).toBe(0)
 
   first.launcher.kill('SIGTERM')
