@@ -1,4 +1,7 @@
+import { hostname } from 'node:os'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { deregisterWorker, recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
 import { expect, test } from 'vitest'
 import { createClocksCheck } from './clocks.ts'
 
@@ -25,4 +28,17 @@ test('a clock offset warns above five seconds and fails above one minute', async
     ) as unknown
   expect(await findAt(20_000)).toMatchObject([{ level: 'warn', message: message('\\d+\\.\\d s ahead of') }])
   expect(await findAt(-3_600_000)).toMatchObject([{ level: 'fail', message: message('\\d+\\.\\d s behind') }])
+})
+
+test.each([
+  [0, []],
+  [20_000, ['warn: a worker on HOST is 20 s ahead of PostgreSQL']],
+  [-3_600_000, ['fail: a worker on HOST is 3600 s behind PostgreSQL']],
+])('a worker with a clock that is off by %d ms is found', async (aheadMs, expected) => {
+  const workerId = uuidOf(newId('bat'))
+  await recordHeartbeat(database.db, workerId, new Date(Date.now() + aheadMs))
+  const found = (await findAt(0)).map(({ level, message }) => `${level}: ${message}`)
+  const ofWorkers = found.filter((text) => text.includes('worker')).map((text) => text.replace(hostname(), 'HOST'))
+  expect(ofWorkers).toEqual(expected)
+  await deregisterWorker(database.db, workerId)
 })

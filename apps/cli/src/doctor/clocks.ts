@@ -1,10 +1,14 @@
+import type { Database } from '@rapport/core/db/client.ts'
 import { type ClockOffset, describeOffset, isOff, measureOffset } from '@rapport/core/db/clock-offset.ts'
+import { listWorkers } from '@rapport/core/jobs/worker-registry.ts'
 import { readDatabaseClock } from '@rapport/core/db/database-facts.ts'
 import { type Check, findingsAbout, type Finding } from './finding.ts'
 import { withRedis } from './redis.ts'
 
 const { ok, warn, fail } = findingsAbout('Clocks')
 const [warnFromMs, failFromMs] = [2_000, 60_000]
+/** A heartbeat that waits for a connection makes its clock look late. */
+const warnWorkersFromMs = 5_000
 
 export const clocksCheck = createClocksCheck()
 
@@ -17,6 +21,7 @@ export function createClocksCheck(now = Date.now): Check {
         database && checkDatabase(() => readDatabaseClock(database.db), now),
         // The Redis check reports that Redis is unavailable.
         REDIS_URL && checkRedis(REDIS_URL, now).catch(() => []),
+        database && checkWorkers(database),
       ])
       return found.flat().filter((finding) => typeof finding === 'object')
     },
@@ -29,6 +34,17 @@ async function checkDatabase(readClock: () => Promise<number>, now: () => number
   const offset = await measureOffset(readClock, now)
   const finding = toFinding('PostgreSQL', offset)
   return isOff(offset) ? { ...finding, message: describeOffset(offset.offsetMs) } : finding
+}
+
+/** Workers on other machines record their clock with each heartbeat. */
+async function checkWorkers({ db }: Database): Promise<Finding[]> {
+  const workers = (await listWorkers(db)).filter(({ isAlive }) => isAlive)
+  return workers.flatMap(({ host, clockOffsetMs }) => {
+    if (clockOffsetMs === null || Math.abs(clockOffsetMs) < warnWorkersFromMs) return []
+    const direction = clockOffsetMs > 0 ? 'ahead of' : 'behind'
+    const message = `a worker on ${host} is ${Math.round(Math.abs(clockOffsetMs) / 1_000)} s ${direction} PostgreSQL`
+    return [(Math.abs(clockOffsetMs) < failFromMs ? warn : fail)(message, 'Run an NTP client on this machine.')]
+  })
 }
 
 function checkRedis(url: string, now: () => number): Promise<Finding[]> {

@@ -10,11 +10,11 @@ export const heartbeatIntervalMs = 3_000
 export const heartbeatTimeout = sql`interval '15 seconds'`
 
 /** Registers the worker or renews its heartbeat. A worker that counted as crashed is registered again. */
-export async function recordHeartbeat(db: Db, workerId: string): Promise<void> {
+export async function recordHeartbeat(db: Db, workerId: string, clockAt = new Date()): Promise<void> {
   await db
     .insert(workers)
-    .values({ id: workerId, host: hostname() })
-    .onConflictDoUpdate({ target: workers.id, set: { seenAt: sql`now()` } })
+    .values({ id: workerId, host: hostname(), clockAt })
+    .onConflictDoUpdate({ target: workers.id, set: { seenAt: sql`now()`, clockAt } })
 }
 
 export interface WorkerState {
@@ -23,6 +23,8 @@ export interface WorkerState {
   startedAt: string
   seenSecondsAgo: number
   isAlive: boolean
+  /** Positive if the clock of the worker is ahead of the database's; too low by the time that the heartbeat took. */
+  clockOffsetMs: number | null
 }
 
 /** Registered workers, oldest first. */
@@ -33,6 +35,7 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
       host: workers.host,
       startedAt: workers.startedAt,
       seenSecondsAgo: sql<number>`greatest(0, round(extract(epoch from now() - ${workers.seenAt})))::int`,
+      clockOffsetMs: sql<number | null>`round(extract(epoch from ${workers.clockAt} - ${workers.seenAt}) * 1000)::int`,
       isAlive: sql<boolean>`${workers.seenAt} > now() - ${heartbeatTimeout}`,
     })
     .from(workers)

@@ -34,4 +34,6 @@ export const workers = pgTable('workers', {
   host: text().notNull(),
   startedAt: createdAt(),
   seenAt: createdAt(),
+  /** The clock of the worker at its heartbeat; null from a release that does not record it. */
+  clockAt: timestamptz(),
 })
