@@ -91,11 +91,17 @@ test('at most 5 uploads per workspace at once, counted before a part is stored',
   const repeated = { headers: { 'idempotency-key': 'thursday' } }
   expect((await send(csv, repeated)).status).toBe(202)
   const uploads = Array.from({ length: 5 }, () => startSlowUpload(port, { key: workspace.key, size: 0 }))
-  await waitUntil(async () => (await send(csv, repeated)).status === 409, { describe: 'the uploads are under way' })
+  await waitUntil(async () => (await send(csv, repeated)).status === 409, {
+    describe: 'the uploads are under way',
+    timeoutMs: 20_000,
+  })
   expect(await api.query('select from imports')).toHaveLength(1)
   expect((await send(csv, { key: (await api.signUp()).key })).status).toBe(202)
   for (const upload of uploads) upload.destroy()
-  await waitUntil(async () => (await send(csv, repeated)).status === 202, { describe: 'the uploads have ended' })
+  await waitUntil(async () => (await send(csv, repeated)).status === 202, {
+    describe: 'the uploads have ended',
+    timeoutMs: 20_000,
+  })
 })
 
 test.each([
