@@ -14,6 +14,8 @@ export interface DebianPackage {
   program: string
   /** Paths of further programs. Each gets a launcher beside that of `program`, named as its file. */
   otherPrograms?: string[]
+  /** The parameter with which the program only shows its version (default: --version). */
+  versionParameter?: string
   /** Additional library folders in the package, as shell patterns. */
   libraries?: string[]
   /** Shell lines to run before the program; `$here` is the folder of the unpacked package. */
@@ -23,10 +25,10 @@ export interface DebianPackage {
 }
 
 /** Returns the path of the first of these programs (names or paths) that runs on this machine. */
-export async function findProgram(programs: string[]): Promise<string | undefined> {
+export async function findProgram(programs: string[], versionParameter?: string): Promise<string | undefined> {
   for (const program of programs) {
     const path = program.includes('/') ? program : await findOnPath(program)
-    if (path && (await runs(path))) return path
+    if (path && (await runs(path, versionParameter))) return path
   }
   return undefined
 }
@@ -37,12 +39,12 @@ export async function findProgram(programs: string[]): Promise<string | undefine
  * Debian's tools.
  */
 export async function unpackDebianPackage(wanted: DebianPackage): Promise<string | undefined> {
-  const { name, otherPrograms = [] } = wanted
+  const { name, versionParameter, otherPrograms = [] } = wanted
   const folder = join(cacheDirectory, name)
   const launcher = join(folder, name)
   const isUnpacked = async () => {
     const programs = [launcher, ...otherPrograms.map((program) => join(folder, basename(program)))]
-    return (await Promise.all(programs.map(runs))).every(Boolean)
+    return (await Promise.all(programs.map((program) => runs(program, versionParameter)))).every(Boolean)
   }
   if (await isUnpacked()) return launcher
   if (!(await findOnPath('apt-get')) || !(await findOnPath('dpkg-deb'))) return undefined
@@ -113,8 +115,8 @@ async function isExecutable(path: string): Promise<boolean> {
   )
 }
 
-async function runs(program: string): Promise<boolean> {
-  return run(program, ['--version']).then(
+async function runs(program: string, versionParameter = '--version'): Promise<boolean> {
+  return run(program, [versionParameter]).then(
     () => true,
     () => false,
   )

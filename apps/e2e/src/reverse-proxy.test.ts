@@ -1,0 +1,151 @@
+import { request as send } from 'node:https'
+import { setTimeout as pause } from 'node:timers/promises'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { goodCertificate } from '@rapport/testing/network/certificates.ts'
+import {
+  findReverseProxy,
+  type ReverseProxy,
+  type ReverseProxyName,
+  startReverseProxy,
+} from '@rapport/testing/network/reverse-proxy.ts'
+import { startProcess } from '@rapport/testing/processes/processes.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Stack, startStack, timeoutMs } from './stack.ts'
+
+const [nginx, caddy] = [await findReverseProxy('nginx'), await findReverseProxy('caddy')]
+
+interface Call {
+  key?: string
+  method?: string
+  body?: string
+  type?: string
+  headers?: Record<string, string>
+  /** The address of the client. */
+  from?: string
+}
+
+function call(url: string, { key, method = 'GET', body, type = 'application/json', headers, from }: Call = {}) {
+  return new Promise<{ status: number; headers: Record<string, unknown>; body: string }>((resolve, reject) => {
+    const options = {
+      method,
+      ca: goodCertificate,
+      ...(from !== undefined && { localAddress: from }),
+      headers: {
+        ...(key && { authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
+        ...headers,
+      },
+    }
+    const outgoing = send(url, options, (response) => {
+      const answer = (chunks: Buffer[]) => ({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        body: Buffer.concat(chunks).toString(),
+      })
+      response.toArray().then((chunks) => resolve(answer(chunks as Buffer[])), reject)
+    })
+    outgoing.on('error', reject).end(body)
+  })
+}
+
+// Skipped where the program is not installed, and Debian packages cannot be unpacked.
+describe.skipIf(nginx === undefined)('nginx', () => {
+  testProxy('nginx', nginx ?? '')
+})
+describe.skipIf(caddy === undefined)('caddy', () => {
+  testProxy('caddy', caddy ?? '')
+})
+
+function testProxy(name: ReverseProxyName, program: string) {
+  let stack: Stack
+  let proxy: ReverseProxy
+  let key: string
+  beforeAll(async () => {
+    // As in the examples of ops: longer than the interval of Caddy's health checks.
+    stack = await startStack('redis', { SHUTDOWN_DELAY_MS: '5000' })
+    const firstPort = Number(new URL(stack.api.url).port)
+    const secondPort = await findFreePort()
+    const env = { ...stack.env, PORT: String(secondPort) }
+    const readyUrl = `http://127.0.0.1:${secondPort}/ready`
+    stack.apis.push(await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl, timeoutMs }))
+    proxy = await startReverseProxy(name, { program, apiPorts: [firstPort, secondPort] })
+    const isServing = async () => (await call(`${proxy.url}/ready`)).status === 200
+    await waitUntil(isServing, { describe: 'the proxy has found an API', timeoutMs })
+    ;({ key } = await stack.api.createWorkspace())
+  })
+  afterAll(async () => {
+    await proxy.close()
+    await stack.close()
+  })
+
+  test('HTTP is redirected to HTTPS, and metrics are not public', async () => {
+    const redirect = await fetch(`${proxy.plainUrl}/docs`, { redirect: 'manual' })
+    expect([redirect.status, redirect.headers.get('location')]).toEqual([308, 'https://127.0.0.1/docs'])
+    const page = await call(`${proxy.url}/docs/`)
+    expect(page).toMatchObject({ status: 200, headers: { 'strict-transport-security': 'max-age=63072000' } })
+    expect((await call(`${proxy.url}/metrics`)).status).toBe(404)
+  })
+
+  test('the API counts by the address of the client, and ignores a forged one', async () => {
+    const remaining = async (from: string, forged: string) => {
+      const headers = { 'x-forwarded-for': forged }
+      const response = await call(`${proxy.url}/lists`, { key, from, headers })
+      return Number(response.headers['x-ratelimit-remaining'])
+    }
+    const first = await remaining('127.0.0.2', '203.0.113.1')
+    expect(await remaining('127.0.0.2', '203.0.113.2')).toBe(first - 1)
+    expect(await remaining('127.0.0.2', '127.0.0.3')).toBe(first - 2)
+    expect(await remaining('127.0.0.3', '127.0.0.2')).toBe(first)
+  })
+
+  test('the access log has the paths of unsubscribe requests', async () => {
+    await call(`${proxy.url}/public/unsubscribe?token=from-a-link`, { method: 'POST' })
+    const isLogged = async () => (await proxy.readAccessLog()).includes('/public/unsubscribe?token=from-a-link')
+    expect(await waitUntil(isLogged, { describe: 'the request is logged', timeoutMs })).toBe(true)
+  })
+
+  test('an import and an export of several megabytes pass', async () => {
+    const rows = 30_000
+    const line = (index: number) => `person${index}@example.com,${'Ada'.repeat(30)}`
+    const csv = ['email,firstName', ...Array.from({ length: rows }, (_, index) => line(index))].join('\n')
+    expect(csv.length).toBeGreaterThan(3e6)
+    const accepted = await call(`${proxy.url}/contacts/import`, { key, method: 'POST', body: csv, type: 'text/csv' })
+    expect(accepted.status).toBe(202)
+    const { id } = JSON.parse(accepted.body) as { id: string }
+    // Not through the proxy, where so many requests reach a limit.
+    const readStatus = async () =>
+      (await stack.api.call<{ status: string }>('GET', `/imports/${id}`, { key })).body.status
+    const isDone = async () => (await readStatus()) === 'COMPLETED'
+    await waitUntil(isDone, { describe: 'the import is complete', timeoutMs })
+    const exported = await call(`${proxy.url}/contacts/export?format=csv`, { key })
+    expect(exported.body.trimEnd().split('\n')).toHaveLength(rows + 1)
+  })
+
+  test('an API that shuts down fails no request', async () => {
+    const outcomes: number[] = []
+    const over = new AbortController()
+    let sent = 0
+    const client = async (number: number) => {
+      while (!over.signal.aborted) {
+        sent += 1
+        // Other addresses, so that no request reaches a limit.
+        const from = `127.0.${1 + (sent % 200)}.${1 + number}`
+        const body = JSON.stringify({ email: `shutdown${sent}@example.com` })
+        const post = { key, from, method: 'POST', body }
+        outcomes.push((await call(`${proxy.url}/contacts`, sent % 2 ? post : { key, from })).status)
+        await pause(10)
+      }
+    }
+    const clients = Promise.all(Array.from({ length: 8 }, (_, number) => client(number)))
+    await waitUntil(() => outcomes.length > 50, { describe: 'requests are answered', timeoutMs })
+    const [first] = stack.apis
+    first?.kill('SIGTERM')
+    await first?.exited
+    const before = outcomes.length
+    await waitUntil(() => outcomes.length > before + 50, { describe: 'the other API responds', timeoutMs })
+    over.abort()
+    await clients
+    expect(outcomes.filter((status) => status !== 200 && status !== 201)).toEqual([])
+  })
+}
