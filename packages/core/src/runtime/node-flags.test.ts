@@ -6,19 +6,11 @@ import { expect, test } from 'vitest'
 import { projectDirectory } from './local-instance.ts'
 import { nodeFlags } from './node-flags.ts'
 
-/** Every file with a command line that starts the API or the worker, and the number of its commands. */
-const starters = {
-  'ops/systemd/rapport-api@.service': 1,
-  'ops/systemd/rapport-worker@.service': 1,
-}
 const flags = nodeFlags.join(' ')
 
-test.each(Object.entries(starters))('%s starts the API and the worker with the flags', async (file, count) => {
-  // Joins a command that is written as a list of strings.
-  const text = (await readFile(join(projectDirectory, file), 'utf8')).replaceAll(/["']?, ["']?/g, ' ')
-  const commands = text.match(/node\b[^\n]* apps\/(api|worker)\/src\/main\.ts/g) ?? []
-  expect(commands).toHaveLength(count)
-  for (const command of commands) expect(command).toContain(`node ${flags} apps/`)
+test.each(['api', 'worker'])('the systemd unit of the %s starts it with bin/rapport', async (program) => {
+  const unit = await readFile(join(projectDirectory, `ops/systemd/rapport-${program}@.service`), 'utf8')
+  expect(unit).toContain(`\nExecStart=/opt/rapport/bin/rapport ${program}\n`)
 })
 
 test('bin/rapport starts the API and the worker with the flags', async () => {
