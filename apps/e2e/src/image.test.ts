@@ -73,7 +73,10 @@ test.each([
     response.writeHead(status).end()
   })
   await new Promise<void>((started) => server.listen(0, '127.0.0.1', started))
-  onTestFinished(() => void server.close())
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
   const ports = { PORT: String(await findFreePort()), WORKER_PORT: String(await findFreePort()) }
   const { port } = server.address() as AddressInfo
   const command = ['ops/docker/health-check.ts']

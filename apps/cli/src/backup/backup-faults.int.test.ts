@@ -39,6 +39,7 @@ describe.skipIf(programs === undefined)('a backup', () => {
     await createTestContact(await createTestCtx(database.db))
     // Random data of 40 MB, so that a backup takes a second.
     await database.pool.query(`
+      set local statement_timeout = 0;
       create table large as
       select string_agg(gen_random_uuid()::text, '') as data from generate_series(1, 1200000) n group by n / 1000`)
   })
