@@ -6,14 +6,16 @@ import {
   createTestWorker,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { interruptRecipients } from './recipient-counters.ts'
 import { sendCampaign } from './send-campaign.ts'
 import { claimBatch, claimRecipients, recordRecipientOutcomes } from './sending.ts'
 
 const database = useTestDatabase()
 
-test('recording outcomes reads only the batch, even without table statistics', async () => {
+async function claimSentCampaign() {
   const ctx = await createTestCtx(database.db)
   const { id } = await createTestCampaign(ctx, { confirmed: 3 })
   await sendCampaign(ctx, id)
@@ -22,6 +24,24 @@ test('recording outcomes reads only the batch, even without table statistics', a
   if (!batch) throw new Error('The batch could not be claimed')
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
   const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
+  return { ctx, batch, outcomes }
+}
+
+test('an outcome that waits for a recovery is counted from INTERRUPTED, not SENDING', async () => {
+  const { ctx, batch, outcomes } = await claimSentCampaign()
+  const isOfBatch = sql`batch_id = ${batch.uuid}`
+  const recovery = await openTransaction(database.db, (db) => interruptRecipients(db, isOfBatch, 'The worker crashed'))
+  const recording = recordRecipientOutcomes(ctx, batch, outcomes)
+  await waitUntilBlocked(database.db)
+  await recovery.commit()
+  await recording
+  const counters = await database.db.execute(sql`
+    select sent, interrupted from campaign_batches where id = ${batch.uuid}`)
+  expect(counters.rows).toEqual([{ sent: 3, interrupted: 0 }])
+})
+
+test('recording outcomes reads only the batch, even without table statistics', async () => {
+  const { ctx, batch, outcomes } = await claimSentCampaign()
   const plan = await transaction(database.db, async (db) => {
     await recordRecipientOutcomes({ ...ctx, db }, batch, outcomes)
     await db.execute(sql`set local plan_cache_mode = force_generic_plan`)
@@ -34,7 +54,9 @@ test('recording outcomes reads only the batch, even without table statistics', a
     )
     return lines.rows.map((line) => line['QUERY PLAN']).join('\n')
   })
-  expect(plan).toMatch(
-    /on campaign_recipients r .*\n +(Recheck|Index) Cond: \(\(workspace_id = \$\d+\) AND \(batch_id = \$\d+\)/,
-  )
+  const scans = plan.match(/on campaign_recipients r\S* +\(.*\n +\S+ Cond: .*/g) ?? []
+  expect(scans).toHaveLength(2)
+  for (const scan of scans) {
+    expect(scan).toMatch(/(Recheck|Index) Cond: \(\(workspace_id = \$\d+\) AND \(batch_id = \$\d+\)/)
+  }
 })
