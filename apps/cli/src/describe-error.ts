@@ -1,4 +1,5 @@
 /** The texts and the codes of errors for the terminal. */
+import { inspect } from 'node:util'
 import {
   AppError,
   describeStartupError,
@@ -9,7 +10,7 @@ import { ConfigError } from '@rapport/core/runtime/config.ts'
 import { ApiError, ConnectionError, RapportError } from '@rapport/sdk'
 import { CommandFailed, exitCodes } from './command.ts'
 
-/** Returns the message of an expected error, and the stack of a defect. */
+/** Returns the message of an expected error, and the stack of a defect and of its causes. */
 export function describeError(error: unknown): string {
   if (error instanceof CommandFailed || error instanceof ConfigError) return error.message
   if (error instanceof RapportError) return describeApiFailure(error)
@@ -17,8 +18,7 @@ export function describeError(error: unknown): string {
   if (isDatabaseUnavailable(error)) return `The database is unavailable: ${databaseReasonOf(error)}`
   const known = describeStartupError(error)
   if (typeof known === 'string') return known
-  const defect = withoutParameters(error)
-  return defect instanceof Error ? (defect.stack ?? defect.message) : String(defect)
+  return inspect(withoutParameters(error))
 }
 
 /** The exit code of a command that failed with this error. */

@@ -35,7 +35,9 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
       host: workers.host,
       startedAt: workers.startedAt,
       seenSecondsAgo: sql<number>`greatest(0, round(extract(epoch from now() - ${workers.seenAt})))::int`,
-      clockOffsetMs: sql<number | null>`round(extract(epoch from ${workers.clockAt} - ${workers.seenAt}) * 1000)::int`,
+      clockOffsetMs: sql<
+        number | null
+      >`round(extract(epoch from ${workers.clockAt} - ${workers.seenAt}) * 1000)::float8`,
       isAlive: sql<boolean>`${workers.seenAt} > now() - ${heartbeatTimeout}`,
     })
     .from(workers)
@@ -50,7 +52,7 @@ export async function deregisterWorker(db: Db, workerId: string): Promise<void> 
 
 /** Marks all workers as crashed: they do not run on this copy of the database. */
 export async function expireHeartbeats(db: Db): Promise<void> {
-  await db.update(workers).set({ seenAt: new Date(0) })
+  await db.update(workers).set({ seenAt: new Date(0), clockAt: null })
 }
 
 /** Whether this worker is the one that polls for webhook backlogs: the live worker with the smallest id. */

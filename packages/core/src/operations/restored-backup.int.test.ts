@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { sendTestMail } from '../campaigns/campaign-mail.ts'
@@ -6,6 +7,7 @@ import { readCampaign } from '../campaigns/campaigns.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifecycle.ts'
 import { claimRecipients, finishBatch, recordRecipientOutcomes, skipRecipients } from '../campaigns/sending.ts'
 import type { Ctx } from '../request/context.ts'
+import { expireHeartbeats, recordHeartbeat } from '../jobs/worker-registry.ts'
 import { claimMail } from '../mail/mails.ts'
 import { interruptRestoredWork } from './restored-backup.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
@@ -141,4 +143,11 @@ test('changes nothing while a worker is alive', async () => {
   await createTestContact(ctx)
   await expect(interruptRestoredWork(ctx.db, undefined)).rejects.toThrow('A worker is alive')
   expect(await statusesOf('deliveries')).toEqual(['PENDING'])
+})
+
+test('does not count workers that were alive when the backup was made', async () => {
+  await recordHeartbeat(database.db, randomUUID())
+  await expireHeartbeats(database.db)
+  const noWork = { campaigns: 0, recipients: 0, deliveries: 0, mails: 0 }
+  expect(await interruptRestoredWork(ctx.db, undefined)).toEqual(noWork)
 })
