@@ -2,6 +2,8 @@ import { connect } from 'node:net'
 import { freshAddress } from './testing.ts'
 
 export interface SlowUpload {
+  /** Resolves when the connection is closed. */
+  readonly response: Promise<string>
   /** Sends the end of the body and resolves to the response. */
   end(): Promise<string>
   destroy(): void
@@ -28,6 +30,7 @@ export function startSlowUpload(port: number, { key, size }: { key: string; size
     socket.once('error', () => {}).once('close', () => resolve(text))
   })
   return {
+    response,
     end() {
       socket.write('0\r\n\r\n')
       return response

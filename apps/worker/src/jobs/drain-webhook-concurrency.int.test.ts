@@ -197,7 +197,10 @@ describe('a receiver that refuses connections', () => {
     return until === null ? 0 : (new Date(until).getTime() - Date.now()) / 1_000
   }
   const endPause = () =>
-    database.pool.query(`update webhook_drains set paused_until = now() where webhook_id = $1`, [uuidOf(webhookId)])
+    database.pool.query(`update webhook_drains set paused_until = $2 where webhook_id = $1`, [
+      uuidOf(webhookId),
+      new Date(),
+    ])
   const isBacklogFound = async () => {
     const { backlogs } = await findBacklogs(database.db)
     return backlogs.some((backlog) => backlog.webhookId === webhookId)
