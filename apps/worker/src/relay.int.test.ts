@@ -124,7 +124,7 @@ describe.each([
     )
     await start(config(), { pollMs: 50 })
     const { backend } = await start(config(), { pollMs: 50 })
-    startWorker(backend, (uuid) => finishWork(testDatabase.db, [uuid]))
+    startWorker(backend, (uuid) => finishWork(ctx, [uuid]))
     await waitUntilReceived(
       rows.map(({ id }) => id),
       30_000,

@@ -69,10 +69,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
     for (const [queue, group] of Map.groupBy(work, (item) => item.queue)) {
       const jobs = group.map(({ job }) => job)
       await queues.add(queue, jobs)
-      await markPublished(
-        db,
-        jobs.map(({ id }) => id),
-      )
+      await markPublished(db, jobs)
     }
   }
 

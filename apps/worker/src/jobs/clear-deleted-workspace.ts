@@ -8,6 +8,6 @@ import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
 export async function clearDeletedWorkspaceJob(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const ctx = ctxOf(deps, job)
   while (await retryWhileDatabaseDown(() => clearDeletedWorkspace(ctx, job.id))) {
-    if (deps.stopping.aborted) return requeueWork(deps.db, [job.id])
+    if (deps.stopping.aborted) return requeueWork(ctx, [job.id])
   }
 }

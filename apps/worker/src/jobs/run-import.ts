@@ -35,7 +35,7 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
       async () => void (await releaseImport(ctx, claim)),
     )
     if (!claimed) {
-      if (!(await purgeIfCanceled(ctx, claim.id))) await delayUnclaimableWork(deps.db, job.id)
+      if (!(await purgeIfCanceled(ctx, claim.id))) await delayUnclaimableWork(ctx, job.id)
       return
     }
     try {

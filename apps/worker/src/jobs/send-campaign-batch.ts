@@ -41,7 +41,7 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
       () => claimBatch(ctx, job.id, deps.workerId),
       () => interruptAndRelease(deps, ctx, job.id),
     )
-    if (!batch) return delayUnclaimableWork(deps.db, job.id)
+    if (!batch) return delayUnclaimableWork(ctx, job.id)
     try {
       const end = batch.isCanceled ? await skipRecipients(ctx, batch) : await sendGroups(deps, ctx, batch)
       if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueBatch(ctx, batch))

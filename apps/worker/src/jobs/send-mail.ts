@@ -12,12 +12,12 @@ export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
     const ctx = ctxOf(deps, job)
     await deps.mailRateLimiter.waitForSingle()
-    if (deps.stopping.aborted) return requeueWork(deps.db, [job.id])
+    if (deps.stopping.aborted) return requeueWork(ctx, [job.id])
     const mail = await claimOrRelease(
       () => claimMail(ctx, job.id, deps.workerId),
       () => releaseMail(ctx, job.id, deps.workerId),
     )
-    if (!mail) return delayUnclaimableWork(deps.db, job.id)
+    if (!mail) return delayUnclaimableWork(ctx, job.id)
     const outcome = await attempt(deps, ctx, mail)
     const details = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
     if (outcome.kind === 'sent') deps.log.debug(details, 'mail sent')

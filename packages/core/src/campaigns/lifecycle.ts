@@ -28,7 +28,7 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'PAUSED') return toCampaign(campaign)
     requireStatus(campaign, ['SENDING'], 'paused')
-    await delayWork(ctx.db, await findOpenBatches(ctx, id))
+    await delayWork(ctx, await findOpenBatches(ctx, id))
     return toCampaign(await saveStatus(ctx, campaign, { status: 'PAUSED', pauseReason: reason }))
   })
 }
@@ -39,7 +39,7 @@ export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'SENDING') return toCampaign(campaign)
     requireStatus(campaign, ['PAUSED'], 'resumed')
-    await requeueWork(ctx.db, await findOpenBatches(ctx, id))
+    await requeueWork(ctx, await findOpenBatches(ctx, id))
     return toCampaign(await saveStatus(ctx, campaign, { status: 'SENDING', pauseReason: null }))
   })
 }
@@ -53,7 +53,7 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'CANCELED') return toCampaign(campaign)
     requireStatus(campaign, ['SENDING', 'PAUSED'], 'canceled')
-    await requeueWork(ctx.db, await findOpenBatches(ctx, id))
+    await requeueWork(ctx, await findOpenBatches(ctx, id))
     const canceled = await saveStatus(ctx, campaign, { status: 'CANCELED', pauseReason: null })
     await emit(ctx, campaignCanceled, toCampaignSummary(canceled))
     return toCampaign(canceled)

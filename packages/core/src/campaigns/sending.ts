@@ -164,7 +164,7 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'wa
       .where(isOwnedBatch(ctx, batch))
       .returning({ id: campaignBatches.id })
     if (done.length === 0) return 'done'
-    await finishWork(ctx.db, [batch.uuid])
+    await finishWork(ctx, [batch.uuid])
     const completed = await completeCampaign(ctx, batch)
     // `sendCampaign` recorded the audit entry of the same name.
     if (completed?.status === 'SENT') await emit(ctx, campaignSent, toCampaignSummary(completed))
@@ -223,7 +223,7 @@ export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchClaim): Promise<n
 /** Releases and requeues a batch. For a job that ends without an error: the queue retries only jobs that fail. */
 export function releaseAndRequeueBatch(ctx: Ctx, batch: BatchClaim): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    if (await releaseBatch(ctx, batch)) await requeueWork(ctx.db, [batch.uuid])
+    if (await releaseBatch(ctx, batch)) await requeueWork(ctx, [batch.uuid])
   })
 }
 

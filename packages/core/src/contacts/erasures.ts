@@ -52,7 +52,7 @@ export async function saveErasure(ctx: Ctx, id: ContactId, erasure: Erasure): Pr
 /** Deletes a locked erasure that is done, with its job. */
 export async function finishErasure(ctx: Ctx, id: ContactId): Promise<void> {
   await ctx.db.delete(erasures).where(isErasureOf(ctx, id))
-  await finishWork(ctx.db, [uuidOf(id)])
+  await finishWork(ctx, [uuidOf(id)])
 }
 
 const encrypt = (ctx: Ctx, id: ContactId, { contactIds, emails, step, after }: Erasure) =>

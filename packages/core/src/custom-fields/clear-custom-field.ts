@@ -53,14 +53,14 @@ export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
     const left = await db.select({ id: contacts.id }).from(contacts).where(hasValue).limit(1)
     if (left.length > 0) return false
     await db.delete(customFields).where(isRemoved(ctx, id))
-    await finishWork(db, [uuidOf(id)])
+    await finishWork(ctx, [uuidOf(id)])
     return true
   })
 }
 
 /** For a worker that shuts down: the next worker restarts from the first batch. */
 export function requeueRemoval(ctx: Ctx, id: CustomFieldId): Promise<void> {
-  return requeueWork(ctx.db, [uuidOf(id)])
+  return requeueWork(ctx, [uuidOf(id)])
 }
 
 /**

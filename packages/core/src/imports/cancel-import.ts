@@ -31,7 +31,7 @@ export function cancelImport(ctx: Ctx, id: ImportId): Promise<void> {
     if (!row) throw notFound('Import')
     // An import that is being received has no work yet, and its client has not been told about it.
     if (before.status === 'RECEIVING') return enqueue(ctx, 'imports', id)
-    await requeueWork(ctx.db, [uuidOf(id)])
+    await requeueWork(ctx, [uuidOf(id)])
     if (!row.dryRun) await emit(ctx, importCompleted, toImport(row))
   })
 }
@@ -44,6 +44,6 @@ export async function purgeIfCanceled(ctx: Ctx, id: ImportId): Promise<boolean> 
     .where(byId(imports, ctx, id))
   if (row?.status !== 'CANCELED') return false
   await purgeImport(ctx, { id })
-  await finishWork(ctx.db, [uuidOf(id)])
+  await finishWork(ctx, [uuidOf(id)])
   return true
 }

@@ -54,7 +54,7 @@ export async function releaseImport(ctx: Ctx, claim: ImportClaim): Promise<boole
 /** Releases the claim and requeues the import, for a job that ends normally. */
 export function releaseAndRequeueImport(ctx: Ctx, claim: ImportClaim): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    if (await releaseImport(ctx, claim)) await requeueWork(ctx.db, [uuidOf(claim.id)])
+    if (await releaseImport(ctx, claim)) await requeueWork(ctx, [uuidOf(claim.id)])
   })
 }
 
@@ -102,7 +102,7 @@ function endImport(ctx: Ctx, claim: ImportClaim, end: { status: 'COMPLETED' | 'F
       .where(isClaimedBy(ctx, claim))
       .returning()
     if (!row) return undefined
-    await finishWork(ctx.db, [uuidOf(row.id)])
+    await finishWork(ctx, [uuidOf(row.id)])
     if (!row.dryRun) await emit(ctx, importCompleted, toImport(row))
     return row
   })

@@ -103,7 +103,7 @@ test('a rolled-back transaction sends no notification, not even a later one', as
 
 test('requeued work, a redelivery and a recovered claim send notifications', async () => {
   const { id } = await createTestWebhook(ctx)
-  await requeueWork(database.db, [crypto.randomUUID()])
+  await requeueWork(ctx, [crypto.randomUUID()])
   expect(await readSubjects()).toEqual(['outbox'])
   const { id: deliveryId } = await testWebhook(ctx, id)
   await database.db.update(deliveries).set({ status: 'FAILED' })

@@ -59,7 +59,7 @@ export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
     if (!list) return false
     if ((await findSubscribers(ctx, id)).length > 0) return true
     await ctx.db.delete(lists).where(isDeleted(ctx, id))
-    await finishWork(ctx.db, [uuidOf(id)])
+    await finishWork(ctx, [uuidOf(id)])
     return false
   })
 }

@@ -33,7 +33,7 @@ export async function eraseMails(ctx: Ctx, person: ErasedPerson, after: string):
   )
   if (ids.length > 0) {
     await ctx.db.delete(mails).where(and(eq(mails.workspaceId, ctx.workspaceId), inArray(mails.id, ids)))
-    await finishWork(ctx.db, ids.map(uuidOf))
+    await finishWork(ctx, ids.map(uuidOf))
   }
   const last = rows.length === batchSize ? rows.at(-1) : undefined
   return { after: last && uuidOf(last.id) }

@@ -78,8 +78,8 @@ export type MailOutcome =
 export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutcome): Promise<'done' | 'retry'> {
   const status = decideStatus(mail, outcome)
   const error = outcome.kind === 'sent' ? null : outcome.error
-  return inTransaction(ctx, async ({ db }) => {
-    const [updated] = await db
+  return inTransaction(ctx, async (ctx) => {
+    const [updated] = await ctx.db
       .update(mails)
       .set({
         status:
@@ -96,7 +96,7 @@ export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutco
       )
       .returning({ status: mails.status })
     if (updated?.status === 'PENDING') return 'retry'
-    if (updated) await finishWork(db, [uuidOf(mail.id)])
+    if (updated) await finishWork(ctx, [uuidOf(mail.id)])
     return 'done'
   })
 }

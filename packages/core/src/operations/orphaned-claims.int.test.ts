@@ -77,7 +77,7 @@ async function publishAll() {
   const work = await findPublishableWork(database.db)
   await markPublished(
     database.db,
-    work.map(({ job }) => job.id),
+    work.map(({ job }) => job),
   )
 }
 

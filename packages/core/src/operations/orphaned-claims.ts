@@ -4,10 +4,10 @@ import { interruptRecipients } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
 import { campaignBatches, campaignRecipients, imports, mails, webhookDrains, workers } from '../db/schema/index.ts'
 import { transaction } from '../db/transaction.ts'
-import { finishWork, requeueWork } from '../jobs/outbox.ts'
+import { changeByWorkspace, finishWork, requeueWork } from '../jobs/outbox.ts'
 import { wakeForWebhooks } from '../jobs/wake-relays.ts'
 import { heartbeatTimeout } from '../jobs/worker-registry.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { type AnyMailKind, type MailKind, maxMailAttempts } from '../mail/mails.ts'
 
 /** Advisory lock: one worker recovers at a time. */
@@ -120,8 +120,8 @@ async function releaseCampaignBatches(db: Db, isOrphaned: ClaimCondition, error:
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })
     .where(and(isSending(campaignBatches), isOrphaned(campaignBatches, campaignBatches.id)))
-    .returning({ id: campaignBatches.id })
-  await requeueWork(db, uuidsOf(released))
+    .returning({ workspaceId: campaignBatches.workspaceId, id: campaignBatches.id })
+  await changeByWorkspace(db, released.map(toWork), requeueWork)
   return interrupted
 }
 
@@ -139,10 +139,11 @@ async function releaseMails(
       settledAt: sql`case when ${isFinal} then now() end`,
     })
     .where(and(isSending(mails), isOrphaned(mails, mails.id)))
-    .returning({ id: mails.id, kind: mails.kind, status: mails.status })
+    .returning({ workspaceId: mails.workspaceId, id: mails.id, kind: mails.kind, status: mails.status })
   const interrupted = released.filter((mail) => mail.status === 'INTERRUPTED')
-  await requeueWork(db, uuidsOf(released.filter((mail) => mail.status === 'PENDING')))
-  await finishWork(db, uuidsOf(interrupted))
+  const pending = released.filter((mail) => mail.status === 'PENDING')
+  await changeByWorkspace(db, pending.map(toWork), requeueWork)
+  await changeByWorkspace(db, interrupted.map(toWork), finishWork)
   return countBy(interrupted, ({ kind }) => kind)
 }
 
@@ -151,11 +152,14 @@ async function releaseImports(db: Db, isOrphaned: ClaimCondition) {
     .update(imports)
     .set({ status: 'QUEUED', workerId: null })
     .where(and(sql`${imports.status} = 'RUNNING'`, isOrphaned(imports, imports.id)))
-    .returning({ id: imports.id })
-  await requeueWork(db, uuidsOf(released))
+    .returning({ workspaceId: imports.workspaceId, id: imports.id })
+  await changeByWorkspace(db, released.map(toWork), requeueWork)
 }
 
-const uuidsOf = (rows: readonly { id: Parameters<typeof uuidOf>[0] }[]) => rows.map(({ id }) => uuidOf(id))
+const toWork = ({ workspaceId, id }: { workspaceId: WorkspaceId; id: Parameters<typeof uuidOf>[0] }) => ({
+  workspaceId,
+  id: uuidOf(id),
+})
 
 function countBy<Item, Key extends string>(items: readonly Item[], keyOf: (item: Item) => Key) {
   const counts = [...Map.groupBy(items, keyOf)].map(([key, group]) => [key, group.length] as const)

@@ -6,7 +6,8 @@ import { sql } from 'drizzle-orm'
 import { updateRecipientCounters } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
 import { conflict } from '../kernel/errors.ts'
-import { finishWork } from '../jobs/outbox.ts'
+import { idOf } from '../kernel/ids.ts'
+import { changeByWorkspace, finishWork } from '../jobs/outbox.ts'
 import { transaction } from '../db/transaction.ts'
 import { listWorkers } from '../jobs/worker-registry.ts'
 import { recoverOrphanedClaims } from './orphaned-claims.ts'
@@ -114,7 +115,7 @@ async function interruptDeliveries(db: Db, before: string): Promise<number> {
 
 function interruptMails(db: Db, before: string): Promise<number> {
   return transaction(db, async (db) => {
-    const interrupted = await db.execute<{ id: string }>(sql`
+    const interrupted = await db.execute<{ id: string; workspace_id: string }>(sql`
       with waiting as (
         select m.workspace_id, m.id from outbox o
         join mails m on m.workspace_id = o.workspace_id and m.id = o.id
@@ -122,15 +123,9 @@ function interruptMails(db: Db, before: string): Promise<number> {
         order by m.id limit ${rowsPerTransaction} for update of m)
       update mails m set status = 'INTERRUPTED', error = ${reason}, settled_at = now()
       from waiting where m.workspace_id = waiting.workspace_id and m.id = waiting.id
-      returning m.id`)
-    return finishInterrupted(db, interrupted.rows)
+      returning m.workspace_id, m.id`)
+    const work = interrupted.rows.map(({ workspace_id, id }) => ({ workspaceId: idOf('wsp', workspace_id), id }))
+    await changeByWorkspace(db, work, finishWork)
+    return work.length
   })
-}
-
-async function finishInterrupted(db: Db, rows: readonly { id: string }[]): Promise<number> {
-  await finishWork(
-    db,
-    rows.map(({ id }) => id),
-  )
-  return rows.length
 }

@@ -71,7 +71,10 @@ test('counts other work that waits, is published or is claimed', async () => {
     await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
   await backdateOutbox('90 seconds')
   const [first = '', second = ''] = await listPendingWork(ctx, 'mail')
-  await markPublished(ctx.db, [first, second])
+  await markPublished(
+    ctx.db,
+    [first, second].map((id) => ({ workspaceId: ctx.workspaceId, id })),
+  )
   await claimMail(ctx, first, workerId)
   expect(await stateOf('mail')).toEqual({
     queue: 'mail',
@@ -92,7 +95,7 @@ test('work delayed by fair sharing has no lag, and neither have deliveries', asy
   await backdateOutbox('5 minutes')
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeGreaterThan(250)
   const [first = ''] = await listPendingWork(ctx, 'mail')
-  await markPublished(ctx.db, [first])
+  await markPublished(ctx.db, [{ workspaceId: ctx.workspaceId, id: first }])
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeNull()
 })
 

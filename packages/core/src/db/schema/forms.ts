@@ -49,7 +49,7 @@ export const forms = tenantTable(
     references: { listId: lists },
     extra: (t) => [
       // The public routes look up a form by its id alone.
-      unique('forms_id_key').on(t.id),
+      index('forms_id_index').on(t.id),
       index('forms_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('forms_list_index').on(t.workspaceId, t.listId).where(sql`${t.listId} is not null`),
     ],

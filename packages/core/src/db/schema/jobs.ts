@@ -1,4 +1,4 @@
-import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core'
+import { index, integer, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, id } from './columns.ts'
 import { workspaces } from './workspaces.ts'
 
@@ -8,7 +8,7 @@ import { workspaces } from './workspaces.ts'
 export const outbox = pgTable(
   'outbox',
   {
-    id: uuid().primaryKey(),
+    id: uuid().notNull(),
     workspaceId: id('wsp')
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
@@ -25,7 +25,10 @@ export const outbox = pgTable(
     relayedAt: timestamptz(),
     relays: integer().notNull().default(0),
   },
-  (t) => [index('outbox_publishing_index').on(t.queue, t.workspaceId, t.createdAt, t.id)],
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    index('outbox_publishing_index').on(t.queue, t.workspaceId, t.createdAt, t.id),
+  ],
 )
 
 /** The registered workers. A worker without a recent heartbeat has crashed, and its claims are recovered. */

@@ -1,4 +1,4 @@
-import { boolean, index, text, unique } from 'drizzle-orm/pg-core'
+import { boolean, index, text } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
@@ -18,7 +18,7 @@ export const lists = tenantTable(
     key: ['id'],
     extra: (t) => [
       // The public route looks up a list by its id alone.
-      unique('lists_id_key').on(t.id),
+      index('lists_id_index').on(t.id),
       index('lists_created_index').on(t.workspaceId, t.createdAt, t.id),
     ],
   },

@@ -177,14 +177,14 @@ test('foreign keys between tenant tables start with workspace_id on both sides',
   expect(wrong).toEqual([])
 })
 
-test('primary keys of tenant tables start with workspace_id, with two exceptions', async () => {
+test('primary keys of tenant tables start with workspace_id, with one exception', async () => {
   const found = await database.db.execute<{ name: string }>(sql`
     select c.conrelid::regclass::text as name from pg_constraint c
     join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
     where c.contype = 'p' and c.connamespace = 'public'::regnamespace and a.attname = 'workspace_id'`)
   const leading = found.rows.map(({ name }) => name)
-  // Sessions are found by a secret token, outbox rows by the id of their subject.
-  expect((await readTables()).filter((table) => !leading.includes(table))).toEqual(['outbox', 'sessions'])
+  // Sessions are found by a secret token.
+  expect((await readTables()).filter((table) => !leading.includes(table))).toEqual(['sessions'])
 })
 
 test('every tenant table references its workspace, directly or through parents', async () => {
