@@ -132,14 +132,15 @@ export async function findPublishableWork(db: Db): Promise<PublishableWork[]> {
   const now = new Date()
   const limits = JSON.stringify(publishedPerWorkspace)
   const result = await db.execute<PublishableRow>(sql`
-    select work.* from (select distinct queue, workspace_id from outbox) backlog
-    join workspaces w on w.id = backlog.workspace_id
+    select work.* from (
+      select distinct queue, workspace_id, suspended_at is not null as is_suspended
+      from outbox join workspaces w on w.id = workspace_id) backlog
     cross join lateral (
       select id, workspace_id, o.queue, published_at, request_id, traceparent, created_at,
-        row_number() over (order by created_at, id) as turn from outbox o
+        row_number() over (partition by workspace_id order by created_at, id) as turn from outbox o
       where o.queue = backlog.queue and o.workspace_id = backlog.workspace_id
         and (published_at is null or published_at <= ${now.toISOString()})
-        and (w.suspended_at is null or o.queue in ('mail', 'maintenance'))
+        and (not backlog.is_suspended or o.queue in ('mail', 'maintenance'))
       order by created_at, id limit coalesce((${limits}::json ->> backlog.queue)::int, 0)) work
     where published_at is null or published_at < ${new Date(now.getTime() - republishMs).toISOString()}
     order by turn, created_at`)
