@@ -15,10 +15,12 @@ import { timeAtLeast } from '../db/schema/columns.ts'
 import { activityAt, contacts, lists } from '../db/schema/index.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 
+const workspaceOf = (ctx: Ctx) => sql`${uuidOf(ctx.workspaceId)}::uuid`
+
 type ContactStatus = typeof contacts.$inferSelect.emailSubscribedStatus
 
 /** The first of these statuses that any subscription of the contact has, except subscriptions to deleted lists. */
-const subscribedStatus = sql`coalesce((
+const subscribedStatus = (workspaceId: SQLWrapper) => sql`coalesce((
   select case
     when bool_or(s.status = 'COMPLAINED') then 'COMPLAINED'
     when bool_or(s.status = 'BOUNCED') then 'BOUNCED'
@@ -27,7 +29,7 @@ const subscribedStatus = sql`coalesce((
     when bool_or(s.status = 'UNSUBSCRIBED') then 'UNSUBSCRIBED'
   end
   from subscriptions s join lists l on l.workspace_id = s.workspace_id and l.id = s.list_id
-  where s.workspace_id = ${contacts}.workspace_id and s.contact_id = ${contacts}.id and l.deleted_at is null), 'NONE')`
+  where s.workspace_id = ${workspaceId} and s.contact_id = ${contacts}.id and l.deleted_at is null), 'NONE')`
 
 /**
  * The status to show: derived while a deleted list of the workspace still has subscriptions, otherwise stored. With a
@@ -37,7 +39,7 @@ const subscribedStatus = sql`coalesce((
 export const currentStatus = (workspaceId: SQLWrapper) => sql<ContactStatus>`case
   when ${contacts}.email_subscribed_status <> 'NONE' and (
     select true from lists l where l.workspace_id = ${workspaceId} and l.deleted_at is not null limit 1)
-  then ${subscribedStatus} else ${contacts}.email_subscribed_status end`
+  then ${subscribedStatus(workspaceId)} else ${contacts}.email_subscribed_status end`
 
 /** The status of a contact for the filters of one statement: whenever it is current, the stored one, with its index. */
 export async function filterableStatus(ctx: Ctx): Promise<SQL> {
@@ -46,7 +48,7 @@ export async function filterableStatus(ctx: Ctx): Promise<SQL> {
     .from(lists)
     .where(and(eq(lists.workspaceId, ctx.workspaceId), isNotNull(lists.deletedAt)))
     .limit(1)
-  return deletedList ? currentStatus(sql`${uuidOf(ctx.workspaceId)}::uuid`) : sql`${contacts}.email_subscribed_status`
+  return deletedList ? currentStatus(workspaceOf(ctx)) : sql`${contacts}.email_subscribed_status`
 }
 
 /** The condition for contacts with this status. */
@@ -61,7 +63,7 @@ export async function hasStatus(ctx: Ctx, status: ContactStatus): Promise<SQL> {
 export async function recordSubscriptionActivity(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)
-    .set({ emailSubscribedStatus: subscribedStatus, ...activityAt(new Date()) })
+    .set({ emailSubscribedStatus: subscribedStatus(workspaceOf(ctx)), ...activityAt(new Date()) })
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
 }
 
@@ -69,12 +71,15 @@ export async function recordSubscriptionActivity(ctx: Ctx, contactIds: readonly 
 export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)
-    .set({ emailSubscribedStatus: subscribedStatus, updatedAt: timeAtLeast(contacts.updatedAt, new Date()) })
+    .set({
+      emailSubscribedStatus: subscribedStatus(workspaceOf(ctx)),
+      updatedAt: timeAtLeast(contacts.updatedAt, new Date()),
+    })
     .where(
       and(
         eq(contacts.workspaceId, ctx.workspaceId),
         inArray(contacts.id, [...contactIds]),
-        sql`${contacts.emailSubscribedStatus} <> ${subscribedStatus}`,
+        sql`${contacts.emailSubscribedStatus} <> ${subscribedStatus(workspaceOf(ctx))}`,
       ),
     )
 }
