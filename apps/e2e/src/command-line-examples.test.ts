@@ -15,7 +15,8 @@ const root = resolve(import.meta.dirname, '../../..')
  */
 const skipped = /…|rapport (listen|backup|restore) |--dns-server/
 
-test('the examples of the CLI reference work as printed', async () => {
+// Every example starts a process, which takes a second and more on a loaded machine.
+test('the examples of the CLI reference work as printed', { timeout: 300_000 }, async () => {
   const stack = await startStack('postgres')
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'rapport-reference-')))
   const bin = join(folder, 'bin')
