@@ -28,8 +28,11 @@ test('folders on one disk are one finding, and a folder that cannot be read is u
   ])
   const missing = await diskCheck.run({ ...input, backupDirectory: '/nonexistent' })
   expect(missing.map(({ level, message }) => `${level}: ${message}`)).toContain(
-    'ok: backups: unknown, as this account cannot read the folder',
+    'ok: backups: unknown, as the folder does not exist',
   )
+  expect(checkDisk('backups', undefined).map(({ message }) => message)).toEqual([
+    'backups: unknown, as this account cannot read the folder',
+  ])
 })
 
 test('the disk of PostgreSQL is unknown on another machine, or without the right', () => {

@@ -35,6 +35,7 @@ interface Place {
   name: string
   /** Undefined if the folder cannot be read. */
   device?: number
+  isMissing?: boolean
   freeBytes: number
   totalBytes: number
 }
@@ -43,13 +44,18 @@ async function measure(name: string, path: string): Promise<Place> {
   try {
     const [{ dev: device }, { bavail, blocks, bsize }] = await Promise.all([stat(path), statfs(path)])
     return { name, device, freeBytes: bavail * bsize, totalBytes: blocks * bsize }
-  } catch {
-    return { name, freeBytes: NaN, totalBytes: NaN }
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    return { name, isMissing, freeBytes: NaN, totalBytes: NaN }
   }
 }
 
 /** `names` are those of the folders on the disk. */
-export function checkDisk(names: string, place: Pick<Place, 'freeBytes' | 'totalBytes'> | undefined): Finding[] {
+export function checkDisk(
+  names: string,
+  place: Pick<Place, 'freeBytes' | 'totalBytes' | 'isMissing'> | undefined,
+): Finding[] {
+  if (place?.isMissing) return [ok(`${names}: unknown, as the folder does not exist`)]
   if (!place || Number.isNaN(place.freeBytes)) return [ok(`${names}: unknown, as this account cannot read the folder`)]
   const { freeBytes, totalBytes } = place
   // Some file systems, such as /proc, have no size.
