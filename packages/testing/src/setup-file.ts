@@ -1,11 +1,16 @@
-/** Vitest setup of every test file: kills processes that the file left running, and fails if it left handles open. */
+/**
+ * Vitest setup of every test file: kills processes that the file left running, and fails if it left handles open or if
+ * the application sent a statement that crosses workspaces.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll } from 'vitest'
 import { killStartedProcesses } from './processes/processes.ts'
+import { recordStatementsOfApplication, takeRecordedStatements } from './tenancy/record-statements-patch.ts'
 
 /** Sockets take a moment to close, Vitest's own timers about 100 ms. */
 const graceMs = 2_000
 const before = countOpenHandles()
+recordStatementsOfApplication()
 
 // Registered before the hooks of the test file, so it runs after them.
 afterAll(async () => {
@@ -20,6 +25,13 @@ afterAll(async () => {
   throw new Error(
     `This file left open: ${leaks.join(', ')}. Close them; --detect-async-leaks shows where they were opened.`,
   )
+})
+
+afterAll(async () => {
+  const statements = takeRecordedStatements()
+  if (statements.length === 0) return
+  const { requireOneWorkspace } = await import('./tenancy/require-one-workspace.ts')
+  await requireOneWorkspace(statements)
 })
 
 function findLeaks(): string[] {

@@ -1,0 +1,69 @@
+/** The functions whose statements cross workspaces, by file and name, with the reason. */
+
+const core = 'packages/core/src'
+const purge = 'Purges old rows of all workspaces in batches.'
+const recovery = 'Recovers the claims of crashed workers, of all workspaces.'
+const restored = 'Prepares a restored database, with all its workspaces, before processes use it.'
+const operator = "For the operator: the installation's work and health, of all workspaces."
+const reseal = 'Seals the secrets of all workspaces with a new key.'
+const publicId = 'Finds the workspace by a public id, which does not contain it.'
+
+export const acrossWorkspaces: Readonly<Record<string, string>> = {
+  'apps/cli/src/doctor/secret-key.ts Object.run': operator,
+  [`${core}/audit/purge-audit-entries.ts purgeAuditEntries`]: purge,
+  [`${core}/auth/list-users.ts readLastLogins`]: operator,
+  [`${core}/backups/database-contents.ts readContents`]: 'Compares whole tables of a backup.',
+  [`${core}/campaigns/recipient-counters.ts interruptRecipients`]: recovery,
+  [`${core}/db/adopt-restored-events.ts adoptRestoredEvents`]: restored,
+  [`${core}/db/migrate.ts migrate`]: 'Migrations change the rows of all workspaces.',
+  [`${core}/db/partitions.ts readRows`]: purge,
+  [`${core}/events/emit.ts`]: purge,
+  [`${core}/forms/forms.ts findPublicForm`]: publicId,
+  [`${core}/forms/purge-submissions.ts purgeSubmissions`]: purge,
+  [`${core}/imports/imports.ts purgeImports`]: purge,
+  [`${core}/imports/purge-finished-imports.ts purgeFinishedImports`]: purge,
+  [`${core}/jobs/outbox.ts deleteOutboxRowsOfDeliveries`]: purge,
+  [`${core}/jobs/outbox.ts findPublishableWork`]: 'The relay publishes the work of all workspaces.',
+  [`${core}/lists/lists.ts findPublicList`]: publicId,
+  [`${core}/mail/mail-quotas.ts purgeMailRequests`]: purge,
+  [`${core}/mail/mails.ts purgeMails`]: purge,
+  [`${core}/mail/senders.ts isGivenToOther`]: 'A sender domain belongs to one workspace of the installation.',
+  [`${core}/operations/mail-events.ts purgeMailReports`]: purge,
+  [`${core}/operations/orphaned-claims.ts findClaims`]: recovery,
+  [`${core}/operations/orphaned-claims.ts releaseBacklogs`]: recovery,
+  [`${core}/operations/orphaned-claims.ts releaseCampaignBatches`]: recovery,
+  [`${core}/operations/orphaned-claims.ts releaseImports`]: recovery,
+  [`${core}/operations/orphaned-claims.ts releaseMails`]: recovery,
+  [`${core}/operations/overviews/campaign-overview.ts listCampaignOverviews`]: operator,
+  [`${core}/operations/overviews/nearly-used-quotas.ts findAmong`]: operator,
+  [`${core}/operations/restored-backup.ts interruptDeliveries`]: restored,
+  [`${core}/operations/restored-backup.ts interruptRecipients`]: restored,
+  [`${core}/operations/restored-backup.ts pauseCampaigns`]: restored,
+  [`${core}/operations/restored-backup.ts repeatUntilNone`]: restored,
+  [`${core}/operations/webhook-health.ts disableFailingWebhooks`]: 'Finds failing webhooks of all workspaces.',
+  [`${core}/operations/webhook-health.ts warnAboutFailingWebhooks`]: 'Finds failing webhooks of all workspaces.',
+  [`${core}/operations/work-metrics.ts readWorkMetrics`]: operator,
+  [`${core}/operations/work-summary.ts countCampaigns`]: operator,
+  [`${core}/operations/work-summary.ts countDeliveries`]: operator,
+  [`${core}/operations/work-summary.ts listCampaignsUnderWay`]: operator,
+  [`${core}/operations/work-summary.ts readOutboxLag`]: operator,
+  [`${core}/operations/work-summary.ts readQueues`]: operator,
+  [`${core}/request/count-or-estimate.ts countOrEstimate`]: 'Business metrics count the rows of all workspaces.',
+  [`${core}/request/count-or-estimate.ts estimate`]: 'Business metrics count the rows of all workspaces.',
+  [`${core}/request/idempotency.ts purgeIdempotencyRecords`]: purge,
+  [`${core}/webhooks/drain/abandoned-deliveries.ts expireDeliveries`]: 'Finds expired deliveries of all workspaces.',
+  [`${core}/webhooks/drain/abandoned-deliveries.ts purgeDeliveries`]: purge,
+  [`${core}/webhooks/drain/find-backlogs.ts findBacklogs`]: 'Finds the webhooks with work, of all workspaces.',
+  [`${core}/webhooks/health/failing-webhooks.ts countFailingWebhooks`]: operator,
+  [`${core}/webhooks/health/failing-webhooks.ts listFailingWebhooks`]: operator,
+  [`${core}/webhooks/reseal-secrets.ts resealSecrets`]: reseal,
+  [`${core}/webhooks/webhooks.ts purgeWebhooks`]: purge,
+}
+
+/** Those that also lock the rows that they read. */
+export const locksAcrossWorkspaces: Readonly<Record<string, string>> = {
+  [`${core}/events/emit.ts`]: purge,
+  [`${core}/operations/orphaned-claims.ts releaseBacklogs`]: recovery,
+  [`${core}/operations/restored-backup.ts repeatUntilNone`]: restored,
+  [`${core}/webhooks/reseal-secrets.ts resealSecrets`]: reseal,
+}
