@@ -42,10 +42,10 @@ export function recordStatementsOfApplication(): void {
 function record(query: unknown): void {
   const text = typeof query === 'string' ? query : (query as { text?: unknown }).text
   if (typeof text !== 'string' || seen.has(text)) return
-  const sender = findSender()
-  if (sender === undefined) return
+  // A library sends its statements often, and a stack costs time.
   seen.add(text)
-  if (sender.isApplication) recorded.push({ text, sender: sender.name })
+  const sender = findSender()
+  if (sender?.isApplication) recorded.push({ text, sender: sender.name })
 }
 
 /** Finds the first caller in the repository. A pool sends its statements later, without their callers. */
