@@ -59,11 +59,12 @@ export function updateStatement<Table extends PgTable & Record<'workspaceId' | '
   const { table: name, from, stringify } = jsonRows(table)
   const kept = ['workspaceId', 'id', ...unchanged]
   const changed = writableColumns(table).filter(([property]) => !kept.includes(property))
-  const names = sql.raw(changed.map(([property]) => toSnakeCase(property)).join(', '))
+  const names = changed.map(([property]) => toSnakeCase(property))
+  const assignments = sql.raw(names.map((column) => `${column} = next.${column}`).join(', '))
   const update = preparedSql<{ row: string; workspaceId: unknown; id: unknown }>(
     `update ${name}`,
     (param) => sql`
-      update ${sql.identifier(name)} current set (${names}) = (select ${names} from ${from(param('row'), 'next')})
+      update ${sql.identifier(name)} current set ${assignments} from ${from(param('row'), 'next')}
       where current.workspace_id = ${param('workspaceId')} and current.id = ${param('id')}`,
   )
   return (db, row) => {
