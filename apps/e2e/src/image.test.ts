@@ -1,6 +1,6 @@
 /** Runs the programs from the files that the Dockerfile copies, as no Docker engine is needed for that. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,6 +10,8 @@ import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { listImageFiles } from '@rapport/testing/deployment/build-context.ts'
 import { root } from '@rapport/testing/conventions/repository-texts.ts'
+import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
+import { startCommand } from '@rapport/testing/processes/processes.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 
 let image: string
@@ -82,4 +84,27 @@ test.each([
   const command = ['ops/docker/health-check.ts']
   expect((await run(process.execPath, command, { ...ports, [name]: String(port) })).code).toBe(code)
   expect(requests).toEqual(['/health'])
+})
+
+test('an API stays ready while the files of a newer release replace its own', async () => {
+  const database = await createTestDatabase()
+  const readyUrl = `http://127.0.0.1:${await findFreePort()}/ready`
+  const env = {
+    DATABASE_URL: database.url,
+    PORT: new URL(readyUrl).port,
+    PUBLIC_URL: 'http://localhost',
+    MAIL_FROM: 'hello@rapport.example',
+    SECRET_KEY: 'for tests only: forty characters or more of it',
+  }
+  const api = await startCommand({ command: join(image, 'bin/rapport'), parameters: ['api'], env, readyUrl })
+  onTestFinished(async () => {
+    api.kill()
+    await api.exited
+    await database.close()
+  })
+  const path = join(image, 'drizzle/meta/_journal.json')
+  const journal = JSON.parse(await readFile(path, 'utf8')) as { entries: { when: number; tag: string }[] }
+  journal.entries.push({ when: 4e12, tag: '9999_next' })
+  await writeFile(path, JSON.stringify(journal))
+  expect(await (await fetch(readyUrl)).json()).toMatchObject({ parts: { database: 'up' } })
 })

@@ -1,4 +1,4 @@
-import { readNewestMigration } from '@rapport/core/db/migrate.ts'
+import { newestMigration } from '@rapport/core/db/migrate.ts'
 import { CommandFailed } from '../command.ts'
 import type { ClientProgram } from './client-programs.ts'
 import type { DumpSource } from './dump-source.ts'
@@ -33,7 +33,7 @@ export async function inspectDump(
         'the version that it was made on, with the client programs of that version.',
     )
   }
-  await assertOwnRelease(source.path, script)
+  assertOwnRelease(source.path, script)
   const [, databaseOptions = ''] = createDatabase.exec(script) ?? []
   return { program, databaseOptions }
 }
@@ -72,10 +72,10 @@ async function* readUntil(source: DumpSource, exited: Promise<void>): AsyncGener
   }
 }
 
-async function assertOwnRelease(path: string, script: string): Promise<void> {
+function assertOwnRelease(path: string, script: string): void {
   const times = [...script.matchAll(/^\d+\t[0-9a-f]{64}\t(\d+)$/gm)].map(([, time]) => Number(time))
   if (times.length === 0) throw new CommandFailed(`${path} is not a backup of Rapport: it has no migrations`)
-  if (Math.max(...times) <= (await readNewestMigration())) return
+  if (Math.max(...times) <= newestMigration) return
   throw new CommandFailed(
     `${path} was made by a newer release of Rapport. Restore it with that release or a newer one.`,
   )

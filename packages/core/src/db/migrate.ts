@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
@@ -60,21 +60,21 @@ async function assertNoOldWorkers(db: Db): Promise<void> {
   }
 }
 
-/** The time of the newest migration of this release. Its record in the database has the same time. */
-export async function readNewestMigration(): Promise<number> {
-  const journal = JSON.parse(await readFile(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as {
-    entries: { when: number }[]
-  }
-  return Math.max(...journal.entries.map((entry) => entry.when))
+const journal = JSON.parse(readFileSync(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as {
+  entries: { when: number }[]
 }
+/**
+ * The time of the newest migration of this release. Its record in the database has the same time. Read at the start of
+ * the process: an upgrade may replace the files, and this process then still works with its own migrations.
+ */
+export const newestMigration = Math.max(...journal.entries.map(({ when }) => when))
 
 /** Whether this release has migrations that the database does not have yet. */
 export async function hasPendingMigrations(db: Db): Promise<boolean> {
-  const newest = await readNewestMigration()
   const exists = await db.execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`)
   if (!exists.rows[0]?.['name']) return true
   const applied = await db.execute(sql`select max(created_at) as newest from drizzle.__drizzle_migrations`)
-  return Number(applied.rows[0]?.['newest'] ?? 0) < newest
+  return Number(applied.rows[0]?.['newest'] ?? 0) < newestMigration
 }
 
 const directUrlMessage =
