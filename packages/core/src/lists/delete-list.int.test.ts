@@ -204,3 +204,13 @@ test.each(['deleted', 'deleted and cleared'])('an import to a list that was %s s
   await expect(runQueuedImport(ctx, id)).rejects.toMatchObject(notFound)
   expect(await statuses()).toEqual([])
 })
+
+test('clears the list of campaigns and forms itself, as on Citus no foreign key does', async () => {
+  const [campaign, form] = [await createTestCampaign(ctx, { listId: list.id }), await createForm(ctx, formInput())]
+  await ctx.db.execute(sql`alter table campaigns drop constraint campaigns_list_fk`)
+  await ctx.db.execute(sql`alter table forms drop constraint forms_list_fk`)
+  await deleteList(ctx, list.id)
+  await clear()
+  expect(await readCampaign(ctx, campaign.id)).toMatchObject({ listId: null })
+  expect(await readForm(ctx, form.id)).toMatchObject({ listId: null })
+})

@@ -7,7 +7,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
-import { campaigns, lists, subscriptions } from '../db/schema/index.ts'
+import { campaigns, forms, lists, subscriptions } from '../db/schema/index.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
 import { listDeleted } from './list-events.ts'
 import { listColumns, toList } from './lists.ts'
@@ -58,10 +58,19 @@ export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
     const [list] = await ctx.db.select().from(lists).where(isDeleted(ctx, id)).for('update')
     if (!list) return false
     if ((await findSubscribers(ctx, id)).length > 0) return true
+    await clearReferences(ctx, id)
     await ctx.db.delete(lists).where(isDeleted(ctx, id))
     await finishWork(ctx, [uuidOf(id)])
     return false
   })
+}
+
+/** A distributed database has no foreign keys that set a column to null. */
+async function clearReferences(ctx: Ctx, listId: ListId): Promise<void> {
+  for (const table of [campaigns, forms]) {
+    const isOfList = and(eq(table.workspaceId, ctx.workspaceId), eq(table.listId, listId))
+    await ctx.db.update(table).set({ listId: null }).where(isOfList)
+  }
 }
 
 async function findSubscribers(ctx: Ctx, listId: ListId): Promise<ContactId[]> {
