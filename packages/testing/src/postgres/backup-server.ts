@@ -9,6 +9,7 @@ import { migrate } from '@rapport/core/db/migrate.ts'
 import type { PostgresBinaries } from '@rapport/embedded-postgres/binaries.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { findProgram } from '../processes/debian-package.ts'
+import { waitUntil } from '../wait.ts'
 import { databaseUrl, type TestDatabase, withAdminClient } from './database.ts'
 import { findPostgres15 } from './postgres-15.ts'
 
@@ -77,6 +78,11 @@ export async function startBackupServer(programs: BackupServerPrograms | undefin
     own.password = encodeURIComponent('p@ss:word/')
     return own.href
   }
+  // A closed connection remains listed for a moment, and a restore rejects a database that is in use.
+  const isUnused = async (name: string) => {
+    const statement = `select from pg_stat_activity where datname = '${name}' and backend_type = 'client backend'`
+    return (await administer(statement)).rowCount === 0
+  }
   await administer('create database template_migrated owner application')
   await migrate(url('template_migrated'))
   return {
@@ -86,7 +92,11 @@ export async function startBackupServer(programs: BackupServerPrograms | undefin
     async createDatabase(name) {
       await administer(`create database ${name} template template_migrated owner application`)
       const opened = openDatabase(url(name), { applicationName: 'rapport test', onError: () => {} })
-      return { ...opened, url: url(name), close: () => opened.close() }
+      const close = async () => {
+        await opened.close()
+        await waitUntil(() => isUnused(name), { describe: 'all connections are closed' })
+      }
+      return { ...opened, url: url(name), close }
     },
     async listDatabases() {
       const { rows } = await administer(
