@@ -114,9 +114,7 @@ const emitToWebhook = preparedSql<EventParams & { webhookId: string }, { id: str
 
 function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
   return sql`
-    -- Locks the workspace before the events table, like partition maintenance. Otherwise both could deadlock.
-    with workspace as (
-      select id from workspaces where id = ${param('workspaceId')}::uuid for key share),
+    with workspace as (select id from workspaces where id = ${param('workspaceId')}::uuid),
     new_event as (
       select uuidv7() as id, given.*
       from workspace cross join unnest(${param('data')}::text[], ${param('contactIds')}::uuid[],

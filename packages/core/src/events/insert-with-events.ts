@@ -132,9 +132,7 @@ function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL)
   return preparedSql<InsertParams, { id: string } & WithWebhookIds>(
     `create ${table}`,
     (param: Params<InsertParams>) => sql`
-      -- Locks the workspace before the events table, like partition maintenance. Otherwise both could deadlock.
-      with workspace as (
-        select id from workspaces where id = ${param('workspaceId')}::uuid for key share),
+      with workspace as (select id from workspaces where id = ${param('workspaceId')}::uuid),
       inserted as (
         insert into ${sql.identifier(table)} (${names})
         select ${names} from ${from(param('rows'), 'complete')} where exists (select from workspace) order by ${orderBy}
