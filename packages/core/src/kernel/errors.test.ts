@@ -108,6 +108,13 @@ describe('a violated constraint', () => {
     expect(violatedConstraint(new Error('users_email_key'))).toBeUndefined()
   })
 
+  test('on another server of a Citus cluster is returned without the number of its shard', () => {
+    const message = 'duplicate key value violates unique constraint "contacts_email_key_102008"'
+    expect(violatedConstraint(Object.assign(new pg.DatabaseError(message, 0, 'error'), { code: '23505' }))).toBe(
+      'contacts_email_key',
+    )
+  })
+
   test('is converted to the given error, and any other error is rethrown', () => {
     const handle = onConstraint('users_email_key', () => conflict('already_exists', 'Taken'))
     expect(() => handle(violation)).toThrow(expect.objectContaining({ code: 'already_exists', message: 'Taken' }))

@@ -97,7 +97,10 @@ export function truncateText(text: string): string {
 
 /** Returns the name of the constraint that a failed statement violated; undefined if it failed for another reason. */
 export function violatedConstraint(error: unknown): string | undefined {
-  return databaseError(error)?.constraint
+  const known = databaseError(error)
+  // An error from another server of a Citus cluster has the name only in its message, and with the number of the shard.
+  const name = known?.constraint ?? /constraint "([^"]+)"/.exec(known?.message ?? '')?.[1]
+  return name?.replace(/_\d{6,}$/, '')
 }
 
 /** For `.catch`: converts a violation of the named constraint to an AppError and rethrows any other error. */
