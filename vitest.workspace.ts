@@ -34,6 +34,17 @@ const onPostgres15 = {
   },
 }
 
+/** With CITUS_DATABASE_URL, the coordinator of a cluster. */
+const onCitus = {
+  test: {
+    ...onPostgres15.test,
+    globalSetup: `${testing}/global-setup-citus.ts`,
+    name: 'citus',
+    // Statements wait for other servers most of the time.
+    maxWorkers: 6,
+  },
+}
+
 export default defineConfig({
   test: {
     // At least two, as one worker leaves a small machine half idle.
@@ -60,6 +71,7 @@ export default defineConfig({
         },
       },
       ...(hasPostgres15 ? [onPostgres15] : []),
+      ...(process.env['CITUS_DATABASE_URL'] ? [onCitus] : []),
       {
         test: {
           ...everywhere,

@@ -6,7 +6,7 @@ import { findPostgres15 } from './postgres/postgres-15.ts'
 let stop: (() => Promise<void>) | undefined
 
 export async function setup(project: TestProject): Promise<void> {
-  const started = await startServices(await findPostgres15())
+  const started = await startServices({ binaries: await findPostgres15() })
   stop = started.stop
   project.provide('testServices', started.services)
 }

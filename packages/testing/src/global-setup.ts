@@ -10,6 +10,7 @@ import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import type { PostgresBinaries } from '@rapport/embedded-postgres/binaries.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
+import { type CitusNode, distributeTemplate } from './postgres/citus.ts'
 import { withAdminClient, databaseUrl } from './postgres/database.ts'
 import { findRedisServer } from './redis/redis-binary.ts'
 import { withRedis, startRedisServer } from './redis/redis.ts'
@@ -18,6 +19,8 @@ import { withRedis, startRedisServer } from './redis/redis.ts'
 export interface TestServices {
   /** The database to connect to when creating others. */
   postgresUrl: string
+  /** The servers on which a test database is created: more than one with Citus, the coordinator first. */
+  nodeUrls: string[]
   /** The names of all databases of this run start with it. */
   databasePrefix: string
   /** The migrated database that test files clone. */
@@ -59,8 +62,15 @@ export async function teardown(): Promise<void> {
   await running?.stop()
 }
 
-/** Starts PostgreSQL and Redis. `binaries` are the programs of another PostgreSQL than the one from npm. */
-export async function startServices(binaries?: PostgresBinaries): Promise<Running> {
+interface ServiceOptions {
+  /** The programs of another PostgreSQL than the one from npm. */
+  binaries?: PostgresBinaries | undefined
+  /** The nodes of a Citus cluster to use instead. */
+  nodes?: CitusNode[]
+}
+
+/** Starts PostgreSQL and Redis. */
+export async function startServices(options: ServiceOptions = {}): Promise<Running> {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-tests-'))
   // PostgreSQL runs as another user when the tests run as root.
   await chmod(directory, 0o755)
@@ -80,7 +90,7 @@ export async function startServices(binaries?: PostgresBinaries): Promise<Runnin
     cleanUpNow()
     throwFirst(results)
   }
-  const starting = [startPostgres(postgresDirectory, releases, binaries), startRedis(pidDirectory, releases)] as const
+  const starting = [startPostgres(postgresDirectory, releases, options), startRedis(pidDirectory, releases)] as const
   try {
     throwFirst(await Promise.allSettled(starting))
     return { services: { ...(await starting[0]), ...(await starting[1]), pidDirectory }, stop }
@@ -90,22 +100,24 @@ export async function startServices(binaries?: PostgresBinaries): Promise<Runnin
   }
 }
 
-async function startPostgres(directory: string, releases: Releases, binaries?: PostgresBinaries) {
-  const configuredUrl = inheritedEnvironment()['DATABASE_URL']
+async function startPostgres(directory: string, releases: Releases, { binaries, nodes }: ServiceOptions) {
+  const configuredUrl = nodes?.[0]?.url ?? inheritedEnvironment()['DATABASE_URL']
   const postgresUrl = configuredUrl || (await startOwnPostgres(directory, releases, binaries))
+  const nodeUrls = nodes?.map(({ url }) => url) ?? [postgresUrl]
   const databasePrefix = `rapport_test_${randomBytes(4).toString('hex')}_`
   const template = `${databasePrefix}template`
-  await withAdminClient(postgresUrl, (client) => client.query(`create database ${template}`)).catch(
-    (cause: unknown) => {
+  for (const url of nodeUrls) {
+    await withAdminClient(url, (client) => client.query(`create database ${template}`)).catch((cause: unknown) => {
       throw new Error(
         `The tests cannot create a database at DATABASE_URL (${reasonOf(cause)}). Start the server, or unset ` +
           'DATABASE_URL: the tests then start their own PostgreSQL.',
       )
-    },
-  )
-  releases.push(() => withAdminClient(postgresUrl, (client) => dropDatabases(client, databasePrefix)))
-  await migrate(databaseUrl(postgresUrl, template))
-  return { postgresUrl, databasePrefix, template }
+    })
+    releases.push(() => withAdminClient(url, (client) => dropDatabases(client, databasePrefix)))
+  }
+  if (nodes) await distributeTemplate(nodes, template)
+  else await migrate(databaseUrl(postgresUrl, template))
+  return { postgresUrl, nodeUrls, databasePrefix, template }
 }
 
 async function startOwnPostgres(directory: string, releases: Releases, binaries?: PostgresBinaries): Promise<string> {

@@ -16,18 +16,21 @@ export interface TestDatabase {
 
 /** Creates a migrated database, cloned from the template in about 30 ms. One per test file is enough. */
 export function createTestDatabase(): Promise<TestDatabase> {
-  return createDatabase(`template ${inject('testServices').template}`)
+  const { nodeUrls, template } = inject('testServices')
+  return createDatabase(nodeUrls, `template ${template}`)
 }
 
 /** Creates a database without tables, for tests of migrations. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
-  return createDatabase('')
+  return createDatabase(inject('testServices').nodeUrls.slice(0, 1), '')
 }
 
-async function createDatabase(from: string): Promise<TestDatabase> {
+async function createDatabase(nodeUrls: readonly string[], from: string): Promise<TestDatabase> {
   const { postgresUrl, databasePrefix } = inject('testServices')
   const name = `${databasePrefix}${randomBytes(6).toString('hex')}`
-  await withAdminClient(postgresUrl, (client) => client.query(`create database ${name} ${from}`))
+  for (const url of nodeUrls) {
+    await withAdminClient(url, (client) => client.query(`create database ${name} ${from}`))
+  }
   const url = databaseUrl(postgresUrl, name)
   const database = openDatabase(url, {
     applicationName: 'rapport test',
@@ -40,7 +43,7 @@ async function createDatabase(from: string): Promise<TestDatabase> {
   let closing: Promise<void> | undefined
   const close = async () => {
     await database.close()
-    await withAdminClient(postgresUrl, (client) => dropDatabase(client, name))
+    for (const url of nodeUrls) await withAdminClient(url, (client) => dropDatabase(client, name))
   }
   return { url, db: database.db, pool: database.pool, close: () => (closing ??= close()) }
 }
@@ -49,7 +52,7 @@ async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   const findConnections = async () => {
     const found = await client.query<{ application_name: string; state: string; query: string }>(
       `select application_name, state, query from pg_stat_activity
-       where datname = $1 and backend_type = 'client backend'`,
+       where datname = $1 and backend_type = 'client backend' and application_name not like 'citus_internal%'`,
       [name],
     )
     return found.rows
@@ -82,12 +85,19 @@ export async function openTransaction(
   return { commit: () => (committing.resolve(), running) }
 }
 
-/** Waits until `count` statements in this database wait for a lock. */
+const countBlocked = `select count(*) from pg_stat_activity
+  where datname = current_database() and wait_event_type = 'Lock'`
+
+/** Waits until `count` statements in this database wait for a lock, on any of its nodes. */
 export async function waitUntilBlocked(db: Db, count = 1): Promise<void> {
+  const { nodeUrls } = inject('testServices')
+  const counts =
+    nodeUrls.length > 1
+      ? sql`select result as count from run_command_on_all_nodes(${countBlocked})`
+      : sql.raw(countBlocked)
   const isBlocked = async () => {
-    const result = await db.execute(sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
-    return result.rowCount === count
+    const { rows } = await db.execute<{ count: string }>(counts)
+    return rows.reduce((sum, row) => sum + Number(row.count), 0) === count
   }
   await waitUntil(isBlocked, { describe: `${count} statements wait for a lock` })
 }

@@ -1,7 +1,7 @@
 import { type Column, getTableColumns, getTableName, is, Table } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import * as schema from '@rapport/core/db/schema/index.ts'
-import { referenceTables } from './table-groups.ts'
+import { referenceTables } from '@rapport/core/db/distribution/table-groups.ts'
 import type { Tables } from './check-statement.ts'
 
 const columns = new Map(

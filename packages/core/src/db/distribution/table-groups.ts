@@ -1,7 +1,7 @@
-/** The tables that are not distributed by workspace. All other tables are. */
+/** Where the rows of a table are in a distributed database. All other tables are distributed by `workspace_id`. */
 
-/** Every server of a distributed database has a copy of these. */
+/** Read with the rows of every workspace, and small: each server has a copy. */
 export const referenceTables = ['workspaces', 'users', 'members', 'sessions', 'api_keys', 'invites', 'password_resets']
 
-/** These stay on the coordinator of a distributed database. */
+/** They belong to the installation, not to a workspace: they stay on the coordinator. */
 export const coordinatorTables = ['login_failures', 'mail_pace', 'workers', 'backups']

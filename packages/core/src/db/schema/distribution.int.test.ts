@@ -1,7 +1,7 @@
 /** The schema can be distributed over servers by `workspace_id`. */
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { coordinatorTables, referenceTables } from '@rapport/testing/tenancy/table-groups.ts'
+import { coordinatorTables, referenceTables } from '../distribution/table-groups.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
 const database = useTestDatabase()

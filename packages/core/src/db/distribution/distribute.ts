@@ -1,0 +1,88 @@
+/**
+ * Spreads a database over several servers with Citus, an extension of PostgreSQL. All rows of a workspace are on one
+ * server, so a statement that names its workspace runs on that server alone. See docs/growing.md.
+ */
+import { sql } from 'drizzle-orm'
+import type { Db } from '../client.ts'
+import { transaction } from '../transaction.ts'
+import { coordinatorTables, referenceTables } from './table-groups.ts'
+
+/** The tables that are not where they belong yet, by what `distribute` makes of them. */
+export interface PendingDistribution {
+  reference: string[]
+  distributed: string[]
+}
+
+export interface Distribution {
+  /** The servers that have rows of workspaces, as `host:port`. */
+  nodes: string[]
+  /** Everything at first; later the tables that a migration has added. */
+  pending: PendingDistribution
+}
+
+/** Returns undefined if the database does not have the extension. */
+export async function readDistribution(db: Db): Promise<Distribution | undefined> {
+  const extension = await db.execute(sql`select from pg_extension where extname = 'citus'`)
+  if (extension.rowCount === 0) return undefined
+  const nodes = await db.execute<{ name: string }>(sql`
+    select nodename || ':' || nodeport as name from pg_dist_node
+    where isactive and shouldhaveshards and noderole = 'primary' order by groupid`)
+  const tables = await db.execute<{ name: string }>(sql`
+    select relname as name from pg_class c
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+      and not exists (select from pg_dist_partition p where p.logicalrelid = c.oid)
+    order by relname`)
+  const pending = tables.rows.map(({ name }) => name).filter((name) => !coordinatorTables.includes(name))
+  return {
+    nodes: nodes.rows.map(({ name }) => name),
+    pending: {
+      reference: referenceTables.filter((name) => pending.includes(name)),
+      distributed: pending.filter((name) => !referenceTables.includes(name)),
+    },
+  }
+}
+
+/**
+ * Moves the rows of the pending tables to their servers, in one transaction that locks the tables. The database needs
+ * the extension, its servers (`citus_add_node`) and all migrations.
+ *
+ * Citus moves no table with a foreign key to a table elsewhere, so these keys are removed meanwhile. `ON DELETE SET
+ * NULL` of one column does not come back, because Citus rejects it: what deletes such rows clears the references first.
+ */
+export async function distribute(db: Db, { reference, distributed }: PendingDistribution): Promise<void> {
+  await transaction(db, async (db) => {
+    // Citus asks for it where distributed tables have foreign keys to reference tables.
+    await db.execute(sql`set local citus.multi_shard_modify_mode = 'sequential'`)
+    const keys = await removeForeignKeys(db, [...reference, ...distributed])
+    for (const table of reference) await db.execute(sql`select create_reference_table(${table})`)
+    for (const table of distributed) {
+      // Tables that are distributed by columns of one type have the rows of a workspace on the same server.
+      await db.execute(sql`select create_distributed_table(${table}, 'workspace_id')`)
+    }
+    for (const { table, name, definition } of keys) {
+      const key = sql`${sql.identifier(name)} ${sql.raw(definition)}`
+      await db.execute(sql`alter table ${sql.identifier(table)} add constraint ${key}`)
+    }
+  })
+}
+
+interface ForeignKey extends Record<string, unknown> {
+  table: string
+  name: string
+  definition: string
+}
+
+/** Removes the foreign keys from and to these tables. Returns them as Citus accepts them. */
+async function removeForeignKeys(db: Db, tables: readonly string[]): Promise<ForeignKey[]> {
+  const names = sql`${sql.param(tables)}::regclass[]`
+  const result = await db.execute<ForeignKey>(sql`
+    select conrelid::regclass::text as table, conname as name,
+      regexp_replace(pg_get_constraintdef(oid), ' ON DELETE SET NULL \\(\\w+\\)', '') as definition
+    from pg_constraint
+    where contype = 'f' and conparentid = 0 and (conrelid = any(${names}) or confrelid = any(${names}))
+    order by conrelid, conname`)
+  for (const { table, name } of result.rows) {
+    await db.execute(sql`alter table ${sql.identifier(table)} drop constraint ${sql.identifier(name)}`)
+  }
+  return result.rows
+}
