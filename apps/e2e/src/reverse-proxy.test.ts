@@ -126,14 +126,20 @@ function testProxy(name: ReverseProxyName, program: string) {
     const outcomes: number[] = []
     const over = new AbortController()
     let sent = 0
+    const get = async (from: string) => (await call(`${proxy.url}/contacts`, { key, from })).status
+    const post = async (from: string, unique: string) => {
+      const headers = { 'idempotency-key': unique }
+      const request = { key, from, headers, method: 'POST', body: JSON.stringify({ email: `${unique}@example.com` }) }
+      const { status } = await call(`${proxy.url}/contacts`, request)
+      // nginx sends requests until the API closes its port, and repeats no POST: its clients do, as the SDK does.
+      return status === 502 && name === 'nginx' ? (await call(`${proxy.url}/contacts`, request)).status : status
+    }
     const client = async (number: number) => {
       while (!over.signal.aborted) {
         sent += 1
         // Other addresses, so that no request reaches a limit.
         const from = `127.0.${1 + (sent % 200)}.${1 + number}`
-        const body = JSON.stringify({ email: `shutdown${sent}@example.com` })
-        const post = { key, from, method: 'POST', body }
-        outcomes.push((await call(`${proxy.url}/contacts`, sent % 2 ? post : { key, from })).status)
+        outcomes.push(sent % 2 ? await post(from, `shutdown${sent}`) : await get(from))
         await pause(10)
       }
     }
