@@ -38,7 +38,10 @@ changes.onopen = changes.onmessage
 async function refresh() {
   refreshTimer = undefined
   const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), 'text/html')
-  document.querySelector('#list').replaceChildren(...page.querySelector('#list').childNodes)
+  const list = document.querySelector('#list')
+  // A click needs its element until the button is released.
+  if (list.matches(':active')) return changes.onmessage()
+  list.replaceChildren(...page.querySelector('#list').childNodes)
 }
 document.querySelector('#clear').onclick = async () => {
   if (!confirm('Delete all mails?')) return
