@@ -30,13 +30,13 @@ export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engage
   const [column, counter] = [sql.identifier(`${engagement}_at`), sql.identifier(engagement)]
   const { rowCount } = await ctx.db.execute(sql`
     with recorded as (
-      update campaign_recipients set ${column} = now()
+      update campaign_recipients set ${column} = ${new Date().toISOString()}::timestamptz
       where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(recipient.campaignId)}
         and contact_id = ${uuidOf(recipient.contactId)} and ${column} is null
         and ${isInLiveWorkspace(sql`campaign_recipients.workspace_id`)}
-      returning workspace_id, batch_id)
+      returning batch_id)
     update campaign_batches b set ${counter} = b.${counter} + 1
-    from recorded where b.workspace_id = recorded.workspace_id and b.id = recorded.batch_id`)
+    from recorded where b.workspace_id = ${uuidOf(ctx.workspaceId)} and b.id = recorded.batch_id`)
   if (rowCount) recordedEngagements.add(ctx.db, { kind: engagement }, 1)
 }
 

@@ -160,8 +160,8 @@ async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupt
       from locked
       where r.workspace_id = ${uuidOf(ctx.workspaceId)} and r.batch_id = locked.batch_id
         and r.contact_id = locked.contact_id
-      returning r.workspace_id, r.batch_id, locked.was, r.status as became),
-    ${updateRecipientCounters('reopened')}
+      returning r.batch_id, locked.was, r.status as became),
+    ${updateRecipientCounters('reopened', sql`${uuidOf(ctx.workspaceId)}::uuid`)}
     select count(*)::int as count from reopened`)
   return result.rows[0]?.count ?? 0
 }

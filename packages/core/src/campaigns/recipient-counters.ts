@@ -1,9 +1,10 @@
-import { type SQL, sql } from 'drizzle-orm'
-import type { Db } from '../db/client.ts'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { uuidOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
 
 /**
  * Returns a CTE that updates the recipient counters of batches. `changedCte` is the name of an earlier CTE in the same
- * statement. That CTE changes recipients and returns, for each of them, `workspace_id`, `batch_id`, the old status
+ * statement. That CTE changes recipients of one workspace and returns, for each of them, `batch_id`, the old status
  * `was` and the new status `became`. `was` may be null for a new or WAITING row, because no counter includes WAITING.
  * If `was` can be one of several statuses, the statement locks the rows first and reads it from them: a join without a
  * lock may return the status from before a concurrent change. PostgreSQL 18 has RETURNING OLD, older versions do not.
@@ -11,7 +12,7 @@ import type { Db } from '../db/client.ts'
  * Recipients and counters change in one statement, so that the counters are exact in every snapshot. The counters of a
  * campaign are the sums over its batches: one row per 200 recipients.
  */
-export function updateRecipientCounters(changedCte: string): SQL {
+export function updateRecipientCounters(changedCte: string, workspaceUuid: SQLWrapper): SQL {
   const difference = (status: string) =>
     sql.raw(`count(*) filter (where became = '${status}') - count(*) filter (where was = '${status}')`)
   return sql`
@@ -20,21 +21,27 @@ export function updateRecipientCounters(changedCte: string): SQL {
       set sent = b.sent + d.sent, failed = b.failed + d.failed,
         skipped = b.skipped + d.skipped, interrupted = b.interrupted + d.interrupted
       from (
-        select workspace_id, batch_id, ${difference('SENT')} as sent, ${difference('FAILED')} as failed,
+        select batch_id, ${difference('SENT')} as sent, ${difference('FAILED')} as failed,
           ${difference('SKIPPED')} as skipped, ${difference('INTERRUPTED')} as interrupted
-        from ${sql.identifier(changedCte)} group by workspace_id, batch_id) d
-      where b.workspace_id = d.workspace_id and b.id = d.batch_id
+        from ${sql.identifier(changedCte)} group by batch_id) d
+      where b.workspace_id = ${workspaceUuid} and b.id = d.batch_id
         and (d.sent, d.failed, d.skipped, d.interrupted) <> (0, 0, 0, 0))`
 }
 
 /** Sets the SENDING recipients that match the condition to INTERRUPTED. Returns their number. */
-export async function interruptRecipients(db: Db, condition: SQL, error: string): Promise<number> {
+export async function interruptRecipients(
+  { db, workspaceId }: Pick<Ctx, 'db' | 'workspaceId'>,
+  condition: SQL,
+  error: string,
+): Promise<number> {
+  const workspaceUuid = sql`${uuidOf(workspaceId)}::uuid`
+  const now = new Date().toISOString()
   const result = await db.execute<{ count: number }>(sql`
     with interrupted as (
-      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = now()
-      where status = 'SENDING' and ${condition}
-      returning workspace_id, batch_id, 'SENDING' as was, status as became),
-    ${updateRecipientCounters('interrupted')}
+      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = ${now}::timestamptz
+      where workspace_id = ${workspaceUuid} and status = 'SENDING' and ${condition}
+      returning batch_id, 'SENDING' as was, status as became),
+    ${updateRecipientCounters('interrupted', workspaceUuid)}
     select count(*)::int as count from interrupted`)
   return result.rows[0]?.count ?? 0
 }

@@ -30,7 +30,9 @@ async function claimSentCampaign() {
 test('an outcome that waits for a recovery is counted from INTERRUPTED, not SENDING', async () => {
   const { ctx, batch, outcomes } = await claimSentCampaign()
   const isOfBatch = sql`batch_id = ${batch.uuid}`
-  const recovery = await openTransaction(database.db, (db) => interruptRecipients(db, isOfBatch, 'The worker crashed'))
+  const recovery = await openTransaction(database.db, (db) =>
+    interruptRecipients({ ...ctx, db }, isOfBatch, 'The worker crashed'),
+  )
   const recording = recordRecipientOutcomes(ctx, batch, outcomes)
   await waitUntilBlocked(database.db)
   await recovery.commit()

@@ -12,6 +12,7 @@ export interface BatchParams extends Record<string, unknown> {
   campaignUuid: string
   batchUuid: string
   workerId: string
+  now: Date
 }
 
 /** A claimed recipient, with its UUID as `id`. All columns are null if no recipient was claimed. */
@@ -41,7 +42,7 @@ export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly str
       select ${param('workspaceUuid')}::uuid, ${param('campaignUuid')}::uuid, recipient.id, ${param('batchUuid')}::uuid,
         case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${param('workerId')}::uuid,
         case when s.status = 'CONFIRMED' then null else 'The contact is no longer subscribed' end,
-        case when s.status = 'CONFIRMED' then null else now() end
+        case when s.status = 'CONFIRMED' then null else ${param('now')}::timestamptz end
       from owned_batch
       cross join unnest(${param('contactUuids')}::uuid[]) as recipient (id)
       left join subscriptions s on s.workspace_id = ${param('workspaceUuid')}::uuid
@@ -50,8 +51,8 @@ export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly str
       set status = excluded.status, worker_id = excluded.worker_id, error = excluded.error,
         settled_at = excluded.settled_at, attempts = r.attempts + 1
       where r.status = 'WAITING'
-      returning workspace_id, batch_id, contact_id, null as was, status as became, attempts),
-    ${updateRecipientCounters('claimed')}
+      returning batch_id, contact_id, null as was, status as became, attempts),
+    ${updateRecipientCounters('claimed', sql`${param('workspaceUuid')}::uuid`)}
     select ${recipientColumns}, c.attempts
     from owned_batch
     left join (
@@ -89,11 +90,11 @@ export const recordGroupOutcomes = preparedSql<GroupOutcomes>(
       update campaign_recipients r
       set status = case when locked.status = 'WAITING' and was = 'INTERRUPTED' then 'FAILED' else locked.status end,
         error = locked.error, attempts = r.attempts - locked.attempts_to_undo,
-        settled_at = case when locked.status = 'WAITING' and was = 'SENDING' then null else now() end
+        settled_at = case when locked.status = 'WAITING' and was = 'SENDING' then null else ${param('now')}::timestamptz end
       from locked
       where r.workspace_id = ${param('workspaceUuid')}::uuid and r.batch_id = ${param('batchUuid')}::uuid
         and r.contact_id = locked.contact_id
-      returning r.workspace_id, r.batch_id, was, r.status as became),
-    ${updateRecipientCounters('recorded')}
+      returning r.batch_id, was, r.status as became),
+    ${updateRecipientCounters('recorded', sql`${param('workspaceUuid')}::uuid`)}
     select from recorded limit 1`,
 )

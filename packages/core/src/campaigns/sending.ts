@@ -69,15 +69,15 @@ export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'do
   await ctx.db.execute(sql`
     with skipped as (
       insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
-      select b.workspace_id, b.campaign_id, recipient.id, b.id, 'SKIPPED', 'The campaign was canceled', now()
+      select b.workspace_id, b.campaign_id, recipient.id, b.id, 'SKIPPED', 'The campaign was canceled', ${new Date().toISOString()}::timestamptz
       from campaign_batches b cross join lateral unnest(b.contact_ids) as recipient (id)
       where b.workspace_id = ${uuidOf(ctx.workspaceId)} and b.id = ${batch.uuid}
         and b.status = 'SENDING' and b.worker_id = ${batch.workerId}
       on conflict (workspace_id, campaign_id, contact_id) do update
       set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
       where r.status = 'WAITING'
-      returning workspace_id, batch_id, null as was, status as became),
-    ${updateRecipientCounters('skipped')}
+      returning batch_id, null as was, status as became),
+    ${updateRecipientCounters('skipped', sql`${uuidOf(ctx.workspaceId)}::uuid`)}
     select from skipped limit 1`)
   return 'done'
 }
@@ -105,6 +105,7 @@ const toBatchParams = (ctx: Ctx, batch: ClaimedBatch): BatchParams => ({
   campaignUuid: uuidOf(batch.campaignId),
   batchUuid: batch.uuid,
   workerId: batch.workerId,
+  now: new Date(),
 })
 
 /**
@@ -174,13 +175,14 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'wa
 
 /** Completes the campaign, which may be PAUSED, if all of its batches are DONE. */
 async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<SummaryRow | undefined> {
+  const now = new Date()
   const [completed] = await ctx.db
     .update(campaigns)
     .set({
       status: sql`case ${campaigns.status} when 'CANCELED' then 'CANCELED' else 'SENT' end`,
       pauseReason: null,
-      completedAt: sql`now()`,
-      updatedAt: sql`now()`,
+      completedAt: now,
+      updatedAt: now,
     })
     .where(
       and(
@@ -212,9 +214,8 @@ export async function releaseBatch(ctx: Ctx, batch: BatchClaim): Promise<boolean
  */
 export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchClaim): Promise<number> {
   return inTransaction(ctx, async (ctx) => {
-    const isClaimed = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and batch_id = ${batch.uuid}
-      and worker_id = ${batch.workerId}`
-    const interrupted = await interruptRecipients(ctx.db, isClaimed, 'The outcome could not be recorded')
+    const isClaimed = sql`batch_id = ${batch.uuid} and worker_id = ${batch.workerId}`
+    const interrupted = await interruptRecipients(ctx, isClaimed, 'The outcome could not be recorded')
     await releaseBatch(ctx, batch)
     return interrupted
   })

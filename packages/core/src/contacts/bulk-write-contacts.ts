@@ -44,7 +44,7 @@ export async function writeContacts(
 export async function saveContacts(ctx: Ctx, saved: readonly ContactRow[]): Promise<void> {
   if (saved.length === 0) return
   await ctx.db.execute(sql`
-    update contacts c set (${rows.names}) = row(p.*)
+    update contacts c set ${rows.assignments('p')}
     from ${rows.from(sql`${rows.stringify(saved)}`, 'p')}
     where c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and c.id = p.id`)
 }

@@ -25,6 +25,7 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { customFields } from '../db/schema/index.ts'
 import type { CustomField, CustomFieldChange, CustomFieldInput, CustomFieldQuery } from './custom-fields.schema.ts'
+import { updateStatement } from '../db/json-rows.ts'
 
 export type CustomValue = string | number | boolean
 export type CustomValues = Record<string, CustomValue>
@@ -101,10 +102,7 @@ export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: Cus
     if (Object.values(change).every((value) => value === undefined)) return toCustomField(current)
     if (change.options) await requireOptionQuota(ctx, change.options, current.options)
     const saved = { ...current, ...withoutUndefined(change), updatedAt: timeOfUpdate(current.updatedAt) }
-    await ctx.db
-      .update(customFields)
-      .set(saved)
-      .where(byId(customFields, ctx, id))
+    await updateRow(ctx.db, saved)
     return toCustomField(saved)
   })
 }
@@ -294,3 +292,5 @@ function toCustomField(row: CustomFieldRow): CustomField {
     updatedAt: toTimestamp(row.updatedAt),
   }
 }
+
+const updateRow = updateStatement(customFields)

@@ -16,6 +16,8 @@ export interface JsonRows<Row> {
   table: string
   /** The column names. */
   names: SQL
+  /** Sets all columns but the key to those of the FROM item: Citus lets no statement set the key. */
+  assignments: (alias: string) => SQL
   /** A FROM item with these columns and one row for each JSON object. */
   from: (json: SQLWrapper, alias: string) => SQL
   stringify: (rows: readonly Row[]) => string
@@ -33,9 +35,17 @@ export function jsonRows<Table extends PgTable>(table: Table): JsonRows<Complete
   return {
     table: getTableName(table),
     names: sql.raw(names.join(', ')),
+    assignments: (alias) => toAssignments(columns, alias),
     from: (json, alias) => sql`json_to_recordset(${json}::json) as ${sql.raw(`${alias} (${definitions.join(', ')})`)}`,
     stringify: (rows) => JSON.stringify(rows.map(toJson)),
   }
+}
+
+function toAssignments(columns: readonly [string, Column][], alias: string): SQL {
+  const names = columns
+    .map(([property]) => toSnakeCase(property))
+    .filter((name) => !['workspace_id', 'id'].includes(name))
+  return sql.raw(names.map((name) => `${name} = ${alias}.${name}`).join(', '))
 }
 
 function writableColumns(table: PgTable): [string, Column][] {
@@ -57,14 +67,11 @@ export function updateStatement<Table extends PgTable & Record<'workspaceId' | '
   { unchanged = [] }: { unchanged?: readonly (keyof CompleteRow<Table> & string)[] } = {},
 ): (db: Db, row: CompleteRow<Table>) => Promise<unknown> {
   const { table: name, from, stringify } = jsonRows(table)
-  const kept = ['workspaceId', 'id', ...unchanged]
-  const changed = writableColumns(table).filter(([property]) => !kept.includes(property))
-  const names = changed.map(([property]) => toSnakeCase(property))
-  const assignments = sql.raw(names.map((column) => `${column} = next.${column}`).join(', '))
+  const changed = writableColumns(table).filter(([property]) => !unchanged.some((name) => name === property))
   const update = preparedSql<{ row: string; workspaceId: unknown; id: unknown }>(
     `update ${name}`,
     (param) => sql`
-      update ${sql.identifier(name)} current set ${assignments} from ${from(param('row'), 'next')}
+      update ${sql.identifier(name)} current set ${toAssignments(changed, 'next')} from ${from(param('row'), 'next')}
       where current.workspace_id = ${param('workspaceId')} and current.id = ${param('id')}`,
   )
   return (db, row) => {

@@ -19,6 +19,7 @@ import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { findMappingIssues } from './form-mapping.ts'
 import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm } from './forms.schema.ts'
+import { updateStatement } from '../db/json-rows.ts'
 
 export type FormRow = typeof forms.$inferSelect
 
@@ -96,11 +97,7 @@ export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
     if (change.listId) await checkListId(ctx, change.listId)
     if (isDeepStrictEqual(next, current)) return toForm(current)
     const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
-    await ctx.db
-      .update(forms)
-      .set(saved)
-      .where(byId(forms, ctx, id))
-      .catch(listNotFound)
+    await updateRow(ctx.db, saved).catch(listNotFound)
     return toForm(saved)
   })
 }
@@ -225,3 +222,5 @@ function toForm(row: FormRow): Form {
     updatedAt: toTimestamp(row.updatedAt),
   }
 }
+
+const updateRow = updateStatement(forms)

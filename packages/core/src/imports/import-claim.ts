@@ -28,7 +28,11 @@ type ImportClaim = Pick<ClaimedImport, 'id' | 'workerId'>
 export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedImport | undefined> {
   const [row] = await ctx.db
     .update(imports)
-    .set({ status: 'RUNNING', workerId, startedAt: sql`coalesce(${imports.startedAt}, now())` })
+    .set({
+      status: 'RUNNING',
+      workerId,
+      startedAt: sql`coalesce(${imports.startedAt}, ${new Date().toISOString()}::timestamptz)`,
+    })
     .where(
       and(
         eq(imports.workspaceId, ctx.workspaceId),

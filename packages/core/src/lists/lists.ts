@@ -15,6 +15,7 @@ import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
+import { updateStatement } from '../db/json-rows.ts'
 
 // Drizzle omits the table of an interpolated column here, so `${lists.workspaceId}` would be the one of `s`.
 const confirmedCount = sql<number>`(
@@ -83,10 +84,7 @@ export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Prom
     if (!current) throw notFound('List')
     const next = { ...current, ...withoutUndefined(change) }
     if (!isDeepStrictEqual(next, current)) {
-      await ctx.db
-        .update(lists)
-        .set({ ...next, updatedAt: timeOfUpdate(current.updatedAt) })
-        .where(isLiveList(ctx, id))
+      await updateRow(ctx.db, { ...next, updatedAt: timeOfUpdate(current.updatedAt) })
     }
     return readList(ctx, id)
   })
@@ -158,3 +156,5 @@ export function toList(row: ListRow): List {
     updatedAt: toTimestamp(row.updatedAt),
   }
 }
+
+const updateRow = updateStatement(lists)

@@ -78,6 +78,7 @@ export type MailOutcome =
 export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutcome): Promise<'done' | 'retry'> {
   const status = decideStatus(mail, outcome)
   const error = outcome.kind === 'sent' ? null : outcome.error
+  const now = new Date().toISOString()
   return inTransaction(ctx, async (ctx) => {
     const [updated] = await ctx.db
       .update(mails)
@@ -85,7 +86,10 @@ export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutco
         status:
           status === 'PENDING' ? sql`case ${mails.status} when 'INTERRUPTED' then 'FAILED' else 'PENDING' end` : status,
         error,
-        settledAt: status === 'PENDING' ? sql`case ${mails.status} when 'INTERRUPTED' then now() end` : sql`now()`,
+        settledAt:
+          status === 'PENDING'
+            ? sql`case ${mails.status} when 'INTERRUPTED' then ${now}::timestamptz end`
+            : sql`${now}::timestamptz`,
       })
       .where(
         and(

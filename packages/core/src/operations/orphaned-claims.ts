@@ -4,10 +4,11 @@ import { interruptRecipients } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
 import { campaignBatches, campaignRecipients, imports, mails, webhookDrains, workers } from '../db/schema/index.ts'
 import { transaction } from '../db/transaction.ts'
-import { changeByWorkspace, finishWork, requeueWork } from '../jobs/outbox.ts'
+import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { wakeForWebhooks } from '../jobs/wake-relays.ts'
 import { heartbeatTimeout } from '../jobs/worker-registry.ts'
-import { uuidOf, type WorkspaceId } from '../kernel/ids.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
 import { type AnyMailKind, type MailKind, maxMailAttempts } from '../mail/mails.ts'
 
 /** Advisory lock: one worker recovers at a time. */
@@ -29,24 +30,40 @@ export async function recoverOrphanedClaims(db: Db): Promise<InterruptedCounts> 
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${recoveryLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: {} }
     await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${heartbeatTimeout}`))
-    return releaseClaims(
-      db,
-      isOwnerUnregistered,
-      'The worker crashed or lost the database connection during the attempt',
-    )
+    const claims = await listClaims(db)
+    // Read after the claims: a worker registers before its first claim.
+    const registered = new Set((await db.select({ id: workers.id }).from(workers)).map(({ id }) => id))
+    const orphaned = claims.filter(({ worker_id }) => !registered.has(worker_id))
+    const crashed = sql.param([...new Set(orphaned.map(({ worker_id }) => worker_id))])
+    return releaseClaims(db, orphaned, {
+      isOrphaned: (claim) => sql`${claim.workerId} = any(${crashed}::uuid[])`,
+      error: 'The worker crashed or lost the database connection during the attempt',
+    })
   })
 }
 
 /** Finds the claims of this worker: the UUIDs of the subjects of its jobs. See `releaseOrphanedClaim`. */
 export async function findClaims(db: Db, workerId: string): Promise<string[]> {
-  const isClaimed = sql`status = 'SENDING' and worker_id = ${workerId}`
-  const result = await db.execute<{ id: string }>(sql`
-    select webhook_id as id from webhook_drains where worker_id = ${workerId}
-    union select id from mails where ${isClaimed}
-    union select id from imports where status = 'RUNNING' and worker_id = ${workerId}
-    union select id from campaign_batches where ${isClaimed}
-    union select batch_id from campaign_recipients where ${isClaimed}`)
-  return result.rows.map((row) => row.id)
+  return (await listClaims(db, workerId)).map(({ id }) => id)
+}
+
+/** Who claims which subject of a job, in which workspace, as UUIDs. */
+interface Claim extends Record<string, unknown> {
+  workspace_id: string
+  worker_id: string
+  id: string
+}
+
+/** Lists the claims of all workers, or of one. */
+async function listClaims(db: Db, workerId?: string): Promise<Claim[]> {
+  const isClaimed = workerId ? sql`worker_id = ${workerId}` : sql`worker_id is not null`
+  const result = await db.execute<Claim>(sql`
+    select workspace_id, worker_id, webhook_id as id from webhook_drains where ${isClaimed}
+    union select workspace_id, worker_id, id from mails where status = 'SENDING' and ${isClaimed}
+    union select workspace_id, worker_id, id from imports where status = 'RUNNING' and ${isClaimed}
+    union select workspace_id, worker_id, id from campaign_batches where status = 'SENDING' and ${isClaimed}
+    union select workspace_id, worker_id, batch_id from campaign_recipients where status = 'SENDING' and ${isClaimed}`)
+  return result.rows
 }
 
 /**
@@ -56,53 +73,70 @@ export async function findClaims(db: Db, workerId: string): Promise<string[]> {
 export function releaseOrphanedClaim(db: Db, workerId: string, uuid: string): Promise<InterruptedCounts> {
   const isOrphaned: ClaimCondition = (claim, subject) =>
     sql`${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
-  return transaction(db, (db) => releaseClaims(db, isOrphaned, 'The outcome could not be recorded'))
+  return transaction(db, async (db) => {
+    const claims = await listClaims(db, workerId)
+    const orphaned = claims.filter(({ id }) => id === uuid)
+    return releaseClaims(db, orphaned, { isOrphaned, error: 'The outcome could not be recorded' })
+  })
 }
 
 /**
  * A condition that selects the claims to release in one table. `subject` is the column with the UUID that jobs carry.
  */
-type ClaimCondition = (claim: { workerId: SQLWrapper }, subject: SQLWrapper) => SQL
+type ClaimCondition = (claim: Record<'workspaceId' | 'workerId', SQLWrapper>, subject: SQLWrapper) => SQL
 
-/** A worker that is not in the worker registry no longer runs, and its claims are orphaned. */
-const isOwnerUnregistered: ClaimCondition = (claim) =>
-  sql`${claim.workerId} is not null and not exists (select from workers where workers.id = ${claim.workerId})`
+interface Release {
+  isOrphaned: ClaimCondition
+  /** The error of what becomes INTERRUPTED. */
+  error: string
+}
 
 /** A literal, not a parameter: the planner uses a partial index only if it can see the value. */
 const isSending = (claim: { status: SQLWrapper }) => sql`${claim.status} = 'SENDING'`
 
-async function releaseClaims(db: Db, isOrphaned: ClaimCondition, error: string): Promise<InterruptedCounts> {
-  const deliveries = await releaseBacklogs(db, isOrphaned(webhookDrains, webhookDrains.webhookId), error)
-  const recipients = await releaseCampaignBatches(db, isOrphaned, error)
-  const singleMails = await releaseMails(db, isOrphaned, error)
-  await releaseImports(db, isOrphaned)
-  return { deliveries, mails: { ...(recipients > 0 && { CAMPAIGN: recipients }), ...singleMails } }
+/** Releases the orphaned claims in the workspaces of these claims, one workspace after the other. */
+async function releaseClaims(db: Db, claims: readonly Claim[], { isOrphaned, error }: Release) {
+  const total: InterruptedCounts = { deliveries: 0, mails: {} }
+  for (const uuid of [...new Set(claims.map(({ workspace_id }) => workspace_id))].toSorted()) {
+    const scope = { db, workspaceId: idOf('wsp', uuid) }
+    const isOrphanedHere: ClaimCondition = (claim, subject) =>
+      sql`${claim.workspaceId} = ${uuid} and ${isOrphaned(claim, subject)}`
+    total.deliveries += await releaseBacklogs(scope, isOrphanedHere(webhookDrains, webhookDrains.webhookId), error)
+    const recipients = await releaseCampaignBatches(scope, { isOrphaned: isOrphanedHere, error })
+    const singleMails = await releaseMails(scope, { isOrphaned: isOrphanedHere, error })
+    await releaseImports(scope, isOrphanedHere)
+    for (const [kind, count] of Object.entries({ ...(recipients > 0 && { CAMPAIGN: recipients }), ...singleMails })) {
+      total.mails[kind as AnyMailKind] = (total.mails[kind as AnyMailKind] ?? 0) + count
+    }
+  }
+  return total
 }
+
+type Scope = Pick<Ctx, 'db' | 'workspaceId'>
 
 /**
  * Deliveries whose requests the worker may have sent become INTERRUPTED; the rest of the backlog remains PENDING. Locks
  * the rows of `webhook_drains` before the deliveries, like a take.
  */
-async function releaseBacklogs(db: Db, isOrphaned: SQL, error: string): Promise<number> {
+async function releaseBacklogs({ db, workspaceId }: Scope, isOrphaned: SQL, error: string): Promise<number> {
   const claims = await db
     .select({
-      workspaceId: webhookDrains.workspaceId,
       webhookId: webhookDrains.webhookId,
       deliveryIds: webhookDrains.deliveryIds,
     })
     .from(webhookDrains)
     .where(isOrphaned)
-    .orderBy(webhookDrains.workspaceId, webhookDrains.webhookId)
+    .orderBy(webhookDrains.webhookId)
     .for('update')
   let interrupted = 0
-  for (const { workspaceId, webhookId, deliveryIds } of claims) {
+  for (const { webhookId, deliveryIds } of claims) {
     const isOfWebhook = sql`workspace_id = ${uuidOf(workspaceId)} and webhook_id = ${uuidOf(webhookId)}`
     const result = await db.execute(sql`
       update deliveries d set status = 'INTERRUPTED', error = ${error},
         worker_id = drain.worker_id, attempted_at = drain.taken_at
       from webhook_drains drain, unnest(${sql.param(deliveryIds)}::uuid[]) as in_flight (id)
       where drain.workspace_id = ${uuidOf(workspaceId)} and drain.webhook_id = ${uuidOf(webhookId)}
-        and d.workspace_id = drain.workspace_id and d.webhook_id = drain.webhook_id and d.id = in_flight.id
+        and d.workspace_id = ${uuidOf(workspaceId)} and d.webhook_id = drain.webhook_id and d.id = in_flight.id
         and d.status = 'PENDING'`)
     interrupted += result.rowCount ?? 0
     await db.execute(
@@ -113,53 +147,46 @@ async function releaseBacklogs(db: Db, isOrphaned: SQL, error: string): Promise<
   return interrupted
 }
 
-async function releaseCampaignBatches(db: Db, isOrphaned: ClaimCondition, error: string): Promise<number> {
+async function releaseCampaignBatches(scope: Scope, { isOrphaned, error }: Release): Promise<number> {
   const isOrphanedRecipient = isOrphaned(campaignRecipients, campaignRecipients.batchId)
-  const interrupted = await interruptRecipients(db, isOrphanedRecipient, error)
-  const released = await db
+  const interrupted = await interruptRecipients(scope, isOrphanedRecipient, error)
+  const released = await scope.db
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })
     .where(and(isSending(campaignBatches), isOrphaned(campaignBatches, campaignBatches.id)))
-    .returning({ workspaceId: campaignBatches.workspaceId, id: campaignBatches.id })
-  await changeByWorkspace(db, released.map(toWork), requeueWork)
+    .returning({ id: campaignBatches.id })
+  await requeueWork(scope, released.map(toUuid))
   return interrupted
 }
 
-async function releaseMails(
-  db: Db,
-  isOrphaned: ClaimCondition,
-  error: string,
-): Promise<Partial<Record<MailKind, number>>> {
+async function releaseMails(scope: Scope, { isOrphaned, error }: Release): Promise<Partial<Record<MailKind, number>>> {
   const isFinal = sql`(${mails.kind} = 'CAMPAIGN_TEST' or ${mails.attempts} >= ${maxMailAttempts})`
-  const released = await db
+  const released = await scope.db
     .update(mails)
     .set({
       status: sql`case when ${isFinal} then 'INTERRUPTED' else 'PENDING' end`,
       error,
-      settledAt: sql`case when ${isFinal} then now() end`,
+      settledAt: sql`case when ${isFinal} then ${new Date().toISOString()}::timestamptz end`,
     })
     .where(and(isSending(mails), isOrphaned(mails, mails.id)))
-    .returning({ workspaceId: mails.workspaceId, id: mails.id, kind: mails.kind, status: mails.status })
+    .returning({ id: mails.id, kind: mails.kind, status: mails.status })
   const interrupted = released.filter((mail) => mail.status === 'INTERRUPTED')
   const pending = released.filter((mail) => mail.status === 'PENDING')
-  await changeByWorkspace(db, pending.map(toWork), requeueWork)
-  await changeByWorkspace(db, interrupted.map(toWork), finishWork)
+  await requeueWork(scope, pending.map(toUuid))
+  await finishWork(scope, interrupted.map(toUuid))
   return countBy(interrupted, ({ kind }) => kind)
 }
 
-async function releaseImports(db: Db, isOrphaned: ClaimCondition) {
-  const released = await db
+async function releaseImports(scope: Scope, isOrphaned: ClaimCondition) {
+  const released = await scope.db
     .update(imports)
     .set({ status: 'QUEUED', workerId: null })
     .where(and(sql`${imports.status} = 'RUNNING'`, isOrphaned(imports, imports.id)))
-    .returning({ workspaceId: imports.workspaceId, id: imports.id })
-  await changeByWorkspace(db, released.map(toWork), requeueWork)
+    .returning({ id: imports.id })
+  await requeueWork(scope, released.map(toUuid))
 }
 
-const toWork = ({ workspaceId, id }: { workspaceId: WorkspaceId; id: Parameters<typeof uuidOf>[0] }) => ({
-  workspaceId,
-  id: uuidOf(id),
-})
+const toUuid = ({ id }: { id: Parameters<typeof uuidOf>[0] }) => uuidOf(id)
 
 function countBy<Item, Key extends string>(items: readonly Item[], keyOf: (item: Item) => Key) {
   const counts = [...Map.groupBy(items, keyOf)].map(([key, group]) => [key, group.length] as const)

@@ -64,38 +64,45 @@ async function repeatUntilNone(interruptSome: () => Promise<number>): Promise<nu
 /** Prevents a worker that starts too early from claiming recipients. */
 async function pauseCampaigns(db: Db, before: string): Promise<number> {
   const paused = await db.execute(sql`
-    update campaigns set status = 'PAUSED', pause_reason = ${reason}, updated_at = now()
+    update campaigns set status = 'PAUSED', pause_reason = ${reason}, updated_at = ${new Date().toISOString()}::timestamptz
     where status in ('SENDING', 'PAUSED') and sent_at < ${before}::timestamptz`)
   return paused.rowCount ?? 0
 }
 
 /** The batches stay open without recipients to claim, so that the campaign ends like any other when it is resumed. */
 async function interruptRecipients(db: Db, before: string): Promise<number> {
-  const open = await db.execute<{ id: string }>(sql`
-    select b.id from campaigns c
+  const open = await db.execute<{ workspace_id: string; id: string }>(sql`
+    select b.workspace_id, b.id from campaigns c
     join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
     where c.status = 'PAUSED' and c.sent_at < ${before}::timestamptz and b.status <> 'DONE' order by b.id`)
-  const uuids = open.rows.map(({ id }) => id)
   let total = 0
-  for (let start = 0; start < uuids.length; start += batchesPerStatement) {
-    const result = await db.execute<{ count: number }>(sql`
-      with interrupted as (
-        insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
-        select b.workspace_id, b.campaign_id, recipient.id, b.id, 'INTERRUPTED', ${reason}, now()
-        from campaigns c
-        join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
-        cross join lateral unnest(b.contact_ids) as recipient (id)
-        where c.status = 'PAUSED' and b.id = any(${sql.param(uuids.slice(start, start + batchesPerStatement))}::uuid[])
-          and b.status <> 'DONE'
-        on conflict (workspace_id, campaign_id, contact_id) do update
-        set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
-        where r.status = 'WAITING'
-        returning workspace_id, batch_id, null as was, status as became),
-      ${updateRecipientCounters('interrupted')}
-      select count(*)::int as count from interrupted`)
-    total += result.rows[0]?.count ?? 0
+  for (const [workspaceUuid, batches] of Map.groupBy(open.rows, ({ workspace_id }) => workspace_id)) {
+    for (let start = 0; start < batches.length; start += batchesPerStatement) {
+      const uuids = batches.slice(start, start + batchesPerStatement).map(({ id }) => id)
+      total += await interruptBatches(db, workspaceUuid, uuids)
+    }
   }
   return total
+}
+
+async function interruptBatches(db: Db, workspaceUuid: string, uuids: readonly string[]): Promise<number> {
+  const result = await db.execute<{ count: number }>(sql`
+    with interrupted as (
+      insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
+      select b.workspace_id, b.campaign_id, recipient.id, b.id, 'INTERRUPTED', ${reason},
+        ${new Date().toISOString()}::timestamptz
+      from campaigns c
+      join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
+      cross join lateral unnest(b.contact_ids) as recipient (id)
+      where c.workspace_id = ${workspaceUuid} and c.status = 'PAUSED' and b.id = any(${sql.param(uuids)}::uuid[])
+        and b.status <> 'DONE'
+      on conflict (workspace_id, campaign_id, contact_id) do update
+      set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
+      where r.status = 'WAITING'
+      returning batch_id, null as was, status as became),
+    ${updateRecipientCounters('interrupted', sql`${workspaceUuid}::uuid`)}
+    select count(*)::int as count from interrupted`)
+  return result.rows[0]?.count ?? 0
 }
 
 /** No delivery is in flight: the claims of the backup's workers have been recovered. */

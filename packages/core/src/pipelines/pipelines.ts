@@ -14,6 +14,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { pipelines, stages } from '../db/schema/index.ts'
 import type { Pipeline, PipelineChange, PipelineInput, PipelineQuery, Stage } from './pipelines.schema.ts'
 import { applyStageChanges, readStages, removeStages, replaceStages } from './stages.ts'
+import { updateStatement } from '../db/json-rows.ts'
 
 type PipelineRow = typeof pipelines.$inferSelect
 
@@ -94,10 +95,7 @@ export function updatePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange)
     if (isDeepStrictEqual(next, current)) return current
     if (change.stages) await replaceStages(ctx, id, { current: current.stages, next: next.stages })
     const saved = { ...row, name: next.name, updatedAt: timeOfUpdate(row.updatedAt) }
-    await ctx.db
-      .update(pipelines)
-      .set(saved)
-      .where(byId(pipelines, ctx, id))
+    await updateRow(ctx.db, saved)
     return toPipeline(saved, next.stages)
   })
 }
@@ -148,3 +146,5 @@ function toPipeline(row: PipelineRow, stages: Stage[] = []): Pipeline {
     updatedAt: toTimestamp(row.updatedAt),
   }
 }
+
+const updateRow = updateStatement(pipelines)

@@ -37,7 +37,7 @@ export function runIdempotently(
     })
     const { status, location } = response
     const body = seal(ctx.settings.keys, response.body, bindingOf(ctx, key))
-    const values = { requestHash: request.hash, status, location, body, createdAt: sql`now()` }
+    const values = { requestHash: request.hash, status, location, body, createdAt: new Date() }
     await ctx.db
       .insert(idempotencyRecords)
       .values({ workspaceId: ctx.workspaceId, key, ...values })

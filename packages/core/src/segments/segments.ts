@@ -15,6 +15,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { compileFilter } from './compile-filter.ts'
 import type { Filter } from './filter.schema.ts'
 import type { Segment, SegmentChange, SegmentInput, SegmentQuery } from './segments.schema.ts'
+import { updateStatement } from '../db/json-rows.ts'
 
 type SegmentRow = typeof segments.$inferSelect
 
@@ -90,10 +91,7 @@ export async function updateSegment(ctx: Ctx, id: SegmentId, change: SegmentChan
     const next = { ...current, ...withoutUndefined(change) }
     if (isDeepStrictEqual(next, current)) return toSegment(current)
     const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
-    await ctx.db
-      .update(segments)
-      .set(saved)
-      .where(byId(segments, ctx, id))
+    await updateRow(ctx.db, saved)
     return toSegment(saved)
   })
 }
@@ -149,3 +147,5 @@ function toSegment(row: SegmentRow): Segment {
     updatedAt: toTimestamp(row.updatedAt),
   }
 }
+
+const updateRow = updateStatement(segments)

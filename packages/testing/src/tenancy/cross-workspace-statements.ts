@@ -13,7 +13,6 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/audit/purge-audit-entries.ts purgeAuditEntries`]: purge,
   [`${core}/auth/list-users.ts readLastLogins`]: operator,
   [`${core}/backups/database-contents.ts readContents`]: 'Compares whole tables of a backup.',
-  [`${core}/campaigns/recipient-counters.ts interruptRecipients`]: recovery,
   [`${core}/db/adopt-restored-events.ts adoptRestoredEvents`]: restored,
   [`${core}/db/migrate.ts migrate`]: 'Migrations change the rows of all workspaces.',
   [`${core}/db/partitions.ts readRows`]: purge,
@@ -29,11 +28,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/mail/mails.ts purgeMails`]: purge,
   [`${core}/mail/senders.ts isGivenToOther`]: 'A sender domain belongs to one workspace of the installation.',
   [`${core}/operations/mail-events.ts purgeMailReports`]: purge,
-  [`${core}/operations/orphaned-claims.ts findClaims`]: recovery,
-  [`${core}/operations/orphaned-claims.ts releaseBacklogs`]: recovery,
-  [`${core}/operations/orphaned-claims.ts releaseCampaignBatches`]: recovery,
-  [`${core}/operations/orphaned-claims.ts releaseImports`]: recovery,
-  [`${core}/operations/orphaned-claims.ts releaseMails`]: recovery,
+  [`${core}/operations/orphaned-claims.ts listClaims`]: recovery,
   [`${core}/operations/overviews/campaign-overview.ts listCampaignOverviews`]: operator,
   [`${core}/operations/overviews/nearly-used-quotas.ts findAmong`]: operator,
   [`${core}/operations/restored-backup.ts interruptDeliveries`]: restored,
@@ -63,7 +58,6 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
 /** Those that also lock the rows that they read. */
 export const locksAcrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/events/emit.ts`]: purge,
-  [`${core}/operations/orphaned-claims.ts releaseBacklogs`]: recovery,
   [`${core}/operations/restored-backup.ts repeatUntilNone`]: restored,
   [`${core}/webhooks/reseal-secrets.ts resealSecrets`]: reseal,
 }
