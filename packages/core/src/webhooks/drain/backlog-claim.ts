@@ -143,7 +143,8 @@ const findPending = preparedSql<Key, { unreachable_count: number }>(
       select workspace_id, webhook_id from deliveries
       where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid and status = 'PENDING'
       order by created_at, id limit 1) pending
-    left join webhook_drains using (workspace_id, webhook_id)`,
+    left join webhook_drains drain
+      on drain.workspace_id = ${param('workspaceId')}::uuid and drain.webhook_id = ${param('webhookId')}::uuid`,
 )
 
 /** Claims the row of `webhook_drains`; the first claim inserts it. Returns no row if the claim is not possible. */

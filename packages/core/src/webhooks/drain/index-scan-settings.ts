@@ -2,10 +2,10 @@
  * Planner settings for transactions that read PENDING deliveries. Each connection plans a prepared statement once.
  * These settings force an index scan regardless of the statistics: a plan from the time when the table was empty would
  * later read the whole table. With sorts disabled, the planner must use the index of PENDING rows, because only that
- * index returns rows in the order of `created_at`.
+ * index returns rows in the order of `created_at`. `plan_cache_mode` is not among them: Citus rejects a generic plan for a
+ * statement with several tables.
  */
 export const indexScanSettings = {
-  plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
   enable_hashjoin: 'off',
