@@ -179,7 +179,7 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<SummaryR
   const [completed] = await ctx.db
     .update(campaigns)
     .set({
-      status: sql`case ${campaigns.status} when 'CANCELED' then 'CANCELED' else 'SENT' end`,
+      status: sql`case when ${campaigns.status} = 'CANCELED' then 'CANCELED' else 'SENT' end`,
       pauseReason: null,
       completedAt: now,
       updatedAt: now,

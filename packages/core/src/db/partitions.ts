@@ -154,8 +154,11 @@ async function splitFilledPartition(
   const dropCheck = sql`alter table ${partition} drop constraint if exists cut_check`
   try {
     if (shouldValidateFirst) {
-      const check = sql`add constraint cut_check check (id < ${literal(until)}) not valid`
-      await withExclusiveLock(db, [last.name], (db) => db.execute(sql`${dropCheck}, ${check}`))
+      await withExclusiveLock(db, [last.name], async (db) => {
+        await db.execute(dropCheck)
+        const check = sql`check (id < ${literal(until)}) not valid`
+        await db.execute(sql`alter table ${partition} add constraint cut_check ${check}`)
+      })
       await db.execute(sql`alter table ${partition} validate constraint cut_check`)
     }
     // DETACH and ATTACH also lock the tables that the foreign keys reference.
@@ -183,10 +186,10 @@ async function dropOldPartitions(db: Db, table: Table, since: number): Promise<s
   if (first?.from !== null || !last?.until || (first === last && (await isEmpty(db, first)))) return []
   const { until } = last
   // Checked again under the lock; the first check avoids locking without need.
-  const neededCondition = neededConditions[table]({ until, since: new Date(since) })
-  if (await isTrue(db, neededCondition)) return []
+  const selectNeeded = neededRows[table]({ until, since: new Date(since) })
+  if (await hasRow(db, selectNeeded)) return []
   const isDropped = await withExclusiveLock(db, [table], async (db) => {
-    if (!(await areUnchanged(db, table, old)) || (await isTrue(db, neededCondition))) return false
+    if (!(await areUnchanged(db, table, old)) || (await hasRow(db, selectNeeded))) return false
     for (const partition of old) await db.execute(sql`drop table ${identifierOf(partition)}`)
     await createPartition(db, table, { name: partitionName(table, null), from: null, until })
     return true
@@ -199,11 +202,14 @@ async function dropOldPartitions(db: Db, table: Table, since: number): Promise<s
  * event, so it holds a lock on the table until the delivery is visible. An event is also needed if its `created_at` is
  * much later than the time in its id: a clock was far behind.
  */
-const neededConditions: Record<Table, (old: { until: string; since: Date }) => SQL> = {
-  events: ({ until, since }) => sql`
-    exists (select from events where id < ${literal(until)} and created_at > ${since.toISOString()}::timestamptz) or
-    exists (select from deliveries where status = 'PENDING' and event_id < ${literal(until)})`,
-  deliveries: ({ until }) => sql`exists (select from deliveries where status = 'PENDING' and id < ${literal(until)})`,
+const neededRows: Record<Table, (old: { until: string; since: Date }) => SQL[]> = {
+  events: ({ until, since }) => [
+    sql`select id from events where id < ${literal(until)} and created_at > ${since.toISOString()}::timestamptz limit 1`,
+    sql`select id from deliveries where status = 'PENDING' and event_id < ${literal(until)} limit 1`,
+  ],
+  deliveries: ({ until }) => [
+    sql`select id from deliveries where status = 'PENDING' and id < ${literal(until)} limit 1`,
+  ],
 }
 
 // ── Helpers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -257,11 +263,13 @@ const literal = (uuid: string) => sql.raw(`'${uuid}'`)
 const toBoundsClause = ({ from, until }: Partition) =>
   sql`for values from (${from === null ? sql`minvalue` : literal(from)}) to (${until === null ? sql`maxvalue` : literal(until)})`
 
-const isEmpty = (db: Db, partition: Partition) => isTrue(db, sql`not exists (select from ${identifierOf(partition)})`)
+const isEmpty = async (db: Db, partition: Partition) =>
+  !(await hasRow(db, [sql`select id from ${identifierOf(partition)} limit 1`]))
 
-async function isTrue(db: Db, condition: SQL): Promise<boolean> {
-  const [row] = await readRows<{ holds: boolean }>(db, sql`select ${condition} as holds`)
-  return row?.holds ?? false
+/** Whether one of the queries returns a row. */
+async function hasRow(db: Db, queries: readonly SQL[]): Promise<boolean> {
+  for (const query of queries) if ((await readRows(db, query)).length > 0) return true
+  return false
 }
 
 async function readClockMs(db: Db): Promise<number> {

@@ -151,17 +151,30 @@ const hasPendingDelivery = sql`exists (
  * Deletes up to 500 expired events in partitions that span more than a week and cannot be dropped yet. Keeps events
  * with a PENDING delivery. Returns the number of deleted events.
  */
-export function purgeEvents(db: Db, { eventsDays }: Pick<Retention, 'eventsDays'> = defaultRetention): Promise<number> {
-  return transaction(db, async (db) => {
-    const old = await db.execute<{ workspace_id: string; id: string }>(sql`
-      select workspace_id, id from events e
-      where created_at < now() - ${eventsDays + 7} * interval '1 day' and not ${hasPendingDelivery}
-      order by created_at limit 500 for update skip locked`)
-    const [workspaceIds, ids] = [old.rows.map((row) => row.workspace_id), old.rows.map((row) => row.id)]
-    // Checked again: a delivery may have been added before the event was locked.
-    const purged = await db.execute(sql`
-      delete from events e using unnest(${sql.param(workspaceIds)}::uuid[], ${sql.param(ids)}::uuid[]) as old (workspace_id, id)
-      where e.workspace_id = old.workspace_id and e.id = old.id and not ${hasPendingDelivery}`)
-    return purged.rowCount ?? 0
-  })
+export async function purgeEvents(
+  db: Db,
+  { eventsDays }: Pick<Retention, 'eventsDays'> = defaultRetention,
+): Promise<number> {
+  const old = await db.execute<{ workspace_id: string; id: string }>(sql`
+    select workspace_id, id from events e
+    where created_at < now() - ${eventsDays + 7} * interval '1 day' and not ${hasPendingDelivery}
+    order by created_at limit 500`)
+  let purged = 0
+  for (const [workspaceUuid, rows] of Map.groupBy(old.rows, ({ workspace_id }) => workspace_id)) {
+    const uuids = rows.map(({ id }) => id)
+    purged += await transaction(db, (db) => deleteUnusedEvents(db, workspaceUuid, uuids))
+  }
+  return purged
+}
+
+async function deleteUnusedEvents(db: Db, workspaceUuid: string, uuids: readonly string[]): Promise<number> {
+  const locked = await db.execute<{ id: string }>(sql`
+    select id from events where workspace_id = ${workspaceUuid} and id = any(${sql.param(uuids)}::uuid[])
+    order by id for update skip locked`)
+  // Checked again: a delivery may have been added before the event was locked.
+  const deleted = await db.execute(sql`
+    delete from events e
+    where e.workspace_id = ${workspaceUuid} and e.id = any(${sql.param(locked.rows.map(({ id }) => id))}::uuid[])
+      and not ${hasPendingDelivery}`)
+  return deleted.rowCount ?? 0
 }

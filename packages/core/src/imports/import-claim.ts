@@ -75,10 +75,17 @@ const analyzeThreshold = 10_000
  * Fails an import and reports the reason with the current line. Imported rows remain. Returns false, without any
  * effect, if the worker no longer owns the claim.
  */
-export async function failImport(ctx: Ctx, claim: ImportClaim, reason: string): Promise<boolean> {
-  const error = sql`jsonb_build_object('line', ${imports.line}, 'message', ${reason}::text)`
-  const ended = await endImport(ctx, claim, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
-  return ended !== undefined
+export function failImport(ctx: Ctx, claim: ImportClaim, reason: string): Promise<boolean> {
+  return inTransaction(ctx, async (ctx) => {
+    const [current] = await ctx.db
+      .select({ line: imports.line, errors: imports.errors })
+      .from(imports)
+      .where(isClaimedBy(ctx, claim))
+      .for('update')
+    if (!current) return false
+    const errors = [...current.errors, { line: current.line, message: reason }]
+    return (await endImport(ctx, claim, { status: 'FAILED', errors })) !== undefined
+  })
 }
 
 /** Deletes the file and the working data of an ended import, in small batches. */
@@ -98,11 +105,15 @@ export function isClaimedBy(ctx: Ctx, { id, workerId }: ImportClaim): SQL | unde
 }
 
 /** Returns undefined if the worker no longer owns the claim. */
-function endImport(ctx: Ctx, claim: ImportClaim, end: { status: 'COMPLETED' | 'FAILED'; errors?: SQL }) {
+function endImport(
+  ctx: Ctx,
+  claim: ImportClaim,
+  end: { status: 'COMPLETED' | 'FAILED'; errors?: (typeof imports.$inferInsert)['errors'] },
+) {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .update(imports)
-      .set({ ...end, workerId: null, completedAt: sql`now()` })
+      .set({ ...end, workerId: null, completedAt: new Date() })
       .where(isClaimedBy(ctx, claim))
       .returning()
     if (!row) return undefined

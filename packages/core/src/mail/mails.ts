@@ -79,16 +79,16 @@ export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutco
   const status = decideStatus(mail, outcome)
   const error = outcome.kind === 'sent' ? null : outcome.error
   const now = new Date().toISOString()
+  const isInterrupted = sql`${mails.status} = 'INTERRUPTED'`
   return inTransaction(ctx, async (ctx) => {
     const [updated] = await ctx.db
       .update(mails)
       .set({
-        status:
-          status === 'PENDING' ? sql`case ${mails.status} when 'INTERRUPTED' then 'FAILED' else 'PENDING' end` : status,
+        status: status === 'PENDING' ? sql`case when ${isInterrupted} then 'FAILED' else 'PENDING' end` : status,
         error,
         settledAt:
           status === 'PENDING'
-            ? sql`case ${mails.status} when 'INTERRUPTED' then ${now}::timestamptz end`
+            ? sql`case when ${isInterrupted} then ${now}::timestamptz end`
             : sql`${now}::timestamptz`,
       })
       .where(

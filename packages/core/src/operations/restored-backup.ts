@@ -2,9 +2,10 @@
  * A restored backup contains work that was done after the backup: campaigns that were sent and deliveries that were
  * made. The database cannot tell which. Work that must not be repeated is interrupted here before a worker claims it.
  */
-import { sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import { updateRecipientCounters } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
+import { mails } from '../db/schema/index.ts'
 import { conflict } from '../kernel/errors.ts'
 import { idOf } from '../kernel/ids.ts'
 import { changeByWorkspace, finishWork } from '../jobs/outbox.ts'
@@ -120,19 +121,25 @@ async function interruptDeliveries(db: Db, before: string): Promise<number> {
   return interrupted.rowCount ?? 0
 }
 
-function interruptMails(db: Db, before: string): Promise<number> {
-  return transaction(db, async (db) => {
-    const interrupted = await db.execute<{ id: string; workspace_id: string }>(sql`
-      with waiting as (
-        select m.workspace_id, m.id from outbox o
-        join mails m on m.workspace_id = o.workspace_id and m.id = o.id
-        where o.queue = 'mail' and o.created_at < ${before}::timestamptz and m.status = 'PENDING'
-        order by m.id limit ${rowsPerTransaction} for update of m)
-      update mails m set status = 'INTERRUPTED', error = ${reason}, settled_at = now()
-      from waiting where m.workspace_id = waiting.workspace_id and m.id = waiting.id
-      returning m.workspace_id, m.id`)
-    const work = interrupted.rows.map(({ workspace_id, id }) => ({ workspaceId: idOf('wsp', workspace_id), id }))
-    await changeByWorkspace(db, work, finishWork)
-    return work.length
+async function interruptMails(db: Db, before: string): Promise<number> {
+  const waiting = await db.execute<{ id: string; workspace_id: string }>(sql`
+    select m.workspace_id, m.id from outbox o
+    join mails m on m.workspace_id = o.workspace_id and m.id = o.id
+    where o.queue = 'mail' and o.created_at < ${before}::timestamptz and m.status = 'PENDING'
+    order by m.id limit ${rowsPerTransaction}`)
+  const work = waiting.rows.map(({ workspace_id, id }) => ({ workspaceId: idOf('wsp', workspace_id), id }))
+  await changeByWorkspace(db, work, async ({ db, workspaceId }, uuids) => {
+    await transaction(db, async (db) => {
+      await db
+        .update(mails)
+        .set({ status: 'INTERRUPTED', error: reason, settledAt: new Date() })
+        .where(
+          and(eq(mails.workspaceId, workspaceId), eq(mails.status, 'PENDING'), inArray(mails.id, uuids.map(toMailId))),
+        )
+      await finishWork({ db, workspaceId }, uuids)
+    })
   })
+  return work.length
 }
+
+const toMailId = (uuid: string) => idOf('mai', uuid)

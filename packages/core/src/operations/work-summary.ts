@@ -65,35 +65,41 @@ const toAgeSeconds = (moment: string) =>
 const isFromLastHour = sql`created_at > now() - interval '1 hour'`
 /** Delivery ids contain their creation time, and the primary key orders the deliveries of each webhook by id. */
 const getFirstUuidOfLastHour = () => uuidAt(Date.now() - 3_600_000)
-const inFlightDeliveries = sql`select coalesce(sum(cardinality(delivery_ids)), 0) from webhook_drains where worker_id is not null`
 const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 
 /** Partial indexes cover the claims. Failures are searched among recent rows only. */
 async function readQueues(db: Db): Promise<QueueState[]> {
   const result = await db.execute<Record<Exclude<keyof QueueState, 'queue'>, number | null> & { queue: QueueName }>(sql`
-    with due as (
+    with enqueued as materialized (
       select queue, count(*) filter (where published_at is null)::int as waiting,
         count(*) filter (where published_at is not null)::int as published, min(created_at) as oldest
-      from outbox group by queue
-      union all
-      select 'webhooks', greatest(0, count(*) - (${inFlightDeliveries}))::int, 0, min(created_at)
-      from deliveries where status = 'PENDING'),
-    claimed (queue, active) as (values
-      ('webhooks', (${inFlightDeliveries})),
-      ('campaigns', (select count(*) from campaign_batches where status = 'SENDING')),
-      ('mail', (select count(*) from mails where status = 'SENDING')),
-      ('imports', (select count(*) from imports where status = 'RUNNING'))),
-    failures (queue, failed) as (values
-      ('webhooks', (
-        select count(*) from webhooks w
-        join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
-        where d.id > ${getFirstUuidOfLastHour()} and ${hasFailed})),
-      ('campaigns', (
-        select coalesce(sum(b.failed + b.interrupted), 0) from campaigns c
-        join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
-        where c.status in ('SENDING', 'PAUSED') or c.sent_at > now() - interval '1 hour')),
-      ('mail', (select count(*) from mails where ${isFromLastHour} and ${hasFailed})),
-      ('imports', (select count(*) from imports where ${isFromLastHour} and status = 'FAILED')))
+      from outbox group by queue),
+    pending as materialized (
+      select count(*) as count, min(created_at) as oldest from deliveries where status = 'PENDING'),
+    in_flight as materialized (
+      select coalesce(sum(cardinality(delivery_ids)), 0) as count from webhook_drains where worker_id is not null),
+    due as (
+      select * from enqueued union all
+      select 'webhooks', greatest(0, pending.count - in_flight.count)::int, 0, oldest from pending, in_flight),
+    sending_batches as materialized (select count(*) from campaign_batches where status = 'SENDING'),
+    sending_mails as materialized (select count(*) from mails where status = 'SENDING'),
+    running_imports as materialized (select count(*) from imports where status = 'RUNNING'),
+    claimed (queue, active) as (
+      select 'webhooks', count from in_flight union all select 'campaigns', count from sending_batches
+      union all select 'mail', count from sending_mails union all select 'imports', count from running_imports),
+    failed_deliveries as materialized (
+      select count(*) from webhooks w
+      join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
+      where d.id > ${getFirstUuidOfLastHour()} and ${hasFailed}),
+    failed_recipients as materialized (
+      select coalesce(sum(b.failed + b.interrupted), 0) as count from campaigns c
+      join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
+      where c.status in ('SENDING', 'PAUSED') or c.sent_at > now() - interval '1 hour'),
+    failed_mails as materialized (select count(*) from mails where ${isFromLastHour} and ${hasFailed}),
+    failed_imports as materialized (select count(*) from imports where ${isFromLastHour} and status = 'FAILED'),
+    failures (queue, failed) as (
+      select 'webhooks', count from failed_deliveries union all select 'campaigns', count from failed_recipients
+      union all select 'mail', count from failed_mails union all select 'imports', count from failed_imports)
     select name as queue, coalesce(waiting, 0) as waiting, coalesce(published, 0) as published,
       active::int, failed::int, ${toAgeSeconds('oldest')} as "oldestSeconds"
     from unnest(${sql.param([...queueNames])}::text[]) with ordinality as known (name, place)

@@ -6,7 +6,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId, type PipelineId } from '../kernel/ids.ts'
+import { newId, type PipelineId, uuidOf } from '../kernel/ids.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -54,9 +54,9 @@ export async function readPipeline(ctx: Ctx, id: PipelineId): Promise<Pipeline> 
   return withStages(ctx, row)
 }
 
-const stageNames = sql`(
+const selectStageNames = (ctx: Ctx) => sql`(
   select string_agg(s.name, '') from ${stages} s
-  where s.workspace_id = ${pipelines.workspaceId} and s.pipeline_id = ${pipelines.id})`
+  where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.pipeline_id = ${pipelines.id})`
 
 /** Returns a page of the workspace's pipelines, each with its stages in order. */
 export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Page<Pipeline>> {
@@ -69,7 +69,7 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
         where: and(eq(pipelines.workspaceId, ctx.workspaceId), isCreatedInRange(pipelines, query), after),
         orderBy,
         limit,
-        large: [stageNames],
+        large: [selectStageNames(ctx)],
       }),
   })
   const stagesByPipeline = await readStages(

@@ -5,7 +5,7 @@ import { deleteApiKeysByCreator, lowerApiKeysByCreator } from '../auth/api-keys.
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
 import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
-import { conflict, notFound } from '../kernel/errors.ts'
+import { conflict, notFound, violatedConstraint } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -74,12 +74,22 @@ export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
     const member = await lockMember(ctx, userId)
     await requireAnotherOwner(ctx, member)
     await lockUsers(ctx, [userId])
-    await unassignTasks(ctx, userId)
-    await ctx.db.delete(members).where(byUserId(ctx, userId))
+    await deleteMember(ctx, userId)
     await deleteApiKeysByCreator(ctx, userId)
     await deleteInvitesByCreator(ctx, userId)
     await deleteUsersWithoutWorkspace(ctx, [userId])
     await audit(ctx, 'member.removed', { subjectId: userId, email: member.email, role: member.role })
+  })
+}
+
+/** Clears the assignee of the member's tasks first: on Citus, the foreign key does not do so. */
+async function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
+  await unassignTasks(ctx, userId)
+  const deleted = inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
+  await deleted.catch((error: unknown) => {
+    // On Citus, the lock of `unassignTasks` is not on every server: another one has just assigned a task.
+    if (violatedConstraint(error) !== 'tasks_assignee_fk') throw error
+    return deleteMember(ctx, userId)
   })
 }
 

@@ -1,7 +1,7 @@
 /** Encrypts the stored secrets of webhooks again after a change of SECRET_KEY, so that the former key is not needed. */
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
 import { webhooks } from '../db/schema/index.ts'
 import { type Keys, seal, storageKeyIds, unseal } from '../kernel/crypto.ts'
 import { transaction } from '../db/transaction.ts'
@@ -16,16 +16,18 @@ export interface ResealResult {
 const batchSize = 100
 
 /**
- * Seals the secrets of all webhooks under the current SECRET_KEY. Works in small transactions, so that it can run while
- * deliveries are sent. It can be interrupted and repeated: it skips webhooks that are already done.
+ * Seals the secrets of all webhooks under the current SECRET_KEY, with a transaction for each webhook, so that it can run
+ * while deliveries are sent. It can be interrupted and repeated: it skips webhooks that are already done.
  */
 export async function resealSecrets(db: Db, keys: Keys): Promise<ResealResult> {
   const total = { resealed: 0, lost: 0 }
-  for (let after: WebhookKey | undefined = firstKey; after; ) {
-    const step: ResealResult & { last: WebhookKey | undefined } = await resealNextBatch(db, keys, after)
-    total.resealed += step.resealed
-    total.lost += step.lost
-    after = step.last
+  for (let batch = await findNextBatch(db, keys, firstKey); batch.length > 0; ) {
+    for (const key of batch) {
+      const outcome = await resealSecretsOf(db, keys, key)
+      if (outcome) total[outcome] += 1
+    }
+    const last = batch.at(-1) ?? firstKey
+    batch = batch.length < batchSize ? [] : await findNextBatch(db, keys, last)
   }
   return total
 }
@@ -38,51 +40,47 @@ interface WebhookKey {
 const nil = '00000000-0000-0000-0000-000000000000'
 const firstKey: WebhookKey = { workspaceId: nil, id: nil }
 
-function resealNextBatch(
-  db: Db,
-  keys: Keys,
-  after: WebhookKey,
-): Promise<ResealResult & { last: WebhookKey | undefined }> {
+/** Finds the next webhooks with a secret under another key, in the order of their keys. */
+async function findNextBatch(db: Db, keys: Keys, after: WebhookKey): Promise<WebhookKey[]> {
   const [currentKeyId = ''] = storageKeyIds(keys)
   const hasFormerUnderOtherKey = sql`exists (
     select from jsonb_array_elements(${webhooks.formerSecrets}) former
     where split_part(former ->> 'encrypted', '.', 1) <> ${currentKeyId})`
+  const rows = await db
+    .select({ workspaceId: webhooks.workspaceId, id: webhooks.id })
+    .from(webhooks)
+    .where(
+      and(
+        isNull(webhooks.deletedAt),
+        sql`(${webhooks.workspaceId}, ${webhooks.id}) > (${after.workspaceId}::uuid, ${after.id}::uuid)`,
+        sql`(split_part(${webhooks.encryptedSecret}, '.', 1) <> ${currentKeyId} or ${hasFormerUnderOtherKey})`,
+      ),
+    )
+    .orderBy(webhooks.workspaceId, webhooks.id)
+    .limit(batchSize)
+  return rows.map(({ workspaceId, id }) => ({ workspaceId: uuidOf(workspaceId), id: uuidOf(id) }))
+}
+
+/** Returns undefined if the webhook has been deleted. */
+function resealSecretsOf(db: Db, keys: Keys, key: WebhookKey): Promise<keyof ResealResult | undefined> {
+  const isWebhook = and(eq(webhooks.workspaceId, idOf('wsp', key.workspaceId)), eq(webhooks.id, idOf('whk', key.id)))
   return transaction(db, async (db) => {
-    const rows = await db
-      .select()
-      .from(webhooks)
-      .where(
-        and(
-          isNull(webhooks.deletedAt),
-          sql`(${webhooks.workspaceId}, ${webhooks.id}) > (${after.workspaceId}::uuid, ${after.id}::uuid)`,
-          sql`(split_part(${webhooks.encryptedSecret}, '.', 1) <> ${currentKeyId} or ${hasFormerUnderOtherKey})`,
-        ),
-      )
-      .orderBy(webhooks.workspaceId, webhooks.id)
-      .limit(batchSize)
-      .for('no key update')
-    let lost = 0
-    for (const { workspaceId, id, encryptedSecret, formerSecrets } of rows) {
-      const canUnseal = (sealed: string) => tryToUnseal(keys, sealed, id) !== undefined
-      const reseal = (sealed: string) => {
-        const secret = tryToUnseal(keys, sealed, id)
-        return secret === undefined ? sealed : seal(keys, secret, id)
-      }
-      if (![encryptedSecret, ...formerSecrets.map(({ encrypted }) => encrypted)].every(canUnseal)) lost += 1
-      await db
-        .update(webhooks)
-        .set({
-          encryptedSecret: reseal(encryptedSecret),
-          formerSecrets: formerSecrets.map(({ encrypted, until }) => ({ encrypted: reseal(encrypted), until })),
-        })
-        .where(and(eq(webhooks.workspaceId, workspaceId), eq(webhooks.id, id)))
+    const [row] = await db.select().from(webhooks).where(isWebhook).for('no key update')
+    if (!row) return undefined
+    const { id, encryptedSecret, formerSecrets } = row
+    const canUnseal = (sealed: string) => tryToUnseal(keys, sealed, id) !== undefined
+    const reseal = (sealed: string) => {
+      const secret = tryToUnseal(keys, sealed, id)
+      return secret === undefined ? sealed : seal(keys, secret, id)
     }
-    const last = rows.length === batchSize ? rows.at(-1) : undefined
-    return {
-      resealed: rows.length - lost,
-      lost,
-      last: last && { workspaceId: uuidOf(last.workspaceId), id: uuidOf(last.id) },
-    }
+    await db
+      .update(webhooks)
+      .set({
+        encryptedSecret: reseal(encryptedSecret),
+        formerSecrets: formerSecrets.map(({ encrypted, until }) => ({ encrypted: reseal(encrypted), until })),
+      })
+      .where(isWebhook)
+    return [encryptedSecret, ...formerSecrets.map(({ encrypted }) => encrypted)].every(canUnseal) ? 'resealed' : 'lost'
   })
 }
 

@@ -16,7 +16,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/db/adopt-restored-events.ts adoptRestoredEvents`]: restored,
   [`${core}/db/migrate.ts migrate`]: 'Migrations change the rows of all workspaces.',
   [`${core}/db/partitions.ts readRows`]: purge,
-  [`${core}/events/emit.ts`]: purge,
+  [`${core}/events/emit.ts purgeEvents`]: purge,
   [`${core}/forms/forms.ts findPublicForm`]: publicId,
   [`${core}/forms/purge-submissions.ts purgeSubmissions`]: purge,
   [`${core}/imports/imports.ts purgeImports`]: purge,
@@ -32,9 +32,9 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/operations/overviews/campaign-overview.ts listCampaignOverviews`]: operator,
   [`${core}/operations/overviews/nearly-used-quotas.ts findAmong`]: operator,
   [`${core}/operations/restored-backup.ts interruptDeliveries`]: restored,
+  [`${core}/operations/restored-backup.ts interruptMails`]: restored,
   [`${core}/operations/restored-backup.ts interruptRecipients`]: restored,
   [`${core}/operations/restored-backup.ts pauseCampaigns`]: restored,
-  [`${core}/operations/restored-backup.ts repeatUntilNone`]: restored,
   [`${core}/operations/webhook-health.ts disableFailingWebhooks`]: 'Finds failing webhooks of all workspaces.',
   [`${core}/operations/webhook-health.ts warnAboutFailingWebhooks`]: 'Finds failing webhooks of all workspaces.',
   [`${core}/operations/work-metrics.ts readWorkMetrics`]: operator,
@@ -51,13 +51,6 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/webhooks/drain/find-backlogs.ts findBacklogs`]: 'Finds the webhooks with work, of all workspaces.',
   [`${core}/webhooks/health/failing-webhooks.ts countFailingWebhooks`]: operator,
   [`${core}/webhooks/health/failing-webhooks.ts listFailingWebhooks`]: operator,
-  [`${core}/webhooks/reseal-secrets.ts resealSecrets`]: reseal,
+  [`${core}/webhooks/reseal-secrets.ts findNextBatch`]: reseal,
   [`${core}/webhooks/webhooks.ts purgeWebhooks`]: purge,
-}
-
-/** Those that also lock the rows that they read. */
-export const locksAcrossWorkspaces: Readonly<Record<string, string>> = {
-  [`${core}/events/emit.ts`]: purge,
-  [`${core}/operations/restored-backup.ts repeatUntilNone`]: restored,
-  [`${core}/webhooks/reseal-secrets.ts resealSecrets`]: reseal,
 }

@@ -1,10 +1,10 @@
 import { loadModule, parse } from 'libpg-query'
 import { checkStatement } from './check-statement.ts'
-import { acrossWorkspaces, locksAcrossWorkspaces } from './cross-workspace-statements.ts'
+import { acrossWorkspaces } from './cross-workspace-statements.ts'
 import type { RecordedStatement } from './record-statements-patch.ts'
 import { tables } from './tables.ts'
 
-/** Throws if a statement crosses workspaces and its sender is not on the list. */
+/** Throws if a statement locks rows of several workspaces, or crosses workspaces and its sender is not on the list. */
 export async function requireOneWorkspace(statements: readonly RecordedStatement[]): Promise<void> {
   await loadModule()
   const findings = await Promise.all(statements.map(describeFindings))
@@ -20,6 +20,6 @@ async function describeFindings({ text, sender }: RecordedStatement): Promise<st
   const { stmts = [] } = await parse(text)
   const findings = stmts
     .flatMap(({ stmt }) => (stmt ? checkStatement(stmt, tables) : []))
-    .filter(({ kind }) => !(sender in (kind === 'lock' ? locksAcrossWorkspaces : acrossWorkspaces)))
+    .filter(({ kind }) => kind === 'lock' || !(sender in acrossWorkspaces))
   return findings.length === 0 ? [] : [`${sender}: ${findings.map(({ message }) => message).join('; ')}\n${text}`]
 }

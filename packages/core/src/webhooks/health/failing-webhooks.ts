@@ -3,7 +3,7 @@
  * found without locks. Each webhook is then changed in its own transaction, which locks the row and checks the
  * condition again, so that only one of two concurrent workers changes it.
  */
-import { and, eq, gte, isNull, lte, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gte, isNull, type SQL, sql } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
 import type { Db } from '../../db/client.ts'
 import { webhookDrains, webhooks } from '../../db/schema/index.ts'
@@ -22,7 +22,7 @@ export interface FailingWebhook {
 
 /** Compares the first failure with the last failure, not with now: without recent attempts, the state is unknown. */
 const isFailingForHours = (hours: number): SQL =>
-  lte(webhookDrains.failingSince, sql`${webhookDrains.lastFailureAt} - ${hours} * interval '1 hour'`)
+  sql`${webhookDrains.lastFailureAt} - ${webhookDrains.failingSince} >= ${hours} * interval '1 hour'`
 
 const shouldBeWarned = and(
   isFailingForHours(24),
