@@ -40,6 +40,8 @@ const onCitus = {
     ...onPostgres15.test,
     globalSetup: `${testing}/global-setup-citus.ts`,
     name: 'citus',
+    // No previous release was distributed.
+    exclude: [nodeModules, '**/upgrade.int.test.ts'],
     // Statements wait for other servers most of the time.
     maxWorkers: 6,
   },

@@ -1,3 +1,4 @@
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx, Ctx } from '../request/context.ts'
@@ -35,7 +36,7 @@ const mailed = () => readMailedToken(base, email)
 const userId = () => (ctx.actor.kind === 'user' ? ctx.actor.userId : newId('usr'))
 const isVerified = async () => (await logIn(base, { email, password })).user.emailVerifiedAt !== null
 const backdateLastMail = (interval: string) =>
-  database.db.execute(sql`update users set verification_mailed_at = verification_mailed_at - ${interval}::interval`)
+  database.db.execute(sql`update users set ${backdate('verification_mailed_at', interval)}`)
 
 /** Creates a key, an invite and a webhook. Returns a function that counts those that remain. */
 async function createRecords(by: Ctx) {
@@ -121,7 +122,7 @@ test('a reset revokes what an account with an unverified address created', async
   expect((await logIn(base, { email, password: newPassword })).user.emailVerifiedAt).not.toBeNull()
   // The address is verified now: the next reset revokes nothing.
   const countRemainingLater = await createRecords(ctx)
-  await database.db.execute(sql`update password_resets set created_at = created_at - interval '2 hours'`)
+  await database.db.execute(sql`update password_resets set ${backdate('created_at', '2 hours')}`)
   await requestPasswordReset(base, { email })
   await resetPassword(base, { token: await mailed(), password })
   expect(await countRemainingLater()).toEqual({ keys: 1, invites: 1, webhooks: 1 })

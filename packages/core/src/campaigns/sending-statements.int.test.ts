@@ -1,3 +1,4 @@
+import { hidesPlans } from '@rapport/testing/postgres/explain.ts'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import {
@@ -42,7 +43,7 @@ test('an outcome that waits for a recovery is counted from INTERRUPTED, not SEND
   expect(counters.rows).toEqual([{ sent: 3, interrupted: 0 }])
 })
 
-test('recording outcomes reads only the batch, even without table statistics', async () => {
+test.skipIf(hidesPlans)('recording outcomes reads only the batch, even without table statistics', async () => {
   const { ctx, batch, outcomes } = await claimSentCampaign()
   const plan = await transaction(database.db, async (db) => {
     await recordRecipientOutcomes({ ...ctx, db }, batch, outcomes)

@@ -168,7 +168,7 @@ test('each delivery has the id of the request that created the contact', async (
   await many(20, (n) => createContact({ ...ctx, requestId: requests[n] ?? '' }, person(n)))
   const { rows } = await database.db.execute<{ email: string; requestId: string }>(sql`
     select data->>'email' as email, d.request_id as "requestId"
-    from deliveries d join events e on e.id = d.event_id
+    from deliveries d join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
     where d.request_id in (${sql.join(
       requests.map((request) => sql`${request}`),
       sql`, `,

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
 import { purgeEvents } from '../events/emit.ts'
-import { idOf, newId, uuidOf } from '../kernel/ids.ts'
+import { idOf, newId, uuidAt, uuidOf } from '../kernel/ids.ts'
 import { webhooks } from './schema/index.ts'
 import { drainTestBacklog } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { maintainPartitions, readSecondsAhead } from './partitions.ts'
@@ -23,7 +23,7 @@ import {
   listEventTypes,
   readSingleDelivery,
 } from '@rapport/testing/fixtures/factories.ts'
-import { explainSelects } from '@rapport/testing/postgres/explain.ts'
+import { explainSelects, hidesPlans } from '@rapport/testing/postgres/explain.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { EventQuery } from '../webhooks/deliveries.schema.ts'
 import { redeliver, redeliverMany } from '../webhooks/delivery-log.ts'
@@ -214,7 +214,7 @@ test('redelivery of a dropped event is a conflict, and its delivery is kept', as
   await maintainIn(14)
   // As if the delivery were a redelivery, 20 days after the event.
   await database.db.execute(sql`
-    update deliveries set id = uuidv7(interval '20 days'), created_at = now() + interval '20 days'`)
+    update deliveries set id = ${uuidAt(Date.now() + 20 * 86_400_000)}, created_at = now() + interval '20 days'`)
   const later = await readSingleDelivery(ctx)
   expect(later.id).not.toBe(delivery.id)
   const dropping = await openTransaction(database.db, (db) => db.execute(sql`drop table events_past`))
@@ -245,7 +245,7 @@ test('deleting a workspace keeps the rows of other workspaces in all partitions'
   expect(await countRows('events')).toEqual([50])
 })
 
-test('a lookup by id scans one partition, and the feed is merged without sorting', async () => {
+test.skipIf(hidesPlans)('a lookup by id scans one partition, and the feed is merged without sorting', async () => {
   await maintainIn(60)
   const explain = async (query: string) => {
     const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${query}`, [uuidOf(ctx.workspaceId)])

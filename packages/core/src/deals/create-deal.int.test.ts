@@ -39,6 +39,8 @@ const inputOf = (n: number, overrides: Partial<DealInput> = {}) =>
     valueCents: n,
     ...overrides,
   })
+const lockContactRow = (id = newId('con')) =>
+  sql`select from contacts where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(id)} for update`
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 async function countTransactions(): Promise<{ emitted: number; transactions: number } | undefined> {
@@ -106,10 +108,7 @@ test('a deal that the database rejects fails alone', async () => {
 })
 
 test('a deal that waits for a locked contact does not delay other deals', async () => {
-  const lockContact = (n: number) =>
-    openTransaction(database.db, (db) =>
-      db.execute(sql`select from contacts where id = ${uuidOf(contactIds[n] ?? newId('con'))} for update`),
-    )
+  const lockContact = (n: number) => openTransaction(database.db, (db) => db.execute(lockContactRow(contactIds[n])))
   const [first, second] = [await lockContact(0), await lockContact(1)]
   const waiting = [0, 1].map((n) => createDeal(ctx, inputOf(n)))
   const refused = createDeal(ctx, inputOf(3, { contactId: newId('con') }))
@@ -195,9 +194,7 @@ test('the event contains exactly the response', async () => {
 
 test('delivers to the webhooks that are enabled when the deal is inserted', async () => {
   const { id: before } = await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
-  const holding = await openTransaction(database.db, (db) =>
-    db.execute(sql`select from contacts where id = ${uuidOf(contactIds[0] ?? newId('con'))} for update`),
-  )
+  const holding = await openTransaction(database.db, (db) => db.execute(lockContactRow(contactIds[0])))
   const creating = createDeal(ctx, inputOf(0))
   await waitUntilBlocked(database.db)
   await updateWebhook(ctx, before, { enabled: false })
@@ -216,7 +213,7 @@ test('each delivery has the id of its own request', async () => {
   await Promise.all(upTo(20).map((n) => createDeal({ ...ctx, requestId: requests[n] ?? '' }, inputOf(n))))
   const { rows } = await database.db.execute<{ name: string; requestId: string }>(sql`
     select data->>'name' as name, d.request_id as "requestId"
-    from deliveries d join events e on e.id = d.event_id
+    from deliveries d join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
     where d.workspace_id = ${uuidOf(ctx.workspaceId)}`)
   const requestOf = new Map(rows.map(({ name, requestId }) => [name, requestId]))
   expect(upTo(20).map((n) => requestOf.get(`Deal ${n}`))).toEqual(requests)

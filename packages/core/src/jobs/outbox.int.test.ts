@@ -1,3 +1,4 @@
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -56,7 +57,7 @@ async function publish(): Promise<string[]> {
 
 /** Moves all publishing times into the past, as if so many seconds had passed. */
 const backdatePublishing = (seconds: number) =>
-  database.db.execute(sql`update outbox set published_at = published_at - make_interval(secs => ${seconds})`)
+  database.db.execute(sql`update outbox set ${backdate('published_at', `${seconds} seconds`)}`)
 
 describe('work', () => {
   test('is never published if its transaction is rolled back', async () => {
@@ -114,7 +115,9 @@ describe('work', () => {
   test('does not block a relay while it is being claimed', async () => {
     const uuids = await enqueueSome(3)
     const claiming = await openTransaction(database.db, (db) =>
-      db.execute(sql`select from outbox where id = ${uuids[0]} for update`),
+      db.execute(
+        sql`select from outbox where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuids[0]} for update`,
+      ),
     )
     expect(await publish()).toEqual(uuids)
     // The locked row may be published once more.

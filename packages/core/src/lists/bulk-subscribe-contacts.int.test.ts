@@ -79,7 +79,7 @@ test('rejects a list of another workspace, and a list without consent', async ()
 
 async function subscriptionsOf(listId: ListId): Promise<Record<string, string>> {
   const result = await database.db.execute<{ email: string; status: string }>(sql`
-    select lower(email) as email, status from subscriptions join contacts on contacts.id = contact_id
-    where list_id = ${uuidOf(listId)}`)
+    select lower(email) as email, status from subscriptions join contacts using (workspace_id)
+    where contacts.id = contact_id and list_id = ${uuidOf(listId)}`)
   return Object.fromEntries(result.rows.map((row) => [row.email.replace('@example.com', ''), row.status]))
 }

@@ -1,3 +1,4 @@
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Contact } from '../contacts/contacts.schema.ts'
@@ -69,12 +70,11 @@ async function unsubscribeToken(on = list): Promise<string> {
 
 /** Moves all timestamps into the past. */
 async function letPass(interval: string) {
-  const earlier = sql.raw(`- interval '${interval}'`)
-  await ctx.db.execute(sql`update subscriptions set created_at = created_at ${earlier},
-    confirmed_at = confirmed_at ${earlier}, unsubscribed_at = unsubscribed_at ${earlier}
+  const columns = ['created_at', 'confirmed_at', 'unsubscribed_at'].map((column) => backdate(column, interval))
+  await ctx.db.execute(sql`update subscriptions set ${sql.join(columns, sql`, `)}
     where workspace_id = ${uuidOf(ctx.workspaceId)}`)
   for (const table of ['mails', 'mail_requests'])
-    await ctx.db.execute(sql`update ${sql.identifier(table)} set created_at = created_at ${earlier}
+    await ctx.db.execute(sql`update ${sql.identifier(table)} set ${backdate('created_at', interval)}
       where workspace_id = ${uuidOf(ctx.workspaceId)}`)
 }
 

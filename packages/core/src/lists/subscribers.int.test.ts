@@ -1,3 +1,4 @@
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Contact } from '../contacts/contacts.schema.ts'
@@ -180,7 +181,7 @@ test('pages through subscribers, of all statuses or of one', async () => {
 describe('confirmation emails', () => {
   /** Moves all requested confirmations into the past. */
   const letPass = (interval: string) =>
-    ctx.db.execute(sql`update mail_requests set created_at = created_at - ${interval}::interval`)
+    ctx.db.execute(sql`update mail_requests set ${backdate('created_at', interval)}`)
   const requests: Record<string, () => Promise<unknown>> = {
     'the public route': () => subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' }),
     'a form': () =>

@@ -1,3 +1,4 @@
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { signUp } from '../auth/login.ts'
@@ -22,7 +23,7 @@ const victim = { email: 'victim@example.org', firstName: '', lastName: '' }
 
 const countMails = (ctx: Ctx) => ctx.db.$count(mails, eq(mails.workspaceId, ctx.workspaceId))
 const letPass = (interval: string) =>
-  database.db.execute(sql`update mail_requests set created_at = created_at - ${interval}::interval`)
+  database.db.execute(sql`update mail_requests set ${backdate('created_at', interval)}`)
 
 /** Counts the outcomes of attempts: `done`, or the quota that was used up. */
 async function countOutcomes(attempts: Promise<unknown>[]): Promise<Record<string, number>> {

@@ -240,7 +240,9 @@ describe('recovery', () => {
     await expireWorkerHeartbeat(database.db, workerId)
     // Stops the recovery after it has locked the first drain. It locks drains in the order of their keys.
     const half = await openTransaction(database.db, (db) =>
-      db.execute(sql`select from deliveries where id = ${first.uuid} or id = ${delivery.uuid} for update`),
+      db.execute(
+        sql`select from deliveries where workspace_id = ${uuidOf(ctx.workspaceId)} and id in (${first.uuid}, ${delivery.uuid}) for update`,
+      ),
     )
     const recovering = recover()
     await waitUntilBlocked(database.db)

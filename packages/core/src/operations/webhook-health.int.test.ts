@@ -218,7 +218,11 @@ describe('a webhook that fails for five days', () => {
     )
     const disabling = disable()
     await waitUntilBlocked(ctx.db)
-    const free = await ctx.db.select().from(webhooks).for('share', { skipLocked: true })
+    const free = await ctx.db
+      .select()
+      .from(webhooks)
+      .where(eq(webhooks.workspaceId, ctx.workspaceId))
+      .for('share', { skipLocked: true })
     expect(free).toHaveLength(1)
     await worker.commit()
     expect(await disabling).toEqual([])
@@ -267,7 +271,9 @@ test('the gauge counts enabled webhooks that have failed for an hour', async () 
 
 /** Locks the row until both calls have found the webhook and wait for the lock. */
 async function inParallel<Result>(upkeep: () => Promise<Result>): Promise<[Result, Result]> {
-  const holding = await openTransaction(ctx.db, (db) => db.select().from(webhookDrains).for('update'))
+  const holding = await openTransaction(ctx.db, (db) =>
+    db.select().from(webhookDrains).where(eq(webhookDrains.workspaceId, ctx.workspaceId)).for('update'),
+  )
   const running = Promise.all([upkeep(), upkeep()] as const)
   await waitUntilBlocked(ctx.db, 2)
   await holding.commit()

@@ -6,7 +6,6 @@ import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
 import { listLists } from '../lists/lists.ts'
 import { ListQuery } from '../lists/lists.schema.ts'
 import type { Page } from './paging.ts'
-import { contacts } from '../db/schema/index.ts'
 import { deriveKeys, signPayload } from '../kernel/crypto.ts'
 import { addSubscribers, createTestCtx, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -68,7 +67,9 @@ describe('reading all pages', () => {
 
   test('uses timestamps with milliseconds, the precision of the database', async () => {
     const ids = await addContacts(10)
-    await database.db.update(contacts).set({ createdAt: sql`now() + (random() * interval '5 milliseconds')` })
+    for (const [n, id] of ids.entries())
+      await database.db.execute(sql`
+        update contacts set created_at = now() + ${0.4 * n} * interval '1 ms' where id = ${uuidOf(id)}`)
     expect((await readAll({ limit: '1' })).toSorted()).toEqual(ids.toSorted())
   })
 })

@@ -1,3 +1,4 @@
+import { hidesPlans } from '@rapport/testing/postgres/explain.ts'
 import {
   createTestCampaign,
   createTestCtx,
@@ -97,13 +98,16 @@ const withIds = (leaf: unknown): unknown =>
     value === true && Object.hasOwn(world, key) ? world[key as 'list' | 'campaign' | 'pipelineId'] : value,
   )
 
-test.each(leaves.map((leaf) => [leaf]))('%j and its negation read no table of other workspaces', async (leaf) => {
-  for (const filter of [withIds(leaf), { not: withIds(leaf) }]) {
-    const scans = (await explain(filter)).flatMap(scansOf)
-    expect(scans.length).toBeGreaterThan(0)
-    for (const scan of scans) {
-      const { 'Relation Name': table, 'Index Cond': index, 'Recheck Cond': recheck, Filter: condition } = scan
-      expect([table, `${index} ${recheck} ${condition}`]).toEqual([table, expect.stringContaining('workspace_id =')])
+test.skipIf(hidesPlans).each(leaves.map((leaf) => [leaf]))(
+  '%j and its negation read no table of other workspaces',
+  async (leaf) => {
+    for (const filter of [withIds(leaf), { not: withIds(leaf) }]) {
+      const scans = (await explain(filter)).flatMap(scansOf)
+      expect(scans.length).toBeGreaterThan(0)
+      for (const scan of scans) {
+        const { 'Relation Name': table, 'Index Cond': index, 'Recheck Cond': recheck, Filter: condition } = scan
+        expect([table, `${index} ${recheck} ${condition}`]).toEqual([table, expect.stringContaining('workspace_id =')])
+      }
     }
-  }
-})
+  },
+)

@@ -1,4 +1,5 @@
-import { eq } from 'drizzle-orm'
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
+import { eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { updateContact } from '../contacts/update-contact.ts'
@@ -99,7 +100,7 @@ describe('a contact that gets the email of an opt-out', () => {
     const id = await signUp(otherEmail)
     await updateContact(ctx, id, { email: ownEmail })
     expect(await statusOf(id)).toBe('UNSUBSCRIBED')
-    await database.db.execute(`update mail_requests set created_at = created_at - interval '1 hour'`)
+    await database.db.execute(sql`update mail_requests set ${backdate('created_at', '1 hour')}`)
     await signUp(ownEmail)
     await confirmSubscription(ctx, await readMailedToken(ctx, ownEmail))
     expect(await statusOf(id)).toBe('CONFIRMED')

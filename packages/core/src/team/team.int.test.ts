@@ -1,3 +1,4 @@
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { createApiKey } from '../auth/api-keys.ts'
@@ -53,7 +54,7 @@ const outcomeOf = (work: Promise<unknown>) =>
   )
 /** Moves the creation of every mail into the past. */
 const backdateInvites = (interval: string) =>
-  database.db.execute(sql`update mail_requests set created_at = created_at - ${interval}::interval`)
+  database.db.execute(sql`update mail_requests set ${backdate('created_at', interval)}`)
 const rolesNow = async () => (await listMembers(ctx, all)).data.map(({ role }) => role).toSorted()
 
 test('an invite creates a user with its role and works once', async () => {

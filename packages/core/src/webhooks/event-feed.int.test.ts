@@ -136,7 +136,7 @@ test('expired events in a kept partition are purged unless a delivery is PENDING
     where data ->> 'firstName' <> 'young' and workspace_id = ${uuidOf(ctx.workspaceId)}`)
   await ctx.db.execute(sql`
     update deliveries d set status = 'FAILED' from events e
-    where e.id = d.event_id and e.data ->> 'firstName' <> 'wanted' and d.workspace_id = ${uuidOf(ctx.workspaceId)}`)
+    where e.workspace_id = d.workspace_id and e.id = d.event_id and e.data ->> 'firstName' <> 'wanted' and d.workspace_id = ${uuidOf(ctx.workspaceId)}`)
   expect(await purgeEvents(ctx.db)).toBe(1)
   expect(await purgeEvents(ctx.db)).toBe(0)
   expect(getNames(await waitForEvents(2))).toEqual(['young', 'wanted'])

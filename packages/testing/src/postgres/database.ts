@@ -4,6 +4,7 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Db } from '@rapport/core/db/client.ts'
 import { transaction } from '@rapport/core/db/transaction.ts'
+import { hasSqlState } from '@rapport/core/kernel/errors.ts'
 import { waitUntil } from '../wait.ts'
 
 export interface TestDatabase {
@@ -48,6 +49,14 @@ async function createDatabase(nodeUrls: readonly string[], from: string): Promis
   return { url, db: database.db, pool: database.pool, close: () => (closing ??= close()) }
 }
 
+/** The maintenance process of Citus may reconnect before it sees that its database is to be removed. */
+async function dropUnused(client: pg.Client, name: string, attempts = 5): Promise<void> {
+  await client.query(`drop database ${name} with (force)`).catch((error: unknown) => {
+    if (attempts === 1 || !hasSqlState(error, ['55006'])) throw error
+    return dropUnused(client, name, attempts - 1)
+  })
+}
+
 async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   const findConnections = async () => {
     const found = await client.query<{ application_name: string; state: string; query: string }>(
@@ -64,7 +73,7 @@ async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   })
     .then(() => [])
     .catch(findConnections)
-  await client.query(`drop database ${name} with (force)`)
+  await dropUnused(client, name)
   if (leaked.length === 0) return
   const list = leaked.map((row) => `  ${row.application_name || 'unnamed'} (${row.state}): ${row.query.slice(0, 200)}`)
   throw new Error(`${leaked.length} connections to the test database were left open:\n${list.join('\n')}`)

@@ -1,6 +1,10 @@
 import type { Ctx } from '@rapport/core/request/context.ts'
+import { inject } from 'vitest'
 import type { TestDatabase } from './database.ts'
 import { recordStatements } from './statements.ts'
+
+/** Whether EXPLAIN shows the nodes of Citus. Its servers plan their statements as PostgreSQL does. */
+export const hidesPlans = inject('testServices').nodeUrls.length > 1
 
 /** Returns the plan of each SELECT from this table that `work` runs. */
 export async function explainSelects(

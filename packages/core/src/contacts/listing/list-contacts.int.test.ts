@@ -1,3 +1,4 @@
+import { hidesPlans } from '@rapport/testing/postgres/explain.ts'
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import type { Ctx } from '../../request/context.ts'
@@ -169,7 +170,7 @@ test('an exact match in another workspace does not disable typo tolerance', asyn
   expect((await find(other)).map(({ id }) => id)).toEqual([grcae.id])
 })
 
-test('every listing uses an index and never reads the whole table', async () => {
+test.skipIf(hidesPlans)('every listing uses an index and never reads the whole table', async () => {
   const big = await createTestCtx(database.db)
   const list = await createTestList(big)
   await createCustomField(big, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })

@@ -97,6 +97,7 @@ async function removeCascades(): Promise<void> {
   expect(rows.length).toBeGreaterThanOrEqual(owned.length)
   for (const { table, name, definition } of rows) {
     const strict = definition.replace('ON DELETE CASCADE', '')
-    await database.db.execute(sql.raw(`alter table ${table} drop constraint ${name}, add constraint ${name} ${strict}`))
+    await database.db.execute(sql.raw(`alter table ${table} drop constraint ${name}`))
+    await database.db.execute(sql.raw(`alter table ${table} add constraint ${name} ${strict}`))
   }
 }

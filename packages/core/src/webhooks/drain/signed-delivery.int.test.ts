@@ -97,8 +97,11 @@ describe('a delivery', () => {
 
   test('cannot be signed with the encrypted secret of another webhook', async () => {
     const other = await createTestWebhook(ctx)
-    await ctx.db.execute(sql`update webhooks set encrypted_secret =
-      (select encrypted_secret from webhooks where id = ${uuidOf(other.id)}) where id = ${uuidOf(webhook.id)}`)
+    const stored = await ctx.db.select().from(webhooks).where(eq(webhooks.id, other.id))
+    await ctx.db
+      .update(webhooks)
+      .set({ encryptedSecret: stored[0]?.encryptedSecret })
+      .where(eq(webhooks.id, webhook.id))
     const delivery = await claim()
     expect(() => sign(delivery)).toThrow()
   })

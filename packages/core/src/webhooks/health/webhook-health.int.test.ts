@@ -1,10 +1,11 @@
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, readDrain, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import type { WebhookId } from '../../kernel/ids.ts'
 import { rotateSecret } from '../rotate-secret.ts'
 import { resetPause } from './webhook-health.ts'
 import {
@@ -30,6 +31,8 @@ const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_0
 const none = { disabledReason: null, lastSuccessAt: null, lastFailureAt: null, failingSince: null, pausedUntil: null }
 const failing = () => ({ ...createFailingPeriod(30, 12), warnedAt: new Date() })
 const paused = () => ({ unreachableCount: 7, pausedUntil: minutesFromNow(1) })
+const isDrainOf = (id: WebhookId) =>
+  and(eq(webhookDrains.workspaceId, ctx.workspaceId), eq(webhookDrains.webhookId, id))
 const noPause = { unreachableCount: 0, pausedUntil: null }
 
 test('a webhook without any delivery has no health', async () => {
@@ -74,7 +77,7 @@ test('enabling ends a pause and the failing period, and clears disabledReason', 
   await ctx.db
     .update(webhooks)
     .set({ enabled: false, disabledReason: 'All 12 failed' })
-    .where(eq(webhooks.id, webhook.id))
+    .where(and(eq(webhooks.workspaceId, ctx.workspaceId), eq(webhooks.id, webhook.id)))
   expect(await readWebhook(ctx, webhook.id)).toMatchObject({ enabled: false, disabledReason: 'All 12 failed' })
   const enabled = await updateWebhook(ctx, webhook.id, { enabled: true })
   expect(enabled).toMatchObject({ enabled: true, disabledReason: null, failingSince: null, pausedUntil: null })
@@ -118,7 +121,7 @@ test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
   async (change) => {
     await setDrainHealth(ctx, webhook.id, paused())
     const worker = await openTransaction(ctx.db, async (db) => {
-      await db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhook.id)).for('update')
+      await db.select().from(webhookDrains).where(isDrainOf(webhook.id)).for('update')
     })
     const changing = updateWebhook(ctx, webhook.id, change)
     await waitUntilBlocked(ctx.db)
@@ -126,7 +129,7 @@ test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
     const lock = await ctx.db
       .select()
       .from(webhooks)
-      .where(eq(webhooks.id, webhook.id))
+      .where(and(eq(webhooks.workspaceId, ctx.workspaceId), eq(webhooks.id, webhook.id)))
       .for('share', { skipLocked: true })
     expect(lock).toHaveLength(1)
     await worker.commit()
@@ -140,16 +143,16 @@ test('purging a deleted webhook locks webhook_drains first and deletes both rows
   await ctx.db
     .update(webhooks)
     .set({ deletedAt: minutesFromNow(-2) })
-    .where(eq(webhooks.id, webhook.id))
+    .where(and(eq(webhooks.workspaceId, ctx.workspaceId), eq(webhooks.id, webhook.id)))
   const worker = await openTransaction(ctx.db, async (db) => {
-    await db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhook.id)).for('update')
+    await db.select().from(webhookDrains).where(isDrainOf(webhook.id)).for('update')
   })
   const purging = purgeWebhooks(ctx.db)
   await waitUntilBlocked(ctx.db)
   const free = await ctx.db
     .select()
     .from(webhooks)
-    .where(eq(webhooks.id, webhook.id))
+    .where(and(eq(webhooks.workspaceId, ctx.workspaceId), eq(webhooks.id, webhook.id)))
     .for('share', { skipLocked: true })
   expect(free).toHaveLength(1)
   await worker.commit()
