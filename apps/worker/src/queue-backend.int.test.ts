@@ -13,7 +13,7 @@ test('a listener that is attached after a connection error still receives the er
   const client = await pool.connect()
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   const ended = new Promise<void>((resolve) => client.once('end', resolve))
-  await database.pool.query('select pg_terminate_backend($1)', [rows[0]?.pid])
+  await database.pool.query('select pg_terminate_backend($1::int)', [rows[0]?.pid])
   await ended
   const error = await new Promise<Error>((resolve) => client.on('error', resolve))
   expect(error.message).toMatch(/terminat/)

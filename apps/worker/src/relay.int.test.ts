@@ -65,7 +65,9 @@ const countUnpublished = async () =>
 
 /** Makes published work old enough to be published again. */
 const backdatePublished = () =>
-  testDatabase.pool.query(`update outbox set published_at = published_at - interval '1 minute'`)
+  testDatabase.pool.query(
+    `update outbox set published_at = (published_at at time zone 'UTC' - interval '1 minute') at time zone 'UTC'`,
+  )
 
 async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
   const started = await startTestRelay(config, { database, pollMs })

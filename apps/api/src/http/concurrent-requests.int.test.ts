@@ -1,3 +1,4 @@
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { request } from 'node:http'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -18,9 +19,11 @@ const impatientApi = useForFile(() => startTestApi({ maxWaitMs: 0 }))
 const address = useForFile(() => impatientApi.listen())
 
 /** Locks a contact, so that requests that change it hold until the lock is released. */
-async function lockContact(api: TestApi, { key }: TestWorkspace) {
+async function lockContact(api: TestApi, { key, id: workspaceId }: TestWorkspace) {
   const { id } = await api.create<{ id: string }>('/contacts', key, { email: freshEmail() })
-  const transaction = await openTransaction(api.database.db, (db) => db.execute('select from contacts for update'))
+  const transaction = await openTransaction(api.database.db, (db) =>
+    db.execute(`select from contacts where workspace_id = '${uuidOf(Id('wsp').parse(workspaceId))}' for update`),
+  )
   const change = (n: number) => api.call('PATCH', `/contacts/${id}`, { key, body: { firstName: `Ada ${n}` } })
   return { id, change, unlock: () => transaction.commit() }
 }

@@ -1,4 +1,5 @@
 /** Which requests may get a stored response, which can contain a secret that is shown only once. */
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { CreatedApiKey, Me } from '@rapport/core/auth/auth.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
@@ -53,9 +54,10 @@ test('a stored response cannot be decrypted for another credential', async () =>
   await post(key, { body })
   const me = await api.call<Me>('GET', '/auth/me', { key: elsewhere.key })
   await api.query(
-    `update idempotency_records set key = $3, workspace_id = (select workspace_id from api_keys where prefix = $2)
-     where key like '%' || $1`,
-    [`\n${key}`, elsewhere.key.slice(0, 10), `${me.body.apiKey?.id}\n${key}`],
+    `insert into idempotency_records (workspace_id, key, request_hash, status, location, body, created_at)
+     select $2::uuid, $3, request_hash, status, location, body, created_at
+     from idempotency_records where key like '%' || $1`,
+    [`\n${key}`, uuidOf(Id('wsp').parse(elsewhere.id)), `${me.body.apiKey?.id}\n${key}`],
   )
   const { message } = expectError(await post(key, { body, credential: elsewhere.key }), 409)
   expect(message).toBe('This Idempotency-Key was used before, but its response cannot be decrypted')

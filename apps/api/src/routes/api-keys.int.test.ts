@@ -69,7 +69,10 @@ test('shows the last use, which is recorded at most once a minute', async () => 
   expect(first).toEqual(aTimestamp)
   await api.call('GET', '/contacts', { key: used.key })
   expect(await lastUsed()).toBe(first)
-  await api.query(`update api_keys set last_used_at = last_used_at - interval '61 seconds' where name = 'used'`)
+  await api.query(
+    `update api_keys set last_used_at = (last_used_at at time zone 'UTC' - interval '61 seconds') at time zone 'UTC'
+     where name = 'used'`,
+  )
   await api.call('GET', '/contacts', { key: used.key })
   expect(Date.parse(String(await lastUsed()))).toBeGreaterThanOrEqual(Date.parse(String(first)))
 })

@@ -1,3 +1,4 @@
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Campaign, CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -191,12 +192,14 @@ test('sending to a list without confirmed subscribers returns the specified 400'
 test('a send queues exactly the confirmed subscribers and emits one event', async () => {
   const audience = await newList()
   await subscribeSome(7, audience.id)
-  await api.query(
-    `update subscriptions set status = (array['PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'])[n]
-     from (select contact_id as id, row_number() over () as n from subscriptions s join lists l on l.id = s.list_id
-       where l.created_at = (select max(created_at) from lists)) as numbered
-     where contact_id = numbered.id and n <= 4`,
-  )
+  const subscribers = await api.query('select contact_id from subscriptions where list_id = $1', [
+    uuidOf(Id('lst').parse(audience.id)),
+  ])
+  for (const [n, status] of ['PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'].entries())
+    await api.query('update subscriptions set status = $1 where contact_id = $2', [
+      status,
+      subscribers[n]?.['contact_id'],
+    ])
   const draft = await create({ listId: audience.id })
   const response = await send(draft.id)
   expect(response).toMatchObject({ status: 202, text: '{"queued":3}' })

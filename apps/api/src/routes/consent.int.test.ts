@@ -88,7 +88,8 @@ const remove = async ({ email, listId }: Visit) =>
 
 async function readConsents({ email, listId }: Visit): Promise<Consent[]> {
   const [row] = await api.query(
-    `select consent from subscriptions s join contacts c on c.id = s.contact_id where c.email = $1 and list_id = $2`,
+    `select consent from subscriptions s
+     join contacts c on c.workspace_id = s.workspace_id and c.id = s.contact_id where c.email = $1 and list_id = $2`,
     [email, uuidOf(Id('lst').parse(listId))],
   )
   return (row?.['consent'] ?? []) as Consent[]

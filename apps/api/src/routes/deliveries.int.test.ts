@@ -1,3 +1,4 @@
+import { uuidAt } from '@rapport/core/kernel/ids.ts'
 import type { Delivery } from '@rapport/core/webhooks/deliveries.schema.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -220,7 +221,10 @@ describe('a redelivery', () => {
   test('without a body is of FAILED and INTERRUPTED deliveries of the last 24 hours', async () => {
     await createContacts(2)
     await recordOutcome('FAILED')
-    await api.query("update deliveries set id = uuidv7(interval '-25 hours') where status = 'FAILED'")
+    const old = await api.query("select id from deliveries where status = 'FAILED'")
+    const dayAgo = Date.now() - 25 * 3_600_000
+    for (const [n, row] of old.entries())
+      await api.query('update deliveries set id = $1 where id = $2', [uuidAt(dayAgo - n), row['id']])
     for (const status of ['FAILED', 'INTERRUPTED', 'SUCCEEDED']) {
       await createContacts(1)
       await recordOutcome(status)

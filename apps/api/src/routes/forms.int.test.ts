@@ -1,3 +1,4 @@
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
@@ -267,10 +268,9 @@ test('deleting a workspace deletes all of its records', async () => {
   })
   await submit(form.id, { email: 'all@example.com', yes: true })
   await api.create('/campaigns', other.key, { name: 'a', subject: 'b', listId: list['id'] })
-  const [row] = await api.query(
-    'delete from workspaces using forms where workspaces.id = workspace_id and forms.name = $1 returning workspaces.id',
-    ['Form'],
-  )
+  const [row] = await api.query('delete from workspaces where id = $1 returning id', [
+    uuidOf(Id('wsp').parse(other.id)),
+  ])
   for (const table of [
     'lists',
     'forms',

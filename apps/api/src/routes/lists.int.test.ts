@@ -67,7 +67,8 @@ test('a subscribe request gets the same response for every state of the subscrip
     const email = freshEmail()
     await subscribe({ email })
     await api.query(
-      `update subscriptions set status = $1 from contacts where contacts.id = contact_id and email = $2`,
+      `update subscriptions s set status = $1 from contacts c
+       where c.workspace_id = s.workspace_id and c.id = contact_id and email = $2`,
       [state, email],
     )
     responses.push(await subscribe({ email, firstName: 'Eve' }))

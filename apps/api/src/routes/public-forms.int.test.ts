@@ -36,7 +36,8 @@ const countSubmissions = async () =>
   Number(
     (
       await api.query(
-        `select count(*) from form_submissions s join forms f on f.id = form_id where f.name = 'Contact us'`,
+        `select count(*) from form_submissions s
+         join forms f on f.workspace_id = s.workspace_id and f.id = form_id where f.name = 'Contact us'`,
       )
     )[0]?.['count'],
   )

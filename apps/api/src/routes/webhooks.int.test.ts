@@ -1,3 +1,4 @@
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { eventTypes } from '@rapport/core/events/event-definition.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -221,7 +222,7 @@ test('creates deliveries for enabled, matching webhooks in the same transaction'
   const contact = await api.create('/contacts', key, { email: freshEmail() })
   await add(['contact.created'])
   const queued = await api.query(
-    `select d.status, e.data from deliveries d join events e on e.id = d.event_id
+    `select d.status, e.data from deliveries d join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
      where e.data ->> 'id' = $1`,
     [contact['id']],
   )
@@ -230,13 +231,16 @@ test('creates deliveries for enabled, matching webhooks in the same transaction'
 
 test('shows its health; a new URL ends a pause, enabling resets `failingSince`', async () => {
   const { body } = await createFor('https://example.com/health')
-  const [health] = await api.query(
+  await api.query(
     `insert into webhook_drains (workspace_id, webhook_id, last_success_at, last_failure_at, failing_since, failure_count,
        paused_until)
      select workspace_id, id, now() - interval '6 days', now(), now() - interval '5 days', 14, now() + interval '1 minute'
-     from webhooks where url = 'https://example.com/health'
-     returning last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt", failing_since as "failingSince",
-       paused_until as "pausedUntil"`,
+     from webhooks where url = 'https://example.com/health'`,
+  )
+  const [health] = await api.query(
+    `select last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt", failing_since as "failingSince",
+       paused_until as "pausedUntil" from webhook_drains where webhook_id = $1`,
+    [uuidOf(Id('whk').parse(body.id))],
   )
   const reason = 'All 14 attempts since 2026-11-18T06:00:00Z failed'
   await api.query(`update webhooks set enabled = false, disabled_reason = $1 where url like '%/health'`, [reason])

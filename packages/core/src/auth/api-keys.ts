@@ -1,7 +1,8 @@
+import { inAccountTransaction } from './account-transaction.ts'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import { type Ctx } from '../request/context.ts'
 import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
@@ -24,7 +25,7 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
   if (roles.indexOf(input.role) > ownRank)
     throw new AppError('forbidden', 'The role of the key must not be higher than your own')
   const key = newToken('rpk')
-  return inTransaction(ctx, async (ctx) => {
+  return inAccountTransaction(ctx, async (ctx) => {
     await requireQuota(ctx, 'apiKeys', { count: () => countApiKeys(ctx) })
     const apiKey: ApiKeyRow = {
       workspaceId: ctx.workspaceId,
@@ -86,7 +87,7 @@ export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<Ap
 
 /** Revokes an API key. The next request that uses it is rejected. */
 export async function deleteApiKey(ctx: Ctx, id: ApiKeyId): Promise<void> {
-  await inTransaction(ctx, async (ctx) => {
+  await inAccountTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(apiKeys)
       .where(byId(apiKeys, ctx, id))

@@ -32,8 +32,13 @@ export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<vo
     if (retryAfterSeconds > 0)
       throw new AppError('quota_exceeded', 'A verification email was sent less than an hour ago', { retryAfterSeconds })
     await ctx.db.update(users).set({ verificationMailedAt: sql`now()` }).where(eq(users.id, userId))
-    await enqueueMail(ctx, { kind: 'EMAIL_VERIFICATION', to: user.email, data: { userId } })
+    await enqueueVerificationMail(ctx, { id: userId, email: user.email })
   })
+}
+
+/** Emails a user whose `verificationMailedAt` is now: a sign-up creates it so. */
+export async function enqueueVerificationMail(ctx: Ctx, user: { id: UserId; email: string }): Promise<void> {
+  await enqueueMail(ctx, { kind: 'EMAIL_VERIFICATION', to: user.email, data: { userId: user.id } })
 }
 
 /** Sends another verification email to the user of the session. Throws `forbidden` for an API key. */

@@ -55,20 +55,18 @@ async function withWorkspaces(db: Db, page: (typeof users.$inferSelect)[]): Prom
   }))
 }
 
-/** Reads an index entry or a few for each membership, however long the audit log is. */
+/** Reads the logins of these members in the audit log. */
 async function readLastLogins(
   db: Db,
   memberships: readonly { userId: UserId; id: WorkspaceId }[],
 ): Promise<Map<string, string>> {
   const { rows } = await db.execute<{ actor_id: string; at: string }>(sql`
-    select m.actor_id, max(login.created_at) as at
+    select m.actor_id, max(a.created_at) as at
     from unnest(
       ${sql.param(memberships.map(({ id }) => uuidOf(id)))}::uuid[],
       ${sql.param(memberships.map(({ userId }) => userId))}::text[]) as m (workspace_id, actor_id)
-    cross join lateral (
-      select created_at from audit_entries a
-      where a.workspace_id = m.workspace_id and a.actor_id = m.actor_id and a.action = 'session.created'
-      order by a.created_at desc limit 1) login
+    join audit_entries a
+      on a.workspace_id = m.workspace_id and a.actor_id = m.actor_id and a.action = 'session.created'
     group by m.actor_id`)
   return new Map(rows.map(({ actor_id, at }) => [actor_id, timestampOf(at)]))
 }

@@ -1,6 +1,7 @@
+import { inAccountTransaction } from './account-transaction.ts'
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import { type BaseCtx, type Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError, onConstraint } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
@@ -8,7 +9,7 @@ import { normalizeEmail, toTimestamp } from '../kernel/validation.ts'
 import { members, sessions, users, workspaces } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { LoginInput, Session, SignupInput, User } from './auth.schema.ts'
-import { sendVerificationMail } from './email-verification.ts'
+import { enqueueVerificationMail } from './email-verification.ts'
 import { verifyCredentials } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import { createUser, toUser } from './users.ts'
@@ -25,13 +26,14 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
   if (!ctx.settings.isSignUpOpen) throw new AppError('forbidden', 'Sign-up is closed: ask for an invite')
   checkPassword(input.password, input.email)
   const passwordHash = await hashPassword(input.password)
-  return inTransaction(ctx, async (ctx) => {
+  return inAccountTransaction(ctx, async (ctx) => {
     const { db } = ctx
-    const row = await createUser(ctx, { email: input.email, name: input.name, passwordHash, by: 'sign_up' })
+    const { email, name } = input
+    const row = await createUser(ctx, { email, name, passwordHash, verificationMailedAt: new Date(), by: 'sign_up' })
     const workspace = await createWorkspace(db, input.workspaceName ?? defaultWorkspaceName(input))
     await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
     const actor = { kind: 'user', userId: row.id, role: 'OWNER' } as const
-    await sendVerificationMail({ ...ctx, workspaceId: workspace.id, actor }, row.id)
+    await enqueueVerificationMail({ ...ctx, workspaceId: workspace.id, actor }, row)
     return openSession({ ...ctx, workspaceId: workspace.id, actor }, toUser(row), workspace)
   })
 }
@@ -60,7 +62,7 @@ export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   if (!membership) throw invalidLogin
   const { workspace, role } = membership
   const actor = { kind: 'user', userId: user.id, role } as const
-  return inTransaction({ ...ctx, workspaceId: workspace.id, actor }, async (ctx) => {
+  return inAccountTransaction({ ...ctx, workspaceId: workspace.id, actor }, async (ctx) => {
     // A concurrent password reset ends all sessions: none may be opened with the old password after it.
     const isUnchanged = and(eq(users.id, user.id), eq(users.passwordHash, user.passwordHash))
     const unchanged = await ctx.db.select({ id: users.id }).from(users).where(isUnchanged).for('share')
@@ -77,7 +79,7 @@ export async function logOut(ctx: Ctx, token: string): Promise<void> {
   if (ctx.actor.kind === 'apiKey') {
     throw new AppError('forbidden', 'An API key has no session: to revoke the key, call DELETE /api-keys/{id}')
   }
-  await inTransaction(ctx, async (ctx) => {
+  await inAccountTransaction(ctx, async (ctx) => {
     const [ended] = await ctx.db
       .delete(sessions)
       .where(and(eq(sessions.workspaceId, ctx.workspaceId), eq(sessions.tokenHash, hashToken(token))))

@@ -1,8 +1,9 @@
+import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
-import { inTransaction, publicContext } from '../request/context.ts'
+import { publicContext } from '../request/context.ts'
 import { AppError, conflict, invalidToken, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type InviteId, newId, type UserId } from '../kernel/ids.ts'
@@ -37,7 +38,7 @@ const inSevenDays = sql`now() + interval '7 days'`
  * operator requires this.
  */
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
-  return inTransaction(ctx, async (ctx) => {
+  return inAccountTransaction(ctx, async (ctx) => {
     requireRoleNotAboveOwn(ctx, input.role)
     await requireVerifiedOwner(ctx)
     // Before other locks, in the order in which every creation takes them.
@@ -67,7 +68,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
  * Emails a new link that is valid for seven days and invalidates the previous link. The limits of `createInvite` apply.
  */
 export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
-  return inTransaction(ctx, async (ctx) => {
+  return inAccountTransaction(ctx, async (ctx) => {
     await requireVerifiedOwner(ctx)
     await lockQuotas(ctx)
     await lockActor(ctx)
@@ -119,7 +120,7 @@ export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<In
 
 /** Deletes an invite with at most the actor's own role. Its link stops working immediately. */
 export async function deleteInvite(ctx: Ctx, id: InviteId): Promise<void> {
-  await inTransaction(ctx, async (ctx) => {
+  await inAccountTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(invites)
       .where(byId(invites, ctx, id))
@@ -188,10 +189,12 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   }
   if (!existingUser) checkPassword(password, invite.email)
   const passwordHash = existingUser ? existingUser.passwordHash : await hashPassword(password)
-  await inTransaction(base, async (base) => {
+  await inAccountTransaction(base, async (base) => {
     const [accepted] = await base.db.delete(invites).where(isValidInvite(token)).returning()
     if (!accepted) throw invalidToken()
-    const user = existingUser ?? (await createUser(base, { email: accepted.email, name, passwordHash, by: 'invite' }))
+    const user =
+      existingUser ??
+      (await createUser(base, { email: accepted.email, name, passwordHash, emailVerifiedAt: new Date(), by: 'invite' }))
     await base.db
       .insert(members)
       .values({ workspaceId: accepted.workspaceId, userId: user.id, role: accepted.role })
@@ -203,7 +206,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
         ),
       )
     // The token proves access to the address, and the password access to the account.
-    await markEmailVerified(base, user.id)
+    if (!user.emailVerifiedAt) await markEmailVerified(base, user.id)
     const ctx: Ctx = {
       ...base,
       workspaceId: accepted.workspaceId,

@@ -1,5 +1,6 @@
+import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { and, eq } from 'drizzle-orm'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import { type Ctx } from '../request/context.ts'
 import { audit } from '../audit/audit.ts'
 import { deleteApiKeysByCreator, lowerApiKeysByCreator } from '../auth/api-keys.ts'
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
@@ -51,7 +52,7 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
  * `wrong_state` for the last OWNER.
  */
 export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): Promise<Member> {
-  return inTransaction(ctx, async (ctx) => {
+  return inAccountTransaction(ctx, async (ctx) => {
     requireRoleNotAboveOwn(ctx, role)
     const member = await lockMember(ctx, userId)
     if (role !== 'OWNER') await requireAnotherOwner(ctx, member)
@@ -70,7 +71,7 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
  * for the last OWNER.
  */
 export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
-  return inTransaction(ctx, async (ctx) => {
+  return inAccountTransaction(ctx, async (ctx) => {
     const member = await lockMember(ctx, userId)
     await requireAnotherOwner(ctx, member)
     await lockUsers(ctx, [userId])
@@ -85,7 +86,7 @@ export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
 /** Clears the assignee of the member's tasks first: on Citus, the foreign key does not do so. */
 async function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
   await unassignTasks(ctx, userId)
-  const deleted = inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
+  const deleted = inAccountTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
   await deleted.catch((error: unknown) => {
     // On Citus, the lock of `unassignTasks` is not on every server: another one has just assigned a task.
     if (violatedConstraint(error) !== 'tasks_assignee_fk') throw error

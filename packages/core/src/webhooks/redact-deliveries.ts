@@ -19,15 +19,16 @@ const uuidsOf = ({ contactIds }: ErasedPerson) => sql`${sql.param(contactIds.map
  */
 export async function waitForRequests(ctx: Ctx, person: ErasedPerson, after: string): Promise<StepResult> {
   const known = after === '' ? undefined : after.split(' ')
+  const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
   const { rows } = await ctx.db.execute<{ id: string }>(sql`
     select flight.id from webhook_drains w cross join lateral unnest(w.delivery_ids) as flight (id)
     cross join lateral (
       select event_id from deliveries d
-      where d.workspace_id = w.workspace_id and d.webhook_id = w.webhook_id and d.id = flight.id and d.status = 'PENDING'
+      where d.workspace_id = ${workspaceId} and d.webhook_id = w.webhook_id and d.id = flight.id and d.status = 'PENDING'
       limit 1) d
     cross join lateral (
-      select contact_id from events e where e.workspace_id = w.workspace_id and e.id = d.event_id limit 1) e
-    where w.workspace_id = ${uuidOf(ctx.workspaceId)} and e.contact_id = any(${uuidsOf(person)})`)
+      select contact_id from events e where e.workspace_id = ${workspaceId} and e.id = d.event_id limit 1) e
+    where w.workspace_id = ${workspaceId} and e.contact_id = any(${uuidsOf(person)})`)
   const left = rows.filter(({ id }) => known?.includes(id) ?? true).map(({ id }) => id)
   return left.length > 0 ? { isWaiting: true, after: left.join(' ') } : {}
 }
