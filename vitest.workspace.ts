@@ -40,10 +40,34 @@ const onCitus = {
     ...onPostgres15.test,
     globalSetup: `${testing}/global-setup-citus.ts`,
     name: 'citus',
+    include: ['{packages,apps}/*/{src,test}/**/*.int.test.ts'],
     // No previous release was distributed.
     exclude: [nodeModules, '**/upgrade.int.test.ts'],
     // Statements wait for other servers most of the time.
     maxWorkers: 6,
+  },
+}
+
+const endToEnd = {
+  test: {
+    ...everywhere,
+    globalSetup: [needsServices.globalSetup, `${testing}/browser/browser-setup.ts`],
+    name: 'e2e',
+    include: ['apps/e2e/**/*.test.ts'],
+    exclude: [nodeModules],
+    // Runs after the other projects, with two files at a time, as each file starts several processes.
+    sequence: { groupOrder: 2 },
+    maxWorkers: 2,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
+}
+
+const endToEndOnCitus = {
+  test: {
+    ...endToEnd.test,
+    globalSetup: [`${testing}/global-setup-citus.ts`, `${testing}/browser/browser-setup.ts`],
+    name: 'e2e-citus',
   },
 }
 
@@ -73,21 +97,8 @@ export default defineConfig({
         },
       },
       ...(hasPostgres15 ? [onPostgres15] : []),
-      ...(process.env['CITUS_DATABASE_URL'] ? [onCitus] : []),
-      {
-        test: {
-          ...everywhere,
-          globalSetup: [needsServices.globalSetup, `${testing}/browser/browser-setup.ts`],
-          name: 'e2e',
-          include: ['apps/e2e/**/*.test.ts'],
-          exclude: [nodeModules],
-          // Runs after the other projects, with two files at a time, as each file starts several processes.
-          sequence: { groupOrder: 2 },
-          maxWorkers: 2,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-        },
-      },
+      ...(process.env['CITUS_DATABASE_URL'] ? [onCitus, endToEndOnCitus] : []),
+      endToEnd,
     ],
   },
 })

@@ -2,6 +2,7 @@ import type { Command } from './command.ts'
 import { backup } from './commands/backup.ts'
 import { campaignStatus } from './commands/campaign-status.ts'
 import { createCompletion } from './commands/completion.ts'
+import { distribute } from './commands/distribute.ts'
 import { doctor } from './commands/doctor.ts'
 import { importContacts } from './commands/import.ts'
 import { keyCreate } from './commands/key/create.ts'
@@ -37,6 +38,7 @@ export const commands: readonly Command[] = [
   restore,
   restored,
   rotateKey,
+  distribute,
   workspaceList,
   workspaceShow,
   workspaceCreate,

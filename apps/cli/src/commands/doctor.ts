@@ -4,6 +4,7 @@ import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { backupsCheck } from '../doctor/backups.ts'
+import { citusCheck } from '../doctor/citus.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
 import { diskCheck } from '../doctor/disk.ts'
 import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
@@ -21,7 +22,7 @@ import { webhooksCheck, workCheck, workersCheck } from '../doctor/work.ts'
 import type { Terminal } from '../terminal.ts'
 
 const checks = [
-  [postgresCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
+  [postgresCheck, citusCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
   [workersCheck, workCheck, webhooksCheck, quotasCheck, diskCheck],
   [smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck, signUpCheck],
 ].flat()

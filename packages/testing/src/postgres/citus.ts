@@ -2,7 +2,8 @@
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { distribute, readDistribution } from '@rapport/core/db/distribution/distribute.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
-import { databaseUrl, withAdminClient } from './database.ts'
+import { inject } from 'vitest'
+import { createDatabase, databaseUrl, type TestDatabase, withAdminClient } from './database.ts'
 
 export interface CitusNode {
   url: string
@@ -24,23 +25,38 @@ export async function readNodes(coordinatorUrl: string): Promise<CitusNode[]> {
   })
 }
 
-/** Makes the template, which exists on every node without tables, a migrated and distributed database. */
-export async function distributeTemplate(nodes: readonly CitusNode[], template: string): Promise<void> {
+/** Connects the databases of this name, which exist on every node without tables, as a cluster. Returns its URL. */
+export async function connectNodes(nodes: readonly CitusNode[], name: string): Promise<string> {
   for (const { url } of nodes) {
-    await withAdminClient(databaseUrl(url, template), (client) => client.query('create extension citus'))
+    await withAdminClient(databaseUrl(url, name), (client) => client.query('create extension citus'))
   }
   const [coordinator, ...workers] = nodes
   if (!coordinator) throw new Error('The cluster has no node')
-  const url = databaseUrl(coordinator.url, template)
+  const url = databaseUrl(coordinator.url, name)
   await withAdminClient(url, async (client) => {
     await client.query('select citus_set_coordinator_host($1, $2)', [coordinator.host, coordinator.port])
     for (const { host, port } of workers) await client.query('select citus_add_node($1, $2)', [host, port])
   })
+  return url
+}
+
+/** Creates a migrated database with the servers of the cluster, whose tables are not distributed. */
+export async function createUndistributedDatabase(): Promise<TestDatabase> {
+  const { nodeUrls } = inject('testServices')
+  const database = await createDatabase(nodeUrls, '')
+  const name = new URL(database.url).pathname.slice(1)
+  await migrate(await connectNodes(await readNodes(nodeUrls[0] ?? ''), name))
+  return database
+}
+
+/** Makes the template, which exists on every node without tables, a migrated and distributed database. */
+export async function distributeTemplate(nodes: readonly CitusNode[], template: string): Promise<void> {
+  const url = await connectNodes(nodes, template)
   await migrate(url)
   const database = openDatabase(url, { applicationName: 'rapport test', onError: () => {} })
   try {
     const distribution = await readDistribution(database.db)
-    if (distribution) await distribute(database.db, distribution.pending)
+    if (distribution) await distribute(url, distribution.pending)
   } finally {
     await database.close()
   }

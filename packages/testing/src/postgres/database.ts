@@ -26,7 +26,8 @@ export function createEmptyDatabase(): Promise<TestDatabase> {
   return createDatabase(inject('testServices').nodeUrls.slice(0, 1), '')
 }
 
-async function createDatabase(nodeUrls: readonly string[], from: string): Promise<TestDatabase> {
+/** Creates a database with one name on these servers. */
+export async function createDatabase(nodeUrls: readonly string[], from: string): Promise<TestDatabase> {
   const { postgresUrl, databasePrefix } = inject('testServices')
   const name = `${databasePrefix}${randomBytes(6).toString('hex')}`
   for (const url of nodeUrls) {

@@ -3,6 +3,8 @@
  * server, so a statement that names its workspace runs on that server alone. See docs/growing.md.
  */
 import { sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import pg from 'pg'
 import type { Db } from '../client.ts'
 import { transaction } from '../transaction.ts'
 import { coordinatorTables, referenceTables } from './table-groups.ts'
@@ -16,6 +18,10 @@ export interface PendingDistribution {
 export interface Distribution {
   /** The servers that have rows of workspaces, as `host:port`. */
   nodes: string[]
+  /** Whether the coordinator is one of the servers of the cluster, so that it has the reference tables. */
+  hasCoordinator: boolean
+  /** The size of the coordinator's part of the database: before the distribution, of all rows. */
+  bytes: number
   /** Everything at first; later the tables that a migration has added. */
   pending: PendingDistribution
 }
@@ -27,6 +33,9 @@ export async function readDistribution(db: Db): Promise<Distribution | undefined
   const nodes = await db.execute<{ name: string }>(sql`
     select nodename || ':' || nodeport as name from pg_dist_node
     where isactive and shouldhaveshards and noderole = 'primary' order by groupid`)
+  const facts = await db.execute<{ has_coordinator: boolean; bytes: number }>(sql`
+    select exists (select from pg_dist_node where groupid = 0) as has_coordinator,
+      pg_database_size(current_database())::float8 as bytes`)
   const tables = await db.execute<{ name: string }>(sql`
     select relname as name from pg_class c
     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
@@ -35,6 +44,8 @@ export async function readDistribution(db: Db): Promise<Distribution | undefined
   const pending = tables.rows.map(({ name }) => name).filter((name) => !coordinatorTables.includes(name))
   return {
     nodes: nodes.rows.map(({ name }) => name),
+    hasCoordinator: facts.rows[0]?.has_coordinator ?? false,
+    bytes: facts.rows[0]?.bytes ?? 0,
     pending: {
       reference: referenceTables.filter((name) => pending.includes(name)),
       distributed: pending.filter((name) => !referenceTables.includes(name)),
@@ -49,21 +60,54 @@ export async function readDistribution(db: Db): Promise<Distribution | undefined
  * Citus moves no table with a foreign key to a table elsewhere, so these keys are removed meanwhile. `ON DELETE SET
  * NULL` of one column does not come back, because Citus rejects it: what deletes such rows clears the references first.
  */
-export async function distribute(db: Db, { reference, distributed }: PendingDistribution): Promise<void> {
-  await transaction(db, async (db) => {
-    // Citus asks for it where distributed tables have foreign keys to reference tables.
-    await db.execute(sql`set local citus.multi_shard_modify_mode = 'sequential'`)
-    const keys = await removeForeignKeys(db, [...reference, ...distributed])
-    for (const table of reference) await db.execute(sql`select create_reference_table(${table})`)
-    for (const table of distributed) {
-      // Tables that are distributed by columns of one type have the rows of a workspace on the same server.
-      await db.execute(sql`select create_distributed_table(${table}, 'workspace_id')`)
-    }
-    for (const { table, name, definition } of keys) {
-      const key = sql`${sql.identifier(name)} ${sql.raw(definition)}`
-      await db.execute(sql`alter table ${sql.identifier(table)} add constraint ${key}`)
-    }
-  })
+export async function distribute(databaseUrl: string, pending: PendingDistribution): Promise<void> {
+  // Without the timeouts of other connections, because it copies all rows.
+  const pool = new pg.Pool({ connectionString: databaseUrl, application_name: 'rapport distribute', max: 1 })
+  try {
+    await transaction(drizzle(pool), (db) => distributeTables(db, pending))
+    // The planner settings of a transaction count on the servers, too.
+    await pool.query(`
+      do $$ begin
+        execute format('alter database %I set citus.propagate_set_commands = local', current_database());
+      end $$`)
+  } finally {
+    await pool.end()
+  }
+}
+
+async function distributeTables(db: Db, { reference, distributed }: PendingDistribution): Promise<void> {
+  // Citus asks for it where distributed tables have foreign keys to reference tables.
+  await db.execute(sql`set local citus.multi_shard_modify_mode = 'sequential'`)
+  const keys = await removeForeignKeys(db, [...reference, ...distributed])
+  for (const table of reference) await db.execute(sql`select create_reference_table(${table})`)
+  for (const table of distributed) {
+    // Tables that are distributed by columns of one type have the rows of a workspace on the same server.
+    await db.execute(sql`select create_distributed_table(${table}, 'workspace_id')`)
+  }
+  for (const { table, name, definition } of keys) {
+    const key = sql`${sql.identifier(name)} ${sql.raw(definition)}`
+    await db.execute(sql`alter table ${sql.identifier(table)} add constraint ${key}`)
+  }
+}
+
+/**
+ * The servers that another server of the cluster cannot reach, as `host:port`. Without one of them, its workspaces are
+ * unavailable.
+ */
+export async function listUnreachableNodes(db: Db): Promise<string[]> {
+  const { rows } = await db.execute<{ name: string }>(sql`
+    select distinct to_nodename || ':' || to_nodeport as name from citus_check_cluster_node_health()
+    where result is not true order by 1`)
+  return rows.map(({ name }) => name)
+}
+
+/** The names of the processes of Rapport that are connected, commands excepted. */
+export async function listConnectedPrograms(db: Db): Promise<string[]> {
+  const { rows } = await db.execute<{ name: string }>(sql`
+    select distinct application_name as name from pg_stat_activity
+    where datname = current_database() and application_name like 'rapport%' and application_name <> 'rapport command'
+    order by 1`)
+  return rows.map(({ name }) => name)
 }
 
 interface ForeignKey extends Record<string, unknown> {

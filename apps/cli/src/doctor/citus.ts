@@ -1,0 +1,24 @@
+import { listUnreachableNodes, readDistribution } from '@rapport/core/db/distribution/distribute.ts'
+import { type Check, findingsAbout } from './finding.ts'
+
+/** Reports nothing about a database without Citus. */
+export const citusCheck: Check = {
+  about: 'Citus',
+  async run({ database }) {
+    if (!database) return []
+    const { ok, warn, fail } = findingsAbout('Citus')
+    const distribution = await readDistribution(database.db)
+    if (!distribution) return []
+    const { nodes, pending } = distribution
+    const misplaced = [...pending.reference, ...pending.distributed]
+    if (misplaced.length > 0) {
+      const advice = 'Stop all APIs and workers, and run "rapport distribute".'
+      return [warn(`not distributed: ${misplaced.join(', ')}`, advice)]
+    }
+    const unreachable = await listUnreachableNodes(database.db)
+    if (unreachable.length > 0) {
+      return [fail(`unreachable: ${unreachable.join(', ')}`, 'Start these servers: their workspaces are unavailable.')]
+    }
+    return [ok(`the workspaces are on ${nodes.length} servers: ${nodes.join(', ')}`)]
+  },
+}
