@@ -48,13 +48,15 @@ const onCitus = {
   },
 }
 
+const citusFaults = 'apps/e2e/src/citus-faults.test.ts'
+
 const endToEnd = {
   test: {
     ...everywhere,
     globalSetup: [needsServices.globalSetup, `${testing}/browser/browser-setup.ts`],
     name: 'e2e',
     include: ['apps/e2e/**/*.test.ts'],
-    exclude: [nodeModules],
+    exclude: [nodeModules, citusFaults],
     // Runs after the other projects, with two files at a time, as each file starts several processes.
     sequence: { groupOrder: 2 },
     maxWorkers: 2,
@@ -68,6 +70,18 @@ const endToEndOnCitus = {
     ...endToEnd.test,
     globalSetup: [`${testing}/global-setup-citus.ts`, `${testing}/browser/browser-setup.ts`],
     name: 'e2e-citus',
+  },
+}
+
+/** Stops servers of the cluster, so it runs alone. */
+const faultsOnCitus = {
+  test: {
+    ...endToEndOnCitus.test,
+    name: 'citus-faults',
+    include: [citusFaults],
+    exclude: [nodeModules],
+    sequence: { groupOrder: 3 },
+    testTimeout: 300_000,
   },
 }
 
@@ -97,7 +111,7 @@ export default defineConfig({
         },
       },
       ...(hasPostgres15 ? [onPostgres15] : []),
-      ...(process.env['CITUS_DATABASE_URL'] ? [onCitus, endToEndOnCitus] : []),
+      ...(process.env['CITUS_DATABASE_URL'] ? [onCitus, endToEndOnCitus, faultsOnCitus] : []),
       endToEnd,
     ],
   },

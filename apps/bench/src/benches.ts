@@ -5,6 +5,7 @@ import { campaigning } from './benches/campaigning.ts'
 import { coldStart } from './benches/cold-start.ts'
 import { creating } from './benches/creating.ts'
 import { delivering } from './benches/delivering.ts'
+import { distributed } from './benches/distributed.ts'
 import { exporting } from './benches/exporting.ts'
 import { hangingReceivers } from './benches/hanging-receivers.ts'
 import { importing } from './benches/importing.ts'
@@ -47,4 +48,4 @@ export const benches: Record<string, Bench> = {
 }
 
 /** Benches that download or need other software. They run only if they are named on the command line. */
-export const optionalBenches: Record<string, Bench> = { peers, 'postgres-15': postgres15 }
+export const optionalBenches: Record<string, Bench> = { peers, 'postgres-15': postgres15, distributed }

@@ -43,15 +43,23 @@ export async function closeInstallations(): Promise<void> {
   await Promise.all([...open].map(close))
 }
 
-/** Runs `work` with a new installation and removes it afterwards. `binaries`: of another PostgreSQL than the one from npm. */
+/** Where the database is, if not on the PostgreSQL from npm. */
+interface OtherServer {
+  /** The programs of another PostgreSQL. */
+  binaries?: PostgresBinaries
+  /** Creates a migrated database on a server that is running. */
+  createDatabase?: () => Promise<{ url: string; drop: () => Promise<void> }>
+}
+
+/** Runs `work` with a new installation and removes it afterwards. */
 export async function withInstallation<Result>(
   work: (installation: Installation) => Promise<Result>,
-  binaries?: PostgresBinaries,
+  server: OtherServer = {},
 ): Promise<Result> {
   const closers: Closers = []
   open.add(closers)
   try {
-    return await work(await install(closers, binaries))
+    return await work(await install(closers, server))
   } finally {
     open.delete(closers)
     await close(closers)
@@ -63,16 +71,12 @@ async function close(closers: Closers): Promise<void> {
   for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer()
 }
 
-async function install(closers: Closers, binaries?: PostgresBinaries) {
+async function install(closers: Closers, server: OtherServer) {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-bench-'))
   closers.push(() => rm(directory, { recursive: true, force: true }))
   // PostgreSQL runs as another user when the bench runs as root.
   await chmod(directory, 0o755)
-  const postgres = await startEmbeddedPostgres({ directory, durable: true, ...(binaries && { binaries }) })
-  closers.push(() => postgres.stop())
-  const databaseUrl = postgres.url('bench')
-  await ensureDatabase(postgres, 'bench')
-  await migrate(databaseUrl)
+  const databaseUrl = await createDatabase(closers, directory, server)
   const database = openDatabase(databaseUrl, { applicationName: 'bench', onError: () => {} })
   closers.push(() => database.close())
   // Without a statement timeout, as it inserts millions of rows.
@@ -194,6 +198,21 @@ async function install(closers: Closers, binaries?: PostgresBinaries) {
         return rowCount === 0
       }),
   }
+}
+
+async function createDatabase(closers: Closers, directory: string, server: OtherServer): Promise<string> {
+  if (server.createDatabase) {
+    const { url, drop } = await server.createDatabase()
+    closers.push(drop)
+    return url
+  }
+  const { binaries } = server
+  const postgres = await startEmbeddedPostgres({ directory, durable: true, ...(binaries && { binaries }) })
+  closers.push(() => postgres.stop())
+  const url = postgres.url('bench')
+  await ensureDatabase(postgres, 'bench')
+  await migrate(url)
+  return url
 }
 
 const run = randomInt(256)

@@ -131,8 +131,8 @@ function openConnection({ load, result, index }: { load: Load; result: LoadResul
   }
 }
 
-function buildNextRequest({ requests, key, headers = {} }: Load): string {
-  const { method, path, body } = requests[requestCount % requests.length] as LoadRequest
+function buildNextRequest({ requests, headers = {}, ...load }: Load): string {
+  const { method, path, body, key = load.key } = requests[requestCount % requests.length] as LoadRequest
   requestCount += 1
   const client = Math.floor(requestCount / requestsPerClient)
   const text = body === undefined ? '' : withNumber(JSON.stringify(body))

@@ -9,6 +9,8 @@ export interface LoadRequest {
   path: string
   /** Sent as JSON. */
   body?: object
+  /** Instead of the key of the load. */
+  key?: string
 }
 
 export interface Load {

@@ -32,7 +32,8 @@ export async function inspectDeliveries(
   const { rows } = await database.pool.query<DeliveryRow>(
     `select w.url as path, e.id::text as event, e.data ->> 'id' as contact, w.id::text as webhook, d.status,
        d.attempted_at is not null as attempted
-     from deliveries d join webhooks w on w.id = d.webhook_id join events e on e.id = d.event_id`,
+     from deliveries d join webhooks w on w.workspace_id = d.workspace_id and w.id = d.webhook_id
+     join events e on e.workspace_id = d.workspace_id and e.id = d.event_id`,
   )
   const received = new Map<string, number>()
   for (const { url, body } of receiver.requests) {

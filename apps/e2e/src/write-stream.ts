@@ -52,7 +52,8 @@ export async function expectConsistentDeliveries(
   })
   const { rows } = await stack.database.pool.query<{ contact: string; url: string; event: string; status: string }>(
     `select e.data ->> 'id' as contact, w.url, e.id as event, d.status from events e
-     left join deliveries d on d.event_id = e.id left join webhooks w on w.id = d.webhook_id
+     left join deliveries d on d.workspace_id = e.workspace_id and d.event_id = e.id
+     left join webhooks w on w.workspace_id = d.workspace_id and w.id = d.webhook_id
      where e.type = 'contact.created'`,
   )
   const byContact = Map.groupBy(rows, ({ contact }) => contact)

@@ -16,7 +16,7 @@ export const postgres15: Bench = {
   async measure(options) {
     const binaries = await findPostgres15()
     if (!binaries) throw new Error('PostgreSQL 15 is neither installed nor in a package of this machine')
-    return withInstallation((older) => withInstallation((newer) => compare({ older, newer }, options)), binaries)
+    return withInstallation((older) => withInstallation((newer) => compare({ older, newer }, options)), { binaries })
   },
 }
 

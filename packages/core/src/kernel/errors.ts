@@ -136,9 +136,13 @@ const unavailableSystemCodes = new Set([
 const unavailableDriverMessages =
   /timeout exceeded when trying to connect|Connection terminated|Query read timeout|is not queryable|pool after calling end/
 
+/** How Citus reports, as an internal error, that a server has crashed during a statement. */
+const lostNode = /^failure on connection marked as essential/
+
 /** Whether the database was unavailable, overloaded or shutting down, so that a retry may succeed. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const known = databaseError(error)
+  if (known && lostNode.test(known.message)) return true
   if (known?.code) return unavailableSqlStates.some((state) => state.test(known.code ?? ''))
   const cause = error instanceof DrizzleQueryError ? error.cause : error
   if (!(cause instanceof Error)) return false
