@@ -1,12 +1,8 @@
 /** Faults of a Citus cluster, amid writes, deliveries and a campaign: a workspace moves, and a server stops. */
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
-import { projectDirectory } from '@rapport/core/runtime/local-instance.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { controlNode, isControllable } from '@rapport/testing/postgres/citus-cluster.ts'
 import { withAdminClient } from '@rapport/testing/postgres/database.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -40,21 +36,19 @@ test('workspaces that move to another server lose nothing, and send nothing twic
   await expectNoMailTwice(campaign)
 })
 
-const controlScript = join(projectDirectory, 'ops/citus/test-cluster.sh')
-const directory = process.env['CITUS_DIRECTORY'] ?? '/tmp/rapport-citus'
 const lastPort = 5522
 // The test stops a server that ops/citus/test-cluster.sh has started.
-const hasControl = existsSync(join(directory, String(lastPort)))
+const hasControl = isControllable(lastPort)
 
 test.skipIf(!hasControl)('a server that stops and starts loses nothing, and others are read', async () => {
   const campaign = await startCampaign()
   const traffic = startTraffic()
   await stack.inbox.waitFor(20, 30_000)
-  await control('stop-node')
+  await controlNode('stop-node', lastPort)
   await pause(3_000)
   const reads = await Promise.all(workspaces.map(({ key }) => stack.api.call('GET', '/contacts', { key })))
   const statuses = workspaces.map(({ port }, index) => [port === lastPort, reads[index]?.status])
-  await control('start-node')
+  await controlNode('start-node', lastPort)
   expect(statuses).toEqual(workspaces.map(({ port }) => (port === lastPort ? [true, 503] : [false, 200])))
   const resumed = workspaces.map(({ acknowledged }) => acknowledged.length)
   await waitUntil(() => workspaces.every(({ acknowledged }, index) => acknowledged.length > (resumed[index] ?? 0)), {
@@ -65,11 +59,6 @@ test.skipIf(!hasControl)('a server that stops and starts loses nothing, and othe
   await expectNothingLost()
   await expectNoMailTwice(campaign)
 })
-
-const control = (command: string) =>
-  promisify(execFile)(controlScript, [command, String(lastPort)], {
-    env: { ...process.env, CITUS_DIRECTORY: directory },
-  })
 
 const selectPlacement = `select shardid as shard, nodename as host, nodeport as port from pg_dist_shard_placement
   where shardid = get_shard_id_for_distribution_column('contacts', $1::uuid)`

@@ -4,6 +4,7 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { distribute, readDistribution } from '@rapport/core/db/distribution/distribute.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { type CitusNode, connectNodes, readNodes } from '@rapport/testing/postgres/citus.ts'
+import { coordinatorUrl } from '@rapport/testing/postgres/citus-cluster.ts'
 import { withAdminClient } from '@rapport/testing/postgres/database.ts'
 import { type Installation, withInstallation } from '../installation.ts'
 import type { LoadRequest } from '../load.ts'
@@ -13,7 +14,6 @@ import { createMeter } from '../metering.ts'
 export const distributed: Bench = {
   about: 'POST /contacts on the Citus cluster of CITUS_DATABASE_URL; baseline: its coordinator alone',
   async measure(options) {
-    const coordinatorUrl = process.env['CITUS_DATABASE_URL']
     if (!coordinatorUrl) throw new Error('Set CITUS_DATABASE_URL: see CONTRIBUTING.md')
     const nodes = await readNodes(coordinatorUrl)
     const on = (isDistributed: boolean) => ({ createDatabase: () => createDatabase(nodes, isDistributed) })

@@ -76,6 +76,14 @@ describe('the database is unavailable', () => {
   })
 })
 
+test.each(['failure on connection marked as essential: 10.0.0.7:5432', 'server closed the connection unexpectedly'])(
+  'the database is unavailable when Citus reports "%s" as an internal error',
+  (message) => {
+    const error = Object.assign(new pg.DatabaseError(message, 0, 'error'), { code: 'XX000' })
+    expect(isDatabaseUnavailable(wrapped(error))).toBe(true)
+  },
+)
+
 describe('the database is available', () => {
   test.each(['23505', '23503', '22P02', '22021', '42P01', '42601', '42501', '22003', '54001', 'XX000'])(
     'when a statement fails with %s',

@@ -137,7 +137,7 @@ const unavailableDriverMessages =
   /timeout exceeded when trying to connect|Connection terminated|Query read timeout|is not queryable|pool after calling end/
 
 /** How Citus reports, as an internal error, that a server has crashed during a statement. */
-const lostNode = /^failure on connection marked as essential/
+const lostNode = /^(failure on connection marked as essential|server closed the connection unexpectedly)/
 
 /** Whether the database was unavailable, overloaded or shutting down, so that a retry may succeed. */
 export function isDatabaseUnavailable(error: unknown): boolean {

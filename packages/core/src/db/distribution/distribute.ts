@@ -65,6 +65,10 @@ export async function distribute(databaseUrl: string, pending: PendingDistributi
   const pool = new pg.Pool({ connectionString: databaseUrl, application_name: 'rapport distribute', max: 1 })
   try {
     await transaction(drizzle(pool), (db) => distributeTables(db, pending))
+    // Citus has copied the rows, and keeps the originals without reading them.
+    for (const table of [...pending.reference, ...pending.distributed]) {
+      await pool.query('select truncate_local_data_after_distributing_table($1::regclass)', [table])
+    }
     // The planner settings of a transaction count on the servers, too.
     await pool.query(`
       do $$ begin
