@@ -1,7 +1,7 @@
 import { inAccountTransaction } from './account-transaction.ts'
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { type BaseCtx, type Ctx } from '../request/context.ts'
+import type { BaseCtx, Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError, onConstraint } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'

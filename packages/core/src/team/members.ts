@@ -1,6 +1,6 @@
 import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { and, eq } from 'drizzle-orm'
-import { type Ctx } from '../request/context.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
 import { audit } from '../audit/audit.ts'
 import { deleteApiKeysByCreator, lowerApiKeysByCreator } from '../auth/api-keys.ts'
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
@@ -86,7 +86,7 @@ export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
 /** Clears the assignee of the member's tasks first: on Citus, the foreign key does not do so. */
 async function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
   await unassignTasks(ctx, userId)
-  const deleted = inAccountTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
+  const deleted = inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
   await deleted.catch((error: unknown) => {
     // On Citus, the lock of `unassignTasks` is not on every server: another one has just assigned a task.
     if (violatedConstraint(error) !== 'tasks_assignee_fk') throw error
