@@ -1,5 +1,6 @@
+import { inAccountTransaction } from './account-transaction.ts'
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import type { BaseCtx, Ctx } from '../request/context.ts'
 import { AppError, conflict, invalidToken } from '../kernel/errors.ts'
 import { idOf, type UserId, uuidOf } from '../kernel/ids.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
@@ -21,7 +22,7 @@ export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<vo
   const waitSeconds = sql<
     number | null
   >`ceil(extract(epoch from ${users.verificationMailedAt} + interval '1 hour' - now()))::int`
-  await inTransaction(ctx, async (ctx) => {
+  await inAccountTransaction(ctx, async (ctx) => {
     const [user] = await ctx.db
       .select({ email: users.email, emailVerifiedAt: users.emailVerifiedAt, waitSeconds })
       .from(users)

@@ -90,9 +90,11 @@ export async function logOut(ctx: Ctx, token: string): Promise<void> {
 
 /** Deletes expired sessions, at most 1,000, and returns the number. */
 export async function purgeSessions(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from sessions where token_hash in (select token_hash from sessions where expires_at < now() limit 1000)`)
-  return result.rowCount ?? 0
+  return inAccountTransaction({ db }, async ({ db }) => {
+    const result = await db.execute(sql`
+      delete from sessions where token_hash in (select token_hash from sessions where expires_at < now() limit 1000)`)
+    return result.rowCount ?? 0
+  })
 }
 
 async function openSession(ctx: Ctx, user: User, workspace: Workspace): Promise<Session> {

@@ -1,6 +1,7 @@
+import { inAccountTransaction } from './account-transaction.ts'
 import { and, eq, gt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { SessionId, WorkspaceId } from '../kernel/ids.ts'
@@ -44,7 +45,7 @@ export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<
 
 /** Ends a session of the current user. Its token stops working immediately. */
 export function deleteSession(ctx: Ctx, id: SessionId): Promise<void> {
-  return inTransaction(ctx, async (ctx) => {
+  return inAccountTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(sessions)
       .where(and(isOwnSession(ctx), eq(sessions.id, id)))

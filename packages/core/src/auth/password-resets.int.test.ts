@@ -13,7 +13,7 @@ import {
   purgePasswordResets,
   renderPasswordResetMail,
 } from './password-resets.ts'
-import { logIn, signUp } from './login.ts'
+import { logIn, purgeSessions, signUp } from './login.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
 const [oldPassword, password] = ['a long sentence that is hard to guess', 'another sentence that is hard to guess']
@@ -204,4 +204,15 @@ test('purges expired resets and keeps those that count towards the limit', async
     .where(eq(passwordResets.id, old?.id ?? newId('rst')))
   await purgePasswordResets(database.db)
   expect((await ownResets()).map(({ id }) => id)).toEqual([expect.not.stringMatching(old?.id ?? 'none')])
+})
+
+test('sign-ups, requests of resets and purges run at the same time', async () => {
+  const work = Array.from({ length: 4 }, (_, n) => [
+    signUp(base, { email: `eve-${n}@example.com`, password, name: '' }),
+    requestPasswordReset(base, { email }),
+    purgeSessions(database.db),
+    purgePasswordResets(database.db),
+  ])
+  const results = await Promise.allSettled(work.flat())
+  expect(results.filter(({ status }) => status === 'rejected')).toEqual([])
 })

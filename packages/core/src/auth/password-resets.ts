@@ -1,6 +1,7 @@
+import { inAccountTransaction } from './account-transaction.ts'
 import { and, asc, eq, gt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError, invalidToken, notFound } from '../kernel/errors.ts'
 import { newId, type UserId, type WorkspaceId } from '../kernel/ids.ts'
@@ -22,7 +23,7 @@ const maxMailsPerHour = 3
  * reveal whether the address has an account.
  */
 export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPasswordInput): Promise<void> {
-  await inTransaction(base, async (base) => {
+  await inAccountTransaction(base, async (base) => {
     const user = await lockAccount(base, email)
     if (!user || (await countRecentResets(base.db, user.id)) >= maxMailsPerHour) return
     await mailPasswordReset(base, user)
@@ -39,7 +40,7 @@ export async function sendPasswordReset(
   base: BaseCtx,
   { email, endSessions }: { email: string; endSessions: boolean },
 ): Promise<{ userId: UserId; email: string; endedSessions: number }> {
-  return inTransaction(base, async (base) => {
+  return inAccountTransaction(base, async (base) => {
     const user = await lockAccount(base, email)
     if (!user) throw notFound('User')
     if ((await countRecentResets(base.db, user.id)) >= maxMailsPerHour)
@@ -140,7 +141,7 @@ export async function replacePassword(
   const user = await findUserByToken(base, token)
   checkPassword(password, user.email)
   const passwordHash = await hashPassword(password)
-  await inTransaction(base, async ({ db }) => {
+  await inAccountTransaction(base, async ({ db }) => {
     // Locks the user first: otherwise two resets of the same user could deadlock.
     await db.update(users).set({ passwordHash, updatedAt: sql`now()` }).where(eq(users.id, user.id))
     // Only one of several concurrent requests with the same token finds it valid.
@@ -193,10 +194,12 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
 
 /** Deletes resets that expired over an hour ago, at most 1,000, and returns the number. */
 export async function purgePasswordResets(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from password_resets where id in (
-      select id from password_resets where expires_at < now() - interval '1 hour' limit 1000)`)
-  return result.rowCount ?? 0
+  return inAccountTransaction({ db }, async ({ db }) => {
+    const result = await db.execute(sql`
+      delete from password_resets where id in (
+        select id from password_resets where expires_at < now() - interval '1 hour' limit 1000)`)
+    return result.rowCount ?? 0
+  })
 }
 
 async function countRecentResets(db: Db, userId: UserId): Promise<number> {

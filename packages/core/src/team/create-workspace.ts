@@ -1,6 +1,7 @@
+import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { audit } from '../audit/audit.ts'
 import { createWorkspace } from '../workspaces/workspaces.ts'
-import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import type { BaseCtx, Ctx } from '../request/context.ts'
 import { createInvite } from './invites.ts'
 import type { CreateWorkspaceInput, Invite } from './team.schema.ts'
 import type { Workspace } from '../workspaces/workspaces.schema.ts'
@@ -13,7 +14,7 @@ export function createWorkspaceAndInviteOwner(
   base: BaseCtx,
   { name, ownerEmail }: CreateWorkspaceInput,
 ): Promise<{ workspace: Workspace; invite: Invite }> {
-  return inTransaction(base, async (base) => {
+  return inAccountTransaction(base, async (base) => {
     const workspace = await createWorkspace(base.db, name)
     const ctx: Ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'system' } }
     await audit(ctx, 'workspace.created', { subjectId: workspace.id, name, ownerEmail })

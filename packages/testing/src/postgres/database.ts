@@ -4,7 +4,6 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Db } from '@rapport/core/db/client.ts'
 import { transaction } from '@rapport/core/db/transaction.ts'
-import { hasSqlState } from '@rapport/core/kernel/errors.ts'
 import { waitUntil } from '../wait.ts'
 
 export interface TestDatabase {
@@ -51,11 +50,8 @@ export async function createDatabase(nodeUrls: readonly string[], from: string):
 }
 
 /** The maintenance process of Citus may reconnect before it sees that its database is to be removed. */
-async function dropUnused(client: pg.Client, name: string, attempts = 5): Promise<void> {
-  await client.query(`drop database ${name} with (force)`).catch((error: unknown) => {
-    if (attempts === 1 || !hasSqlState(error, ['55006'])) throw error
-    return dropUnused(client, name, attempts - 1)
-  })
+async function dropUnused(client: pg.Client, name: string): Promise<void> {
+  await waitUntil(() => client.query(`drop database ${name} with (force)`), { describe: `${name} is removed` })
 }
 
 async function dropDatabase(client: pg.Client, name: string): Promise<void> {
