@@ -138,7 +138,7 @@ describe('polling for backlogs', () => {
 
   test('finds more webhooks than one page of the query has', { timeout: 180_000 }, async () => {
     const webhooks: string[] = []
-    for (let workspace = 0; workspace < 56; workspace++) {
+    for (let workspace = 0; workspace < 28; workspace++) {
       const { workspaceId } = await createTestCtx(database.db)
       const { rows } = await database.pool.query<{ webhook_id: string }>(
         `with webhook as (
@@ -150,12 +150,17 @@ describe('polling for backlogs', () => {
       )
       webhooks.push(...rows.map(({ webhook_id }) => webhook_id))
     }
-    expect(webhooks).toHaveLength(1_120)
+    expect(webhooks).toHaveLength(560)
     const { backend, workerId } = await start(onPostgres())
     // The relay has no heartbeat in this test.
     await database.pool.query(`update workers set seen_at = now() + interval '1 hour' where id = $1`, [workerId])
     startWorker(backend)
-    await waitUntil(() => new Set(received).size === 1_120, { describe: 'all webhooks are found', timeoutMs: 120_000 })
+    // The queue may have jobs of earlier tests, too.
+    const areReceived = () => {
+      const found = new Set(received)
+      return webhooks.every((uuid) => found.has(uuid))
+    }
+    await waitUntil(areReceived, { describe: 'all webhooks are found', timeoutMs: 120_000 })
   })
 
   test('deletes outbox rows that an API of the previous release adds for deliveries', async () => {

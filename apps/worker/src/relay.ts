@@ -5,8 +5,8 @@ import { type WorkJob, workChannel } from '@rapport/core/jobs/queues.ts'
 import { parseNotification } from '@rapport/core/jobs/wake-relays.ts'
 import { isPollingWorker } from '@rapport/core/jobs/worker-registry.ts'
 import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
-import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { type BacklogKey, findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
+import { idOf, uuidOf, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
+import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import type { Logger } from 'pino'
 import type { JobQueues } from './job-queues.ts'
 import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
@@ -15,8 +15,6 @@ import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 const minPauseMs = 4
 /** How often all other workers poll for backlogs, in case the polling worker shuts down or cannot reach the queues. */
 const otherWorkersPollMs = 3_000
-/** Looking for backlogs reads every webhook. Where that takes long, it happens less often: at most 10 % of the time. */
-const pausePerPoll = 9
 
 interface RelayOptions {
   database: Database
@@ -47,8 +45,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   let wake = () => {}
   let polledAt = Number.NEGATIVE_INFINITY
   let backlogsPolledAt = performance.now()
-  let backlogsPausedUntil = Number.NEGATIVE_INFINITY
-  let backlogCursor: BacklogKey | undefined
+  let backlogCursor: WorkspaceId | undefined
 
   function onNotify(payload: string): void {
     const subject = parseNotification(payload)
@@ -78,13 +75,11 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
 
   /** Publishes one page of backlogs. After a full page, the next round continues with the next page. */
   async function publishBacklogs(): Promise<void> {
-    if (!backlogCursor && performance.now() < backlogsPausedUntil) return
     const isDue = performance.now() - backlogsPolledAt >= otherWorkersPollMs
     if (!isDue && !backlogCursor && !(await isPollingWorker(db, workerId))) return
     backlogsPolledAt = performance.now()
     const { backlogs, last } = await findBacklogs(db, backlogCursor)
     backlogCursor = last
-    backlogsPausedUntil = performance.now() + (performance.now() - backlogsPolledAt) * pausePerPoll
     const jobs = backlogs.map(({ workspaceId, webhookId }) => ({ workspaceId, id: uuidOf(webhookId) }))
     if (jobs.length > 0) await queues.add('webhooks', jobs)
   }

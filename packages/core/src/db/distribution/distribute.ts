@@ -1,6 +1,6 @@
 /**
  * Spreads a database over several servers with Citus, an extension of PostgreSQL. All rows of a workspace are on one
- * server, so a statement that names its workspace runs on that server alone. See docs/growing.md.
+ * server, so a statement that names its workspace runs on that server alone. See docs/scaling.md.
  */
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import type { Ctx } from '../../request/context.ts'
-import { uuidOf } from '../../kernel/ids.ts'
-import { type BacklogKey, findBacklogs } from './find-backlogs.ts'
+import { uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
+import { findBacklogs } from './find-backlogs.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -48,7 +48,7 @@ async function insertBacklogs(count: number, { on = ctx, statuses = ['PENDING'],
   return uuids
 }
 
-const find = async (after?: BacklogKey) => {
+const find = async (after?: WorkspaceId) => {
   const { backlogs, last } = await findBacklogs(database.db, after)
   return { found: backlogs.map(({ webhookId }) => uuidOf(webhookId)), last }
 }
@@ -85,17 +85,27 @@ describe('a backlog is found', () => {
   })
 })
 
-test('1,200 webhooks are found in two pages, each once', async () => {
-  for (let workspace = 0; workspace < 80; workspace++) {
+test('600 webhooks are found in two pages, each once', async () => {
+  for (let workspace = 0; workspace < 40; workspace++) {
     await insertBacklogs(15, { on: await createTestCtx(database.db) })
   }
   const first = await find()
-  expect(first.found).toHaveLength(1_000)
+  // The workspace with the 500th delivery is the 34th.
+  expect(first.found).toHaveLength(34 * 15)
   const second = await find(first.last)
   expect(second).toEqual({ found: expect.any(Array) as string[], last: undefined })
-  expect(new Set([...first.found, ...second.found]).size).toBe(1_200)
+  expect(new Set([...first.found, ...second.found]).size).toBe(600)
   const lastOfAll = (await findBacklogs(database.db, first.last)).backlogs.at(-1)
-  expect(await find(lastOfAll)).toEqual({ found: [], last: undefined })
+  expect(await find(lastOfAll?.workspaceId)).toEqual({ found: [], last: undefined })
+})
+
+test('after a page with a large backlog, the next one starts at the next workspace', async () => {
+  const large = await insertBacklogs(1, { statuses: Array.from({ length: 1_200 }, () => 'PENDING') })
+  const small = await insertBacklogs(2)
+  const other = await insertBacklogs(2, { on: await createTestCtx(database.db) })
+  const first = await find()
+  expect(first).toEqual({ found: [...large, ...small], last: ctx.workspaceId })
+  expect(await find(first.last)).toEqual({ found: other, last: undefined })
 })
 
 describe('the backlogs of one workspace', () => {

@@ -13,12 +13,13 @@ export interface BacklogKey {
 export interface BacklogPage {
   /** The webhooks whose backlog a job can claim. */
   backlogs: BacklogKey[]
-  /** The last webhook of this page: pass it as `after` to get the next page. Undefined on the last page. */
-  last: BacklogKey | undefined
+  /** The last workspace of this page: pass it as `after` to get the next page. Undefined on the last page. */
+  last: WorkspaceId | undefined
 }
 
-const pageSize = 1_000
-/** The maximum number of claimed webhooks and new jobs per workspace, within a page. */
+/** The number of PENDING deliveries that a page reads to find workspaces with a backlog. */
+const pageSize = 500
+/** The maximum number of claimed webhooks and new jobs per workspace. */
 const maxJobsPerWorkspace = 20
 /**
  * The maximum number of new jobs per page for unreachable receivers: each job may wait for a timeout of ten seconds.
@@ -27,29 +28,28 @@ const maxUnreachableJobs = 10
 
 /**
  * Finds webhooks with PENDING deliveries that no job owns, that are not paused and whose workspace is not suspended.
- * Returns a page in the order of their keys. The cost does not depend on the number of deliveries: the statement looks
- * for one delivery of each webhook in the index, 8 µs per webhook. It could skip from backlog to backlog with a recursive
- * CTE, which Citus does not run over several servers.
+ * Returns a page in the order of their keys.
+ *
+ * A page reads the next PENDING deliveries in the index to find workspaces, and then one delivery of each webhook of
+ * these workspaces, 8 µs per webhook. The next page skips the remaining deliveries of its last workspace. So the cost
+ * depends neither on the number of webhooks without a backlog nor on the size of a backlog. A recursive CTE could skip
+ * from webhook to webhook, but Citus does not run it over several servers.
  */
-export async function findBacklogs(db: Db, after?: BacklogKey): Promise<BacklogPage> {
-  const start = after && { workspaceId: uuidOf(after.workspaceId), webhookId: uuidOf(after.webhookId) }
-  const rows = await transaction(
-    db,
-    (db) => findPage(db, { ...(start ?? firstKey), now: new Date() }),
-    indexScanSettings,
-  )
+export async function findBacklogs(db: Db, after?: WorkspaceId): Promise<BacklogPage> {
+  const start = after === undefined ? nil : uuidOf(after)
+  const rows = await transaction(db, (db) => findPage(db, { after: start, now: new Date() }), indexScanSettings)
   const backlogs = rows.filter((row) => row.is_claimable).map(toKey)
-  const last = rows.length === pageSize ? rows.at(-1) : undefined
-  return { backlogs, last: last && toKey(last) }
+  const lastRow = rows.at(-1)
+  return { backlogs, last: lastRow?.is_full_page ? toKey(lastRow).workspaceId : undefined }
 }
 
 const nil = '00000000-0000-0000-0000-000000000000'
-const firstKey = { workspaceId: nil, webhookId: nil }
 
 interface PageRow {
   workspace_id: string
   webhook_id: string
   is_claimable: boolean
+  is_full_page: boolean
 }
 
 const toKey = ({ workspace_id, webhook_id }: PageRow): BacklogKey => ({
@@ -65,23 +65,26 @@ const toKey = ({ workspace_id, webhook_id }: PageRow): BacklogKey => ({
  * The sub-select is not an EXISTS, which PostgreSQL might turn into a join that reads all PENDING deliveries. Its ORDER
  * BY is that of `deliveries_pending_index`: in the index of the primary key, PostgreSQL would read ended deliveries, too.
  */
-const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date }, PageRow>(
+const findPage = preparedSql<{ after: string; now: Date }, PageRow>(
   'find backlogs',
   (param) => sql`
-    with page as materialized (
+    with pending as materialized (
+      select workspace_id from deliveries
+      where status = 'PENDING' and workspace_id > ${param('after')}::uuid
+      order by workspace_id, webhook_id, created_at, id limit ${pageSize}::int),
+    page as materialized (
       select w.workspace_id, w.id as webhook_id, token is not null as is_claimed,
         coalesce(unreachable_count, 0) > 0 as is_unreachable,
         coalesce(paused_until > ${param('now')}::timestamptz, false) as is_paused, paused_until, taken_at,
         workspaces.suspended_at is not null as is_suspended
-      from webhooks w
+      from (select distinct workspace_id from pending) backlog
+      join webhooks w on w.workspace_id = backlog.workspace_id
       join workspaces on workspaces.id = w.workspace_id
       left join webhook_drains drain on drain.workspace_id = w.workspace_id and drain.webhook_id = w.id
-      where (w.workspace_id, w.id) > (${param('workspaceId')}::uuid, ${param('webhookId')}::uuid)
-        and (
-          select true from deliveries d
-          where d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.status = 'PENDING'
-          order by d.created_at, d.id limit 1)
-      order by w.workspace_id, w.id limit ${pageSize}::int),
+      where (
+        select true from deliveries d
+        where d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.status = 'PENDING'
+        order by d.created_at, d.id limit 1)),
     ranked as (
       select *,
         row_number() over (partition by workspace_id, is_unreachable
@@ -90,6 +93,7 @@ const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date
       from page)
     select workspace_id, webhook_id,
       not is_claimed and not is_paused and not is_suspended and workspace_rank <= ${maxJobsPerWorkspace}::int
-        and (not is_unreachable or unreachable_rank <= ${maxUnreachableJobs}::int) as is_claimable
+        and (not is_unreachable or unreachable_rank <= ${maxUnreachableJobs}::int) as is_claimable,
+      (select count(*) from pending) = ${pageSize}::int as is_full_page
     from ranked order by workspace_id, webhook_id`,
 )
