@@ -92,10 +92,12 @@ async function explainPrepared({ db }: Database): Promise<Record<string, PlanNod
       const plans: Record<string, PlanNode[]> = {}
       for (const { name, parameters } of prepared.rows) {
         const values = Array.from({ length: parameters }, () => 'null').join(', ')
-        const { rows } = await db.execute<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+        const { rows } = await db.execute<{ 'QUERY PLAN': { Plan: PlanNode; JIT?: object }[] }>(
           sql.raw(`explain (format json) execute "${name}"(${values})`),
         )
-        plans[name] = await nameIndexes((rows[0]?.['QUERY PLAN'] ?? []).flatMap(({ Plan }) => nodesOf(Plan)))
+        const explained = rows[0]?.['QUERY PLAN'] ?? []
+        expect([name, explained.map(({ JIT }) => JIT)]).toEqual([name, [undefined]])
+        plans[name] = await nameIndexes(explained.flatMap(({ Plan }) => nodesOf(Plan)))
       }
       return plans
     },
