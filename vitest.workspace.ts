@@ -41,10 +41,10 @@ const onCitus = {
     globalSetup: `${testing}/global-setup-citus.ts`,
     name: 'citus',
     include: ['{packages,apps}/*/{src,test}/**/*.int.test.ts'],
-    // No previous release was distributed.
-    exclude: [nodeModules, '**/upgrade.int.test.ts'],
-    // Statements wait for other servers most of the time.
-    maxWorkers: 6,
+    // No previous release was distributed, and local starts and backups have a server of their own.
+    exclude: [nodeModules, '**/upgrade.int.test.ts', 'apps/local/**', 'apps/cli/src/backup/**'],
+    // The test workers wait for the servers half of the time.
+    maxWorkers: 4,
   },
 }
 

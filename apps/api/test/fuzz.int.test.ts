@@ -16,7 +16,8 @@ interface DocumentedOperation {
   responses: Record<string, { content?: Record<string, { schema?: Schema }> }>
 }
 
-const timeout = 180_000
+// Long enough for a Citus cluster on a busy machine.
+const timeout = 600_000
 const runsPerOperation = 40
 
 const api = useForFile(() => startTestApi({ environment: { LOG_LEVEL: 'trace' } }))

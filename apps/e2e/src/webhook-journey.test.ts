@@ -66,7 +66,7 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
   }
 
   /** Waits for the request with the event of a contact. */
-  const waitForRequest = (contact: string) => receiver.waitFor(({ body }) => body.includes(contact), 10_000)
+  const waitForRequest = (contact: string) => receiver.waitFor(({ body }) => body.includes(contact))
 
   test('verifies a request and rejects it with one bit flipped', async () => {
     const contact = await createContact()
@@ -87,7 +87,7 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
     })
     const before = receiver.requests.length
     await call('POST', `${path}/${delivery?.id}/redeliver`)
-    await receiver.waitFor(before + 1, 10_000)
+    await receiver.waitFor(before + 1)
     expect(receiveEvent(receiver.requests[before]).id).toBe(delivery?.eventId)
     expect(received.size).toBe(1)
   })
@@ -109,7 +109,7 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
     await waitUntil(
       async () =>
         (await call<Page<Delivery>>('GET', `/webhooks/${webhook.id}/deliveries?status=FAILED`)).data.length === 5,
-      { describe: 'five deliveries have failed', timeoutMs: 10_000 },
+      { describe: 'five deliveries have failed' },
     )
     receiver = await startHttpReceiver(undefined, { port })
     const { data } = await call<Page<Event>>('GET', `/events?after=${lastEventId}&type=contact.created`)
@@ -117,7 +117,7 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
     expect(data.filter(({ id }) => received.has(id))).toEqual([])
 
     expect(await call('POST', `/webhooks/${webhook.id}/redeliver`)).toEqual({ queued: 5 })
-    await receiver.waitFor(5, 10_000)
+    await receiver.waitFor(5)
     const delivered = receiver.requests.map((request) => receiveEvent(request).id)
     expect(delivered.toSorted()).toEqual(data.map(({ id }) => id).toSorted())
   })
@@ -133,7 +133,7 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
           while (!stopping.signal.aborted) await createContact()
         }),
       )
-      await receiver.waitFor(receiver.requests.length + 10, 10_000)
+      await receiver.waitFor(receiver.requests.length + 10)
       await stopDeliveries()
       const countAtStop = receiver.requests.length
       await createContact()

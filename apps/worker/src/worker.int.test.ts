@@ -58,7 +58,7 @@ async function createDelivery(path: string) {
 }
 
 const isDone = async () => (await listPendingWork(ctx)).length === 0
-const waitUntilDone = () => waitUntil(isDone, { describe: 'all work is done', timeoutMs: 10_000 })
+const waitUntilDone = () => waitUntil(isDone, { describe: 'all work is done' })
 const waitForRequest = (path: string) => http.waitFor(({ url }) => url === `/${path}`, 10_000)
 const mailsTo = (name: string) => smtp.mails.filter(({ to }) => to.some((address) => address.startsWith(name)))
 

@@ -8,13 +8,13 @@ type Falsy = false | 0 | 0n | '' | null | undefined
 
 /**
  * Calls `condition` every few milliseconds until it returns a truthy value, and returns that value. Tries again after
- * an error. Fails after `timeoutMs` (default: 5 seconds) with `describe` and the last value or error.
+ * an error. Fails after `timeoutMs` (default: 20 seconds) with `describe` and the last value or error.
  */
 export async function waitUntil<T>(
   condition: () => T | Promise<T>,
   options: { describe: string | (() => string); timeoutMs?: number },
 ): Promise<Exclude<T, Falsy>> {
-  const timeoutMs = options.timeoutMs ?? 5_000
+  const timeoutMs = options.timeoutMs ?? 20_000
   const polling = new AbortController()
   let last = 'no value yet'
 

@@ -40,6 +40,9 @@ async function attempt(address = email, withPassword = 'a wrong password', from 
 const setFailures = (count: number, secondsAgo: number) =>
   database.db.execute(sql`
     update login_failures set count = ${count}, last_failed_at = now() - make_interval(secs => ${secondsAgo})`)
+/** So that no wait ends before the next attempt, however long that takes. */
+const extendWaits = () =>
+  database.db.execute(sql`update login_failures set last_failed_at = now() + interval '1 minute'`)
 
 test('throttles an email after ten failures, even with the right password', async () => {
   for (const address of [email, 'unknown@example.com']) {
@@ -94,7 +97,8 @@ test('a successful login or a password reset clears the failures', async () => {
 test('failures of other clients do not throttle a client that has logged in', async () => {
   const knownAddress = '203.0.113.7'
   expect(await attempt(email, password, knownAddress)).toBe('in')
-  for (let client = 0; client < 60; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
+  for (let client = 0; client < 50; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
+  await extendWaits()
   expect(await attempt(email, 'wrong', '192.0.2.100')).toMatch(/^rate_limited/)
   expect(await attempt(email, 'wrong', knownAddress)).toBe('unauthorized')
   expect(await attempt(email, password, knownAddress)).toBe('in')
@@ -112,10 +116,10 @@ test('failures of other clients do not throttle a client that has logged in', as
 
 test('all unknown clients share fifty attempts, even for an unknown email', async () => {
   for (const address of [email, 'unknown@example.com']) {
-    const outcomes = []
-    for (let client = 0; client < 70; client++) outcomes.push(await attempt(address, 'wrong', `192.0.2.${client}`))
-    expect(outcomes.filter((outcome) => outcome === 'unauthorized')).toHaveLength(50)
-    expect(outcomes.slice(0, 50).every((outcome) => outcome === 'unauthorized')).toBe(true)
+    const attemptFrom = (client: number) => attempt(address, 'wrong', `192.0.2.${client}`)
+    for (let client = 0; client < 50; client++) expect(await attemptFrom(client)).toBe('unauthorized')
+    await extendWaits()
+    for (let client = 50; client < 70; client++) expect(await attemptFrom(client)).toMatch(/^rate_limited/)
   }
 })
 

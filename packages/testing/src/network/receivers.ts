@@ -9,7 +9,7 @@ import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { Webhook } from 'standardwebhooks'
 import { waitUntil } from '../wait.ts'
 
-/** Waits for `count` items, or for one that matches. Fails after `timeoutMs` (default: 5 s) and lists the items. */
+/** Waits for `count` items, or for one that matches. Fails after `timeoutMs` (default: 20 s) and lists the items. */
 interface WaitFor<Item> {
   (count: number, timeoutMs?: number): Promise<readonly Item[]>
   (matches: (item: Item) => boolean, timeoutMs?: number): Promise<Item>

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import { inject } from 'vitest'
@@ -49,9 +50,20 @@ export async function createDatabase(nodeUrls: readonly string[], from: string):
   return { url, db: database.db, pool: database.pool, close: () => (closing ??= close()) }
 }
 
-/** The maintenance process of Citus may reconnect before it sees that its database is to be removed. */
+/**
+ * Removes a database, to which the maintenance process of Citus may be connecting. Such a connection waits for DROP
+ * DATABASE, which gives up after five seconds, and needs a moment to end before the next attempt.
+ */
 async function dropUnused(client: pg.Client, name: string): Promise<void> {
-  await waitUntil(() => client.query(`drop database ${name} with (force)`), { describe: `${name} is removed` })
+  const drop = async () => {
+    try {
+      return await client.query(`drop database ${name} with (force)`)
+    } catch (error) {
+      await pause(2_000)
+      throw error
+    }
+  }
+  await waitUntil(drop, { describe: `${name} is removed`, timeoutMs: 60_000 })
 }
 
 async function dropDatabase(client: pg.Client, name: string): Promise<void> {
