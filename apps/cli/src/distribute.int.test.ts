@@ -1,12 +1,15 @@
+import { join } from 'node:path'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
+import { readDistribution } from '@rapport/core/db/distribution/distribute.ts'
 import { coordinatorTables, referenceTables } from '@rapport/core/db/distribution/table-groups.ts'
 import { createTestCtx, createTestTask } from '@rapport/testing/fixtures/factories.ts'
 import { createUndistributedDatabase } from '@rapport/testing/postgres/citus.ts'
-import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
+import { createTestDatabase, databaseUrl, withAdminClient } from '@rapport/testing/postgres/database.ts'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { openBackupFolder } from './backup/testing.ts'
 import { runCommandLine, runDoctor } from './testing.ts'
 
 const isOnCitus = inject('testServices').nodeUrls.length > 1
@@ -51,4 +54,32 @@ test.skipIf(!isOnCitus)('a database is distributed with its rows, while nothing 
     `ok: the workspaces are on ${moved.nodes.length} servers: ${moved.nodes.join(', ')}`,
   ])
   expect((await runCommandLine(database.url, ['distribute'])).stdout).toBe('Every table is where it belongs.')
+})
+
+test.skipIf(!isOnCitus)('a cluster is backed up while nothing is connected, and restored to one server', async () => {
+  const database = await createTestDatabase()
+  const client = open(database.url, 'test')
+  const ctx = await createTestCtx(client.db)
+  const contact = await createContact(ctx, ContactInput.parse({ email: 'ada@example.com' }))
+  await client.close()
+  const backups = openBackupFolder({ DATABASE_URL: database.url })
+
+  const api = open(database.url, 'rapport api')
+  await api.pool.query('select 1')
+  expect((await backups.backUp()).error).toContain('These are connected: rapport api')
+  await api.close()
+  expect(await backups.backUp({ verify: true })).toMatchObject({ error: null })
+
+  const into = `${new URL(database.url).pathname.slice(1)}_restored`
+  const file = join(backups.folder, backups.list()[0] ?? '')
+  expect(await backups.restore(file, { into })).toMatchObject({ error: null })
+  const restored = open(databaseUrl(database.url, into), 'rapport test')
+  onTestFinished(async () => {
+    await restored.close()
+    await withAdminClient(database.url, (client) => client.query(`drop database ${into} with (force)`))
+    await database.close()
+    backups.close()
+  })
+  expect(await readContact({ ...ctx, db: restored.db }, contact.id)).toMatchObject({ email: 'ada@example.com' })
+  expect(await readDistribution(restored.db)).toBeUndefined()
 })

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { findNewestSize, recordBackup } from '@rapport/core/backups/backup-records.ts'
 import { type BackupSession, openBackupSession } from '@rapport/core/backups/backup-session.ts'
 import type { DatabaseContents } from '@rapport/core/backups/database-contents.ts'
+import type { Db } from '@rapport/core/db/client.ts'
+import { listConnectedPrograms, readDistribution } from '@rapport/core/db/distribution/distribute.ts'
 import { directUrlOf, isDirectUrlMissing } from '@rapport/core/db/pool/pooler.ts'
 import { type BackupConfig, ConfigError, readBackupConfig } from '@rapport/core/runtime/config.ts'
 import { type CliContext, CommandFailed } from '../command.ts'
@@ -45,6 +47,7 @@ export async function createBackup(cli: CliContext, options: BackupOptions): Pro
   const config = readBackupConfig(cli.environment)
   const directory = await prepareFolder(options.directory ?? config.BACKUP_DIRECTORY)
   if (await isDirectUrlMissing(config)) throw new ConfigError(directUrlMessage)
+  await withDatabase(cli, ({ db }) => assertCommonSnapshot(db))
   const session = await openBackupSession(directUrlOf(config))
   try {
     return await run({ cli, config, session, directory }, options)
@@ -56,6 +59,17 @@ export async function createBackup(cli: CliContext, options: BackupOptions): Pro
 const directUrlMessage =
   'DATABASE_URL leads through a connection pooler, but a backup needs a direct connection: ' +
   'set DATABASE_DIRECT_URL to the URL of the PostgreSQL server.'
+
+/** The servers of a Citus cluster have no common snapshot: rows that are written meanwhile might not match others. */
+async function assertCommonSnapshot(db: Db): Promise<void> {
+  if (!(await readDistribution(db))?.isDistributed) return
+  const names = (await listConnectedPrograms(db)).filter((name) => name !== 'rapport backup')
+  if (names.length === 0) return
+  throw new CommandFailed(
+    'The database is distributed: its servers have no common snapshot. Stop all APIs and workers first, or back up ' +
+      `each server as docs/scaling.md describes. These are connected: ${names.join(', ')}`,
+  )
+}
 
 async function run(job: Job, { keepDays, verify }: BackupOptions): Promise<CreatedBackup> {
   const { config, session, directory } = job
@@ -93,10 +107,12 @@ async function dump(
     program,
     environment: connectionEnvironment(directUrlOf(config), cli.environment),
     snapshot: session.snapshot,
+    extensions: session.extensions,
     key: config.BACKUP_KEY,
     signal: cli.stopping,
     onBytes: (bytes) => cli.terminal.showProgress(`${formatBytes(bytes)} written`),
   })
+  await withDatabase(cli, ({ db }) => assertCommonSnapshot(db))
   const contents = await counting
   await session.releaseSnapshot()
   return { ...file, path, contents }

@@ -19,6 +19,8 @@ interface DumpOptions {
   program: ClientProgram
   environment: Record<string, string | undefined>
   snapshot: string
+  /** null: all. */
+  extensions: readonly string[] | null
   key: string | undefined
   signal: AbortSignal
   onBytes: (written: number) => void
@@ -39,8 +41,9 @@ export async function writeDump(path: string, options: DumpOptions): Promise<Dum
 }
 
 async function streamDump(file: NodeJS.WritableStream, options: DumpOptions): Promise<DumpFile> {
-  const { program, environment, snapshot, key, signal, onBytes } = options
-  const dump = startProgram(program, [...dumpParameters, `--snapshot=${snapshot}`], { environment })
+  const { program, environment, snapshot, extensions, key, signal, onBytes } = options
+  const selected = extensions?.map((name) => `--extension=${name}`) ?? []
+  const dump = startProgram(program, [...dumpParameters, `--snapshot=${snapshot}`, ...selected], { environment })
   const hash = createHash('sha256')
   let bytes = 0
   async function* measure(chunks: AsyncIterable<Buffer>) {

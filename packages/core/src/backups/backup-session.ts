@@ -12,6 +12,8 @@ export interface BackupSession {
   readonly createdAt: Date
   /** For `pg_dump --snapshot`. Valid until it is released. */
   readonly snapshot: string
+  /** The extensions to dump; null for all. Without Citus: its processes would use the database during a restore. */
+  readonly extensions: string[] | null
   /** Counts the rows in the snapshot. Can take minutes: it reads every table. */
   readContents(): Promise<DatabaseContents>
   /** Ends the snapshot, which keeps PostgreSQL from removing old rows. The lock stays. */
@@ -19,7 +21,7 @@ export interface BackupSession {
   close(): Promise<void>
 }
 
-type Facts = 'database' | 'majorVersion' | 'version' | 'createdAt' | 'snapshot'
+type Facts = 'database' | 'majorVersion' | 'version' | 'createdAt' | 'snapshot' | 'extensions'
 
 /** Advisory lock of this database, on the session: it ends with the process, however the process ends. */
 const backupLock = 7_277_690
@@ -33,7 +35,9 @@ export async function openBackupSession(databaseUrl: string): Promise<BackupSess
     await client.query('begin isolation level repeatable read read only')
     const { rows } = await client.query<Pick<BackupSession, Facts>>(`
       select current_database() as database, current_setting('server_version_num')::int / 10000 as "majorVersion",
-        current_setting('server_version') as version, now() as "createdAt", pg_export_snapshot() as snapshot`)
+        current_setting('server_version') as version, now() as "createdAt", pg_export_snapshot() as snapshot,
+        (select array_agg(extname::text) filter (where extname <> 'plpgsql' and extname not like 'citus%')
+          from pg_extension having 'citus' = any(array_agg(extname))) as extensions`)
     const [facts] = rows
     if (!facts) throw new Error('PostgreSQL returned no row')
     return {

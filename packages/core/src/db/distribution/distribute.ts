@@ -20,6 +20,8 @@ export interface Distribution {
   nodes: string[]
   /** Whether the coordinator is one of the servers of the cluster, so that it has the reference tables. */
   hasCoordinator: boolean
+  /** Whether any table is distributed. */
+  isDistributed: boolean
   /** The size of the coordinator's part of the database: before the distribution, of all rows. */
   bytes: number
   /** Everything at first; later the tables that a migration has added. */
@@ -33,8 +35,9 @@ export async function readDistribution(db: Db): Promise<Distribution | undefined
   const nodes = await db.execute<{ name: string }>(sql`
     select nodename || ':' || nodeport as name from pg_dist_node
     where isactive and shouldhaveshards and noderole = 'primary' order by groupid`)
-  const facts = await db.execute<{ has_coordinator: boolean; bytes: number }>(sql`
+  const facts = await db.execute<{ has_coordinator: boolean; is_distributed: boolean; bytes: number }>(sql`
     select exists (select from pg_dist_node where groupid = 0) as has_coordinator,
+      exists (select from pg_dist_partition) as is_distributed,
       pg_database_size(current_database())::float8 as bytes`)
   const tables = await db.execute<{ name: string }>(sql`
     select relname as name from pg_class c
@@ -45,6 +48,7 @@ export async function readDistribution(db: Db): Promise<Distribution | undefined
   return {
     nodes: nodes.rows.map(({ name }) => name),
     hasCoordinator: facts.rows[0]?.has_coordinator ?? false,
+    isDistributed: facts.rows[0]?.is_distributed ?? false,
     bytes: facts.rows[0]?.bytes ?? 0,
     pending: {
       reference: referenceTables.filter((name) => pending.includes(name)),
