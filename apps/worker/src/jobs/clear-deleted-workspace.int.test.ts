@@ -10,6 +10,7 @@ import {
   createTestContact,
   createTestCtx,
   createTestList,
+  createTestTask,
   createTestWebhook,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
@@ -27,7 +28,8 @@ async function createFilledWorkspace(name: string): Promise<Ctx> {
   const session = await signUp(base, { email: `${name}@example.com`, password: 'a long and secret sentence', name })
   const ctx: Ctx = { ...base, workspaceId: session.workspace.id, actor: { kind: 'system' } }
   await createTestWebhook(ctx, { eventTypes: ['*'] })
-  await createTestContact(ctx)
+  const { id: contactId } = await createTestContact(ctx)
+  await createTestTask(ctx, { contactId, assigneeId: session.user.id })
   const list = await createTestList(ctx)
   await addSubscribers(ctx, list.id, { count: 2_000 })
   await sendCampaign(ctx, (await createTestCampaign(ctx, { listId: list.id })).id)

@@ -1,13 +1,15 @@
 import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
+import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { deleteAllApiKeys } from '../auth/api-keys.ts'
 import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { enqueue } from '../jobs/outbox.ts'
 import { queueNames } from '../jobs/queues.ts'
+import { unassignAllTasks } from '../tasks/tasks.ts'
 import type { WorkspaceDeletion } from '../workspaces/workspaces.schema.ts'
 import * as schema from '../db/schema/index.ts'
 import { invites, members, outbox, sessions, webhookDrains, workspaces } from '../db/schema/index.ts'
@@ -17,7 +19,7 @@ import { invites, members, outbox, sessions, webhookDrains, workspaces } from '.
  * Users who are in no other workspace are deleted too. Throws `validation_error` unless `name` is its name.
  */
 export function deleteWorkspace(ctx: Ctx, { name }: WorkspaceDeletion): Promise<void> {
-  return inTransaction(ctx, async (ctx) => {
+  return inAccountTransaction(ctx, async (ctx) => {
     const [deleted] = await ctx.db
       .update(workspaces)
       .set({ deletedAt: sql`now()` })
@@ -46,7 +48,7 @@ export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boo
   const isDeleted = and(eq(workspaces.id, ctx.workspaceId), isNotNull(workspaces.deletedAt))
   if (uuid !== uuidOf(ctx.workspaceId) || (await ctx.db.$count(workspaces, isDeleted)) === 0) return false
   for (const step of deletionSteps) if (await deleteRows(ctx, step)) return true
-  await inTransaction(ctx, async (ctx) => {
+  await inAccountTransaction(ctx, async (ctx) => {
     // No row that references the workspace can be inserted while it is locked. Rows inserted since the last step are
     // deleted by cascade.
     await ctx.db.select({ id: workspaces.id }).from(workspaces).where(isDeleted).for('update')
@@ -64,6 +66,7 @@ async function removeAllMembers(ctx: Ctx): Promise<void> {
     ctx,
     memberships.map(({ userId }) => userId),
   )
+  await unassignAllTasks(ctx)
   const removed = await ctx.db.delete(members).where(isInWorkspace).returning({ userId: members.userId })
   await deleteUsersWithoutWorkspace(
     ctx,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, inArray, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, type SQL } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { lockContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { owningContact, touchLastActivity } from '../contacts/touch-last-activity.ts'
@@ -99,10 +99,18 @@ export async function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
   const isAssigned = eq(tasks.assigneeId, userId)
   const contactIds = ctx.db.select({ id: tasks.contactId }).from(tasks).where(and(ofWorkspace, isAssigned))
   await lockContacts(ctx, contactIds)
-  // Locked after the contacts, as in every change of a task. From here on no task can be assigned to the member.
+  // Locked after the contacts, as in every change of a task. Except on Citus, no task can be assigned to the member from here on.
   const isMember = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
   await ctx.db.select({ userId: members.userId }).from(members).where(isMember).for('update')
   await updateAll(ctx, isAssigned, { assigneeId: null })
+}
+
+/** Clears the assignees of all tasks of a deleted workspace, without events. On Citus, the foreign key does not do so. */
+export async function unassignAllTasks(ctx: Ctx): Promise<void> {
+  await ctx.db
+    .update(tasks)
+    .set({ assigneeId: null })
+    .where(and(eq(tasks.workspaceId, ctx.workspaceId), isNotNull(tasks.assigneeId)))
 }
 
 /** Deletes the tasks of a locked contact, and emits `task.deleted` for each. */
