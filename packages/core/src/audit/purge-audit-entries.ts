@@ -10,6 +10,6 @@ export async function purgeAuditEntries(db: Db, { auditDays }: Retention): Promi
   const result = await db.execute(sql`
     delete from audit_entries where (workspace_id, id) in (
       select workspace_id, id from audit_entries where created_at < now() - ${auditDays} * interval '1 day'
-      limit ${batchSize})`)
+      order by created_at limit ${batchSize})`)
   return result.rowCount ?? 0
 }

@@ -21,8 +21,8 @@ export const auditEntries = tenantTable(
     key: ['id'],
     extra: (t) => [
       index('audit_entries_created_index').on(t.workspaceId, t.createdAt, t.id),
-      // For the purge, of all workspaces. Tiny, because the rows are in the order of their creation.
-      index('audit_entries_age_index').using('brin', t.createdAt),
+      // For the purge, of all workspaces.
+      index('audit_entries_purge_index').on(t.createdAt),
       index('audit_entries_action_index').on(t.workspaceId, t.action, t.createdAt, t.id),
       index('audit_entries_actor_index').on(t.workspaceId, t.actorId, t.createdAt, t.id),
     ],
