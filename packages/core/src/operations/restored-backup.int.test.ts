@@ -22,6 +22,7 @@ import {
   expireWorkerHeartbeat,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
 const database = useTestDatabase()
@@ -75,6 +76,19 @@ test('interrupts pending and claimed deliveries and mails of a backup', async ()
   workerId = await createTestWorker(database.db)
   expect((await claimTestBacklog(ctx, webhookId, { workerId })).take).toBeUndefined()
   for (const uuid of mails) expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
+})
+
+test('leaves the work of a mail that a worker claims meanwhile', async () => {
+  const campaign = await createTestCampaign(ctx)
+  await sendTestMail(ctx, campaign.id, { email: 'a@example.com' })
+  const [uuid = ''] = await listPendingWork(ctx, 'mail')
+  const claiming = await openTransaction(database.db, (db) => claimMail({ ...ctx, db }, uuid, workerId))
+  const restoring = restore()
+  await waitUntilBlocked(database.db)
+  await claiming.commit()
+  expect(await restoring).toMatchObject({ mails: 0 })
+  expect(await statusesOf('mails')).toEqual(['SENDING'])
+  expect(await listPendingWork(ctx, 'mail')).toEqual([uuid])
 })
 
 test('sends no second mail of a restored campaign, which ends when resumed', async () => {

@@ -7,7 +7,7 @@ import { updateRecipientCounters } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
 import { mails } from '../db/schema/index.ts'
 import { conflict } from '../kernel/errors.ts'
-import { idOf } from '../kernel/ids.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
 import { changeByWorkspace, finishWork } from '../jobs/outbox.ts'
 import { transaction } from '../db/transaction.ts'
 import { listWorkers } from '../jobs/worker-registry.ts'
@@ -128,18 +128,24 @@ async function interruptMails(db: Db, before: string): Promise<number> {
     where o.queue = 'mail' and o.created_at < ${before}::timestamptz and m.status = 'PENDING'
     order by m.id limit ${rowsPerTransaction}`)
   const work = waiting.rows.map(({ workspace_id, id }) => ({ workspaceId: idOf('wsp', workspace_id), id }))
+  let interrupted = 0
   await changeByWorkspace(db, work, async ({ db, workspaceId }, uuids) => {
     await transaction(db, async (db) => {
-      await db
+      const changed = await db
         .update(mails)
         .set({ status: 'INTERRUPTED', error: reason, settledAt: new Date() })
         .where(
           and(eq(mails.workspaceId, workspaceId), eq(mails.status, 'PENDING'), inArray(mails.id, uuids.map(toMailId))),
         )
-      await finishWork({ db, workspaceId }, uuids)
+        .returning({ id: mails.id })
+      await finishWork(
+        { db, workspaceId },
+        changed.map(({ id }) => uuidOf(id)),
+      )
+      interrupted += changed.length
     })
   })
-  return work.length
+  return interrupted
 }
 
 const toMailId = (uuid: string) => idOf('mai', uuid)
