@@ -50,6 +50,8 @@ test.skipIf(!isOnCitus)('a database is distributed with its rows, while nothing 
   expect(moved.reference).toEqual(referenceTables)
   expect(moved.distributed).toEqual(expect.arrayContaining(['contacts', 'events', 'deliveries', 'outbox']))
   expect(await readContact(ctx, contact.id)).toMatchObject({ email: 'ada@example.com' })
+  const localCopies = 'select sum(pg_relation_size(logicalrelid))::int as bytes from pg_dist_partition'
+  expect((await client.pool.query(localCopies)).rows).toEqual([{ bytes: 0 }])
   expect((await runDoctor({ DATABASE_URL: database.url }))('Citus')).toEqual([
     `ok: the workspaces are on ${moved.nodes.length} servers: ${moved.nodes.join(', ')}`,
   ])

@@ -35,7 +35,7 @@ export const distribute = defineCommand({
     })
     const { nodes, pending } = distribution
     terminal.log(describe(distribution, isDryRun))
-    if (!isDryRun && countPending(distribution) > 0) {
+    if (!isDryRun) {
       await distributeDatabase(readMigrateConfig(cli.environment).DATABASE_URL, pending)
     }
     terminal.print(json ? JSON.stringify({ nodes, ...pending }) : describeResult(distribution, isDryRun))

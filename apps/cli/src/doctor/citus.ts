@@ -1,7 +1,7 @@
 import { listUnreachableNodes, readDistribution } from '@rapport/core/db/distribution/distribute.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
-/** Reports nothing about a database without Citus. */
+/** Reports nothing about a database without a cluster: a provider may have installed the extension. */
 export const citusCheck: Check = {
   about: 'Citus',
   async run({ database }) {
@@ -9,7 +9,8 @@ export const citusCheck: Check = {
     const { ok, warn, fail } = findingsAbout('Citus')
     const distribution = await readDistribution(database.db)
     if (!distribution) return []
-    const { nodes, pending } = distribution
+    const { nodes, pending, isDistributed } = distribution
+    if (nodes.length === 0 && !isDistributed) return []
     const misplaced = [...pending.reference, ...pending.distributed]
     if (misplaced.length > 0) {
       const advice = 'Stop all APIs and workers, and run "rapport distribute".'

@@ -59,7 +59,7 @@ export async function readDistribution(db: Db): Promise<Distribution | undefined
 
 /**
  * Moves the rows of the pending tables to their servers, in one transaction that locks the tables. The database needs
- * the extension, its servers (`citus_add_node`) and all migrations.
+ * the extension, its servers (`citus_add_node`) and all migrations. A repetition finishes an interrupted call.
  *
  * Citus moves no table with a foreign key to a table elsewhere, so these keys are removed meanwhile. `ON DELETE SET
  * NULL` of one column does not come back, because Citus rejects it: what deletes such rows clears the references first.
@@ -68,18 +68,25 @@ export async function distribute(databaseUrl: string, pending: PendingDistributi
   // Without the timeouts of other connections, because it copies all rows.
   const pool = new pg.Pool({ connectionString: databaseUrl, application_name: 'rapport distribute', max: 1 })
   try {
-    await transaction(drizzle(pool), (db) => distributeTables(db, pending))
-    // Citus has copied the rows, and keeps the originals without reading them.
-    for (const table of [...pending.reference, ...pending.distributed]) {
-      await pool.query('select truncate_local_data_after_distributing_table($1::regclass)', [table])
-    }
     // The planner settings of a transaction count on the servers, too.
     await pool.query(`
       do $$ begin
         execute format('alter database %I set citus.propagate_set_commands = local', current_database());
       end $$`)
+    await transaction(drizzle(pool), (db) => distributeTables(db, pending))
+    await removeLocalCopies(pool)
   } finally {
     await pool.end()
+  }
+}
+
+/** Citus has copied the rows, and keeps the originals without reading them. A partition is truncated with its table. */
+async function removeLocalCopies(pool: pg.Pool): Promise<void> {
+  const { rows } = await pool.query<{ name: string }>(`
+    select distinct coalesce(pg_partition_root(logicalrelid), logicalrelid)::text as name from pg_dist_partition
+    where pg_relation_size(logicalrelid) > 0`)
+  for (const { name } of rows) {
+    await pool.query('select truncate_local_data_after_distributing_table($1::regclass)', [name])
   }
 }
 
