@@ -1,8 +1,7 @@
-import { and, asc, eq, exists, gt, inArray, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, exists, gt, inArray } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { members, type Role, users, workspaces } from '../db/schema/index.ts'
-import { type UserId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
-import { timestampOf } from '../kernel/validation.ts'
+import { auditEntries, members, type Role, users, workspaces } from '../db/schema/index.ts'
+import type { UserId, WorkspaceId } from '../kernel/ids.ts'
 import type { User } from './auth.schema.ts'
 import { toUser } from './users.ts'
 
@@ -50,23 +49,27 @@ async function withWorkspaces(db: Db, page: (typeof users.$inferSelect)[]): Prom
   const lastLogins = await readLastLogins(db, memberships)
   return page.map((user) => ({
     ...toUser(user),
-    lastLoginAt: lastLogins.get(user.id) ?? null,
+    lastLoginAt: lastLogins.get(user.id)?.toISOString() ?? null,
     workspaces: (workspacesOf.get(user.id) ?? []).map(({ id, name, role }) => ({ id, name, role })),
   }))
 }
 
-/** Reads the logins of these members in the audit log. */
+/** Reads the last login of each of these members in the audit log of its workspace: the latest one by user. */
 async function readLastLogins(
   db: Db,
   memberships: readonly { userId: UserId; id: WorkspaceId }[],
-): Promise<Map<string, string>> {
-  const { rows } = await db.execute<{ actor_id: string; at: string }>(sql`
-    select m.actor_id, max(a.created_at) as at
-    from unnest(
-      ${sql.param(memberships.map(({ id }) => uuidOf(id)))}::uuid[],
-      ${sql.param(memberships.map(({ userId }) => userId))}::text[]) as m (workspace_id, actor_id)
-    join audit_entries a
-      on a.workspace_id = m.workspace_id and a.actor_id = m.actor_id and a.action = 'session.created'
-    group by m.actor_id`)
-  return new Map(rows.map(({ actor_id, at }) => [actor_id, timestampOf(at)]))
+): Promise<Map<UserId, Date>> {
+  const lastLogins = new Map<UserId, Date>()
+  for (const { id, userId } of memberships) {
+    const { workspaceId, actorId, action, createdAt } = auditEntries
+    const [login] = await db
+      .select({ at: createdAt })
+      .from(auditEntries)
+      .where(and(eq(workspaceId, id), eq(actorId, userId), eq(action, 'session.created')))
+      .orderBy(desc(createdAt))
+      .limit(1)
+    const known = lastLogins.get(userId)
+    if (login && (!known || known < login.at)) lastLogins.set(userId, login.at)
+  }
+  return lastLogins
 }

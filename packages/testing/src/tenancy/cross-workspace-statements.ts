@@ -11,7 +11,6 @@ const publicId = 'Finds the workspace by a public id, which does not contain it.
 export const acrossWorkspaces: Readonly<Record<string, string>> = {
   'apps/cli/src/doctor/secret-key.ts Object.run': operator,
   [`${core}/audit/purge-audit-entries.ts purgeAuditEntries`]: purge,
-  [`${core}/auth/list-users.ts readLastLogins`]: operator,
   [`${core}/backups/database-contents.ts readContents`]: 'Compares whole tables of a backup.',
   [`${core}/db/adopt-restored-events.ts adoptRestoredEvents`]: restored,
   [`${core}/db/migrate.ts migrate`]: 'Migrations change the rows of all workspaces.',
