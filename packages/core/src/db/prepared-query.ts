@@ -46,13 +46,12 @@ export function preparedSql<Values extends Record<string, unknown>, Row = unknow
     })
 }
 
-/** Drizzle numbers every use of a placeholder. Keeps one number per name. */
+/** Drizzle numbers every use of a placeholder. Keeps one number per name. Values are not merged. */
 function mergeParams(query: { sql: string; params: unknown[] }) {
-  const nameOf = (param: unknown) => (is(param, Placeholder) ? param.name : param)
-  const names = query.params.map(nameOf)
-  const params = query.params.filter((_, index) => names.indexOf(names[index]) === index)
-  const merged = params.map(nameOf)
-  const number = (former: string) => merged.indexOf(names[Number(former) - 1]) + 1
+  const keys = query.params.map((param, index) => (is(param, Placeholder) ? param.name : index))
+  const merged = [...new Set(keys)]
+  const params = merged.map((key) => query.params[keys.indexOf(key)])
+  const number = (former: string) => merged.indexOf(keys[Number(former) - 1] ?? '') + 1
   return { sql: query.sql.replaceAll(/\$(\d+)/g, (_, former: string) => `$${number(former)}`), params }
 }
 
