@@ -37,7 +37,7 @@ export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<vo
   })
 }
 
-/** Emails a user whose `verificationMailedAt` is now: a sign-up creates it so. */
+/** Emails a user. The caller has set `verificationMailedAt` to the present. */
 export async function enqueueVerificationMail(ctx: Ctx, user: { id: UserId; email: string }): Promise<void> {
   await enqueueMail(ctx, { kind: 'EMAIL_VERIFICATION', to: user.email, data: { userId: user.id } })
 }

@@ -29,7 +29,7 @@ export async function createUser(
   ctx: BaseCtx,
   { by, ...user }: NewUser & { by: (typeof userOrigins)[number] },
 ): Promise<UserRow> {
-  // On Citus, the table is on every server, where two rows with one address would wait for each other.
+  // On Citus, the table is on every server, and two concurrent inserts of one address would deadlock.
   await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(lower(${user.email}), 0))`)
   const [row] = await ctx.db
     .insert(users)

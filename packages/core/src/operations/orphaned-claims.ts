@@ -47,7 +47,7 @@ export async function findClaims(db: Db, workerId: string): Promise<string[]> {
   return (await listClaims(db, workerId)).map(({ id }) => id)
 }
 
-/** Who claims which subject of a job, in which workspace, as UUIDs. */
+/** A claim of a worker. All ids are UUIDs; `id` is the subject of a job. */
 interface Claim extends Record<string, unknown> {
   workspace_id: string
   worker_id: string

@@ -88,7 +88,7 @@ async function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
   await unassignTasks(ctx, userId)
   const deleted = inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
   await deleted.catch((error: unknown) => {
-    // On Citus, the lock of `unassignTasks` is not on every server: another one has just assigned a task.
+    // On Citus, the lock of `unassignTasks` is not on every server: a concurrent request has assigned a task.
     if (violatedConstraint(error) !== 'tasks_assignee_fk') throw error
     return deleteMember(ctx, userId)
   })

@@ -63,7 +63,11 @@ async function findNextBatch(db: Db, keys: Keys, after: WebhookKey): Promise<Web
 
 /** Returns undefined if the webhook has been deleted. */
 function resealSecretsOf(db: Db, keys: Keys, key: WebhookKey): Promise<keyof ResealResult | undefined> {
-  const isWebhook = and(eq(webhooks.workspaceId, idOf('wsp', key.workspaceId)), eq(webhooks.id, idOf('whk', key.id)))
+  const isWebhook = and(
+    eq(webhooks.workspaceId, idOf('wsp', key.workspaceId)),
+    eq(webhooks.id, idOf('whk', key.id)),
+    isNull(webhooks.deletedAt),
+  )
   return transaction(db, async (db) => {
     const [row] = await db.select().from(webhooks).where(isWebhook).for('no key update')
     if (!row) return undefined
