@@ -79,3 +79,12 @@ test('a prepared statement works after a migration has added a column', async ()
   expect(await find()).toEqual([])
   await transaction(db, async (db) => expect(await findUser(db, { email: 'missing@example.com' })).toEqual([]))
 })
+
+test('only a placeholder that is used twice is one parameter, and equal values are not', async () => {
+  const read = preparedSql<{ name: string }, object>(
+    'read parameters',
+    (param) =>
+      sql`select ${param('name')}::text as a, ${'name'}::text as b, ${7}::int as c, ${7}::text as d, ${param('name')} as e`,
+  )
+  expect(await read(database.db, { name: 'Ada' })).toEqual([{ a: 'Ada', b: 'name', c: 7, d: '7', e: 'Ada' }])
+})
