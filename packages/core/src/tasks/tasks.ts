@@ -99,13 +99,17 @@ export async function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
   const isAssigned = eq(tasks.assigneeId, userId)
   const contactIds = ctx.db.select({ id: tasks.contactId }).from(tasks).where(and(ofWorkspace, isAssigned))
   await lockContacts(ctx, contactIds)
-  // Locked after the contacts, as in every change of a task. Except on Citus, no task can be assigned to the member from here on.
+  // Locked after the contacts, as in every change of a task. Except on Citus, no task can be assigned to the member
+  // from here on.
   const isMember = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
   await ctx.db.select({ userId: members.userId }).from(members).where(isMember).for('update')
   await updateAll(ctx, isAssigned, { assigneeId: null })
 }
 
-/** Clears the assignees of all tasks of a deleted workspace, without events. On Citus, the foreign key does not do so. */
+/**
+ * Clears the assignees of all tasks, without events. Call it in the transaction that deletes all members of the
+ * workspace: on Citus, the foreign key does not do so.
+ */
 export async function unassignAllTasks(ctx: Ctx): Promise<void> {
   await ctx.db
     .update(tasks)

@@ -31,8 +31,8 @@ const maxUnreachableJobs = 10
  * Returns a page in the order of their keys.
  *
  * A page reads the next PENDING deliveries in the index to find workspaces, and then one delivery of each webhook of
- * these workspaces, 8 µs per webhook. The next page skips the remaining deliveries of its last workspace. So the cost
- * depends neither on the number of webhooks without a backlog nor on the size of a backlog. A recursive CTE could skip
+ * these workspaces, 8 µs per webhook. The next page skips the remaining deliveries of its last workspace. So webhooks of
+ * workspaces without a backlog cost nothing, and a long backlog costs as much as a page. A recursive CTE could skip
  * from webhook to webhook, but Citus does not run it over several servers.
  */
 export async function findBacklogs(db: Db, after?: WorkspaceId): Promise<BacklogPage> {
