@@ -11,7 +11,7 @@ test('a process is ready when readyPattern matches, and has only the given varia
   const env = { PORT: '0' }
   const server = await startCommand({ command, parameters: ['-e', serve], env, readyPattern: /listening on (\d+)/ })
   const response = await fetch(`http://127.0.0.1:${server.ready?.[1]}`)
-  expect(Object.keys((await response.json()) as object).toSorted()).toEqual(['PATH', 'PORT'])
+  expect(Object.keys((await response.json()) as object).toSorted()).toEqual(['NODE_COMPILE_CACHE', 'PATH', 'PORT'])
   server.kill()
   expect(await server.exited).toEqual({ code: null, signal: 'SIGTERM' })
   expect(server.isRunning).toBe(false)

@@ -31,22 +31,17 @@ interface Readiness {
 const running = new Set<StartedProcess>()
 
 /**
- * Starts a Node program of the repository (`apps/api/src/main.ts`) with only this environment and PATH. Returns when it
- * is ready, or immediately if neither `readyPattern` nor `readyUrl` is set. If the process exits before or the timeout
- * expires, fails with its output. At the end of the test file, processes that still run are killed.
+ * Starts a Node program of the repository (`apps/api/src/main.ts`) with only this environment, PATH and the compile
+ * cache of the test run. Returns when it is ready, or immediately if neither `readyPattern` nor `readyUrl` is set. If
+ * the process exits before or the timeout expires, fails with its output. At the end of the test file, processes that
+ * still run are killed.
  */
 export function startProcess(
   options: { script: string; parameters?: string[]; env: Record<string, string> } & Readiness,
 ): Promise<StartedProcess> {
   const { script, parameters = [], env, ...readiness } = options
   const node = { command: process.execPath, parameters: [resolve(projectRoot, script), ...parameters] }
-  return startCommand({ ...node, env: { ...compileCache(), ...env }, ...readiness })
-}
-
-/** All processes of a test run share a compile cache. */
-function compileCache(): Record<string, string> {
-  const { pidDirectory } = inject('testServices') ?? {}
-  return pidDirectory === undefined ? {} : { NODE_COMPILE_CACHE: join(dirname(pidDirectory), 'compile-cache') }
+  return startCommand({ ...node, env, ...readiness })
 }
 
 /** Runs a Node program of the repository until it exits. */
@@ -94,17 +89,18 @@ export async function startCommand(options: Command & Readiness): Promise<Starte
 }
 
 function spawnCommand(options: Command): StartedProcess {
+  const pidDirectory = options.pidDirectory ?? inject('testServices')?.pidDirectory
   const child = spawn(options.command, options.parameters, {
     cwd: projectRoot,
     detached: options.isGroup ?? false,
-    env: { PATH: inheritedEnvironment()['PATH'], ...options.env },
+    env: { PATH: inheritedEnvironment()['PATH'], ...compileCache(pidDirectory), ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   const groupPid = options.isGroup && child.pid !== undefined ? -child.pid : undefined
-  const removePidFile = child.pid === undefined ? () => {} : writePidFile(groupPid ?? child.pid, options.pidDirectory)
+  const removePidFile = child.pid === undefined ? () => {} : writePidFile(groupPid ?? child.pid, pidDirectory)
 
   let isRunning = child.pid !== undefined
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolveExit) => {
@@ -136,6 +132,11 @@ function spawnCommand(options: Command): StartedProcess {
   return started
 }
 
+/** All Node.js processes of a test run share a compile cache, also those that a script starts. */
+function compileCache(pidDirectory: string | undefined): Record<string, string> {
+  return pidDirectory === undefined ? {} : { NODE_COMPILE_CACHE: join(dirname(pidDirectory), 'compile-cache') }
+}
+
 function killGroup(groupPid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(groupPid, signal)
@@ -145,7 +146,7 @@ function killGroup(groupPid: number, signal: NodeJS.Signals): void {
 }
 
 /** Records the pid for the global teardown, as a Vitest worker that is killed cannot stop its processes. */
-function writePidFile(pid: number, pidDirectory = inject('testServices')?.pidDirectory): () => void {
+function writePidFile(pid: number, pidDirectory: string | undefined): () => void {
   if (pidDirectory === undefined) return () => {}
   const file = join(pidDirectory, String(pid))
   mkdirSync(pidDirectory, { recursive: true })
