@@ -43,8 +43,8 @@ const onCitus = {
     include: ['{packages,apps}/*/{src,test}/**/*.int.test.ts'],
     // No previous release was distributed, and local starts and backups have a server of their own.
     exclude: [nodeModules, '**/upgrade.int.test.ts', 'apps/local/**', 'apps/cli/src/backup/**'],
-    // The test workers wait for the servers half of the time.
-    maxWorkers: 4,
+    // More than elsewhere, as they wait for the servers. With four, two processors were too busy for tests of limits.
+    maxWorkers: 3,
   },
 }
 

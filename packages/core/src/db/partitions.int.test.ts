@@ -40,6 +40,11 @@ afterEach(() => database.close())
 const dayMs = 86_400_000
 const inDays = (days: number) => new Date(Date.now() + days * dayMs)
 const maintainIn = (days: number, options = {}) => maintainPartitions(database.db, { now: inDays(days), ...options })
+/** Maintains until nothing is held up, by a transaction or by a slow machine. Returns what was dropped. */
+async function dropIn(days: number): Promise<string[]> {
+  const { dropped, heldUp } = await maintainIn(days)
+  return heldUp.length === 0 ? dropped : [...dropped, ...(await dropIn(days))]
+}
 const noChanges = { added: [], dropped: [], heldUp: [] }
 
 /** The number of rows in each partition that is not empty. */
@@ -80,7 +85,7 @@ test('expired partitions are dropped, and rows younger than 30 days are kept', a
   await insertEventsIn(20)
   const later = await maintainIn(29)
   expect([later.dropped, await countRows('events'), await countRows('deliveries')]).toEqual([[], [1, 1], [1]])
-  expect((await maintainIn(45)).dropped).toEqual(['events_past', 'deliveries_past'])
+  expect(await dropIn(45)).toEqual(['events_past', 'deliveries_past'])
   expect([await countRows('events'), await countRows('deliveries')]).toEqual([[1], []])
   expect(await maintainIn(45)).toEqual(noChanges)
 })
@@ -168,23 +173,23 @@ test('concurrent runs split and drop once, during reads and writes', async () =>
   const added = changes.flatMap(({ added }) => added)
   expect(added.length).toBe(new Set(added).size)
   await deliverAll()
-  while ((await maintainIn(70)).heldUp.length > 0);
+  await dropIn(70)
   expect([await countRows('events'), await countRows('deliveries')]).toEqual([[], []])
 })
 
 test('an event and its delivery are not dropped before the delivery has ended', async () => {
   await createTestWebhook(ctx)
   await createTestContact(ctx)
-  expect((await maintainIn(70)).dropped).toEqual([])
+  expect(await dropIn(70)).toEqual([])
   const { rows } = await database.db.execute<{ id: string }>(sql`select id from webhooks`)
   const [webhookId] = rows.map(({ id }) => idOf('whk', id))
   if (!webhookId) throw new Error('No webhook was found')
   // Also while the delivery is in flight.
   await claimTestBacklog(ctx, webhookId, { workerId: await createTestWorker(database.db) })
-  expect((await maintainIn(70)).dropped).toEqual([])
+  expect(await dropIn(70)).toEqual([])
   await database.db.execute(sql`update webhook_drains set token = null, worker_id = null, delivery_ids = '{}'`)
   await deliverAll()
-  expect((await maintainIn(70)).dropped).toEqual(['events_past', 'deliveries_past'])
+  expect(await dropIn(70)).toEqual(['events_past', 'deliveries_past'])
 })
 
 test('an event is not dropped during its redelivery', async () => {
@@ -203,10 +208,10 @@ test('an event is not dropped during its redelivery', async () => {
     const redelivering = await openTransaction(database.db, (db) => again({ ...ctx, db }))
     expect(await maintainIn(45)).toMatchObject({ dropped: [], heldUp: ['events', 'deliveries'] })
     await redelivering.commit()
-    expect(await maintainIn(45)).toMatchObject({ dropped: [], heldUp: [] })
+    expect(await dropIn(45)).toEqual([])
     await deliverAll()
   }
-  expect((await maintainIn(45)).dropped).toEqual(['events_past', 'deliveries_past'])
+  expect(await dropIn(45)).toEqual(['events_past', 'deliveries_past'])
 })
 
 test('redelivery of a dropped event is a conflict, and its delivery is kept', async () => {
@@ -230,9 +235,9 @@ test('a long transaction delays maintenance but blocks no writes', async () => {
   await createTestContact(ctx)
   const dump = await openTransaction(database.db, (db) => db.execute(sql`select from events`))
   const [changes] = await Promise.all([maintainIn(70), createTestContact(ctx)])
-  expect(changes).toMatchObject({ dropped: [], heldUp: ['events'] })
+  expect(changes).toMatchObject({ dropped: [], heldUp: expect.arrayContaining(['events']) as string[] })
   await dump.commit()
-  expect((await maintainIn(70)).dropped).toEqual(['events_past'])
+  expect(await dropIn(70)).toEqual(['events_past'])
 })
 
 test('deleting a workspace keeps the rows of other workspaces in all partitions', async () => {
