@@ -87,7 +87,7 @@ async function createContacts(numbers: number[]) {
   await Promise.all(numbers.map((number) => post('/contacts', body(number))))
 }
 
-/** Waits until the webhook of the receiver has this number of deliveries, and each of them has ended. */
+/** Waits until the webhook of the receiver has at least so many deliveries, and each of them has ended. */
 async function waitForDeliveries(count: number) {
   const [webhook] = (await get<{ data: { id: string }[] }>('/webhooks')).data
   const readStatuses = async () => {
