@@ -11,7 +11,7 @@ COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
 COPY apps/api/package.json apps/api/
 COPY apps/cli/package.json apps/cli/
 COPY apps/worker/package.json apps/worker/
-COPY packages/core/package.json packages/core/
+COPY packages/core/package.json packages/core/drizzle-orm.patch packages/core/
 COPY packages/sdk/package.json packages/sdk/
 ARG TARGETARCH
 # Not "pnpm deploy": it would copy our TypeScript into node_modules, where Node does not run it.
