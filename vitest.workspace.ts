@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { findPostgres15 } from './packages/testing/src/postgres/postgres-15.ts'
+import { isFullRun } from './packages/testing/src/runs.ts'
 
 // On an older Node, Vitest and the programs that tests start fail with misleading errors.
 if (!process.features.typescript) {
@@ -10,27 +11,71 @@ if (!process.features.typescript) {
   )
 }
 
+// With DATABASE_URL, all tests use that server.
+const hasPostgres15 = process.env['DATABASE_URL'] === undefined && (await findPostgres15()) !== undefined
+
+/** The tests of statements that the versions of PostgreSQL plan or execute in different ways. */
+const dependentOnVersion = ['packages/core/src/db/**/*.int.test.ts']
+const slowWorkers = 3
+
 const testing = './packages/testing/src'
 const needsServices = { globalSetup: `${testing}/global-setup.ts` }
 // Without isolation, a Vitest worker loads modules once for all its files, which halves the processor time of most
 // files.
 const everywhere = { isolate: false, setupFiles: `${testing}/setup-file.ts` }
 const nodeModules = '**/node_modules/**'
+const folders = '{packages,apps}/*/{src,test}/**'
+const citusFaults = 'apps/e2e/src/citus-faults.slow.test.ts'
 
-// With DATABASE_URL, all tests use that server.
-const hasPostgres15 = process.env['DATABASE_URL'] === undefined && (await findPostgres15()) !== undefined
+/** Rules without a service. */
+const unit = {
+  test: {
+    ...everywhere,
+    name: 'unit',
+    include: [`${folders}/*.test.ts`],
+    exclude: ['**/*.int.test.ts', '**/*.slow.test.ts', nodeModules],
+    testTimeout: 20_000,
+  },
+}
+
+/** With one database. Nothing is killed, and no timeout is waited for. */
+const integration = {
+  test: {
+    ...everywhere,
+    ...needsServices,
+    name: 'integration',
+    include: [`${folders}/*.int.test.ts`],
+    exclude: [nodeModules],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+}
+
 /** PostgreSQL 15 is the oldest supported version. All SQL is in packages/core. */
 const onPostgres15 = {
   test: {
-    ...everywhere,
+    ...integration.test,
     globalSetup: `${testing}/global-setup-postgres-15.ts`,
     name: 'postgres-15',
-    include: ['packages/core/src/**/*.int.test.ts'],
-    exclude: [nodeModules],
+    include: isFullRun ? ['packages/core/src/**/*.int.test.ts'] : dependentOnVersion,
     // After the other integration tests, as two servers compete for the processors.
     sequence: { groupOrder: 1 },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+  },
+}
+
+/** Starts and kills processes, waits for timeouts, gathers statistics, or needs another server or a browser. */
+const slow = {
+  test: {
+    ...everywhere,
+    globalSetup: [needsServices.globalSetup, `${testing}/browser/browser-setup.ts`],
+    name: 'slow',
+    include: [`${folders}/*.slow.test.ts`],
+    exclude: [nodeModules, citusFaults],
+    // Runs after the other projects. These tests wait more than they compute.
+    sequence: { groupOrder: 2 },
+    maxWorkers: slowWorkers,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 }
 
@@ -40,43 +85,28 @@ const onCitus = {
     ...onPostgres15.test,
     globalSetup: `${testing}/global-setup-citus.ts`,
     name: 'citus',
-    include: ['{packages,apps}/*/{src,test}/**/*.int.test.ts'],
-    // No previous release was distributed, and local starts and backups have a server of their own.
-    exclude: [nodeModules, '**/upgrade.int.test.ts', 'apps/local/**', 'apps/cli/src/backup/**'],
+    include: integration.test.include,
+    // No previous release was distributed, and local starts have a server of their own.
+    exclude: [nodeModules, '**/upgrade.int.test.ts', 'apps/local/**'],
     // More than elsewhere, as they wait for the servers. With four, two processors were too busy for tests of limits.
     maxWorkers: 3,
   },
 }
 
-const citusFaults = 'apps/e2e/src/citus-faults.test.ts'
-
-const endToEnd = {
+const slowOnCitus = {
   test: {
-    ...everywhere,
-    globalSetup: [needsServices.globalSetup, `${testing}/browser/browser-setup.ts`],
-    name: 'e2e',
-    include: ['apps/e2e/**/*.test.ts'],
-    exclude: [nodeModules, citusFaults],
-    // Runs after the other projects, with two files at a time, as each file starts several processes.
-    sequence: { groupOrder: 2 },
-    maxWorkers: 2,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-  },
-}
-
-const endToEndOnCitus = {
-  test: {
-    ...endToEnd.test,
+    ...slow.test,
     globalSetup: [`${testing}/global-setup-citus.ts`, `${testing}/browser/browser-setup.ts`],
-    name: 'e2e-citus',
+    name: 'slow-citus',
+    // Backups and local starts have a server of their own.
+    exclude: [nodeModules, citusFaults, 'apps/local/**', 'apps/cli/src/backup/**'],
   },
 }
 
 /** Stops servers of the cluster, so it runs alone. */
 const faultsOnCitus = {
   test: {
-    ...endToEndOnCitus.test,
+    ...slowOnCitus.test,
     name: 'citus-faults',
     include: [citusFaults],
     exclude: [nodeModules],
@@ -90,29 +120,11 @@ export default defineConfig({
     // At least two, as one worker leaves a small machine half idle.
     maxWorkers: Math.max(2, availableParallelism()),
     projects: [
-      {
-        test: {
-          ...everywhere,
-          name: 'unit',
-          include: ['{packages,apps}/*/{src,test}/**/*.test.ts'],
-          exclude: ['**/*.int.test.ts', 'apps/e2e/**', nodeModules],
-          testTimeout: 20_000,
-        },
-      },
-      {
-        test: {
-          ...everywhere,
-          ...needsServices,
-          name: 'integration',
-          include: ['{packages,apps}/*/{src,test}/**/*.int.test.ts'],
-          exclude: ['apps/e2e/**', nodeModules],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
-      },
+      unit,
+      integration,
       ...(hasPostgres15 ? [onPostgres15] : []),
-      ...(process.env['CITUS_DATABASE_URL'] ? [onCitus, endToEndOnCitus, faultsOnCitus] : []),
-      endToEnd,
+      ...(process.env['CITUS_DATABASE_URL'] ? [onCitus, slowOnCitus, faultsOnCitus] : []),
+      slow,
     ],
   },
 })

@@ -69,7 +69,7 @@ test('every command is tested', () => {
   const programs = ['api', 'worker', 'migrate']
   /**
    * All tests of the doctor read its JSON, `commands/listen.test.ts` the lines of `listen`, and
-   * `backup/backup.int.test.ts` the output of commands that need pg_dump, `distribute.int.test.ts` that of one that needs
+   * `backup/backup.slow.test.ts` the output of commands that need pg_dump, `distribute.int.test.ts` that of one that needs
    * Citus.
    */
   const others = [...programs, 'doctor', 'listen', 'backup', 'restore', 'distribute']

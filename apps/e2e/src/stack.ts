@@ -2,7 +2,7 @@ import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { startSmtpReceiver, type SmtpReceiver } from '@rapport/testing/network/receivers.ts'
-import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
+import { createUnreliableRedis, type UnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 
 export const queueBackends = ['redis', 'postgres'] as const
 export type QueueBackend = (typeof queueBackends)[number]
@@ -19,7 +19,7 @@ export interface Stack {
   /** The environment of the API and the worker. */
   env: Record<string, string>
   /** Undefined if the queues are in PostgreSQL. */
-  redis: TestRedis | undefined
+  redis: UnreliableRedis | undefined
   inbox: SmtpReceiver
   /** All API processes that were started, oldest first. */
   apis: StartedProcess[]
@@ -41,7 +41,7 @@ export async function startStack(
   existingDatabase?: TestDatabase,
 ): Promise<Stack> {
   const database = existingDatabase ?? (await createTestDatabase())
-  const redis = backend === 'redis' ? await createTestRedis() : undefined
+  const redis = backend === 'redis' ? await createUnreliableRedis() : undefined
   const inbox = await startSmtpReceiver()
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`

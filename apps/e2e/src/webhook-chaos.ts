@@ -2,16 +2,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import type { Random } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Stack } from './stack.ts'
 import { type ChaosWebhook, inspectDeliveries } from './delivery-inspection.ts'
-
-export type Random = () => number
-
-/** Returns a generator of numbers from 0 to 1 that are the same for the same seed. */
-export function createRandom(state: number): Random {
-  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
-}
 
 const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
 
@@ -26,16 +20,23 @@ export interface ChaosPlan {
 
 export type ChaosRun = Awaited<ReturnType<typeof startChaosRun>>
 
-/** Starts workers, creates webhooks and writes contacts. Some receivers are slow, fail, disconnect or hang. */
-export async function startChaosRun(stack: Stack, plan: ChaosPlan, random: Random) {
+/**
+ * Starts workers, creates webhooks and writes contacts. Some receivers are slow, fail, disconnect or hang. They have
+ * their own random numbers, so that the faults of a seed do not depend on the number of requests.
+ */
+export async function startChaosRun(
+  stack: Stack,
+  plan: ChaosPlan,
+  { random, receiverRandom }: { random: Random; receiverRandom: Random },
+) {
   let isEnding = false
   const responses: (() => ReceiverResponse | undefined)[] = [
     () => undefined,
     () => undefined,
-    () => ({ delayMs: random() * 50 }),
-    () => (random() < 0.05 ? { delayMs: 1_000 + random() * 1_000 } : undefined),
-    () => (random() < 0.3 ? { status: 500 } : undefined),
-    () => (random() < 0.1 ? { fault: 'disconnect' } : { delayMs: 5 }),
+    () => ({ delayMs: receiverRandom() * 50 }),
+    () => (receiverRandom() < 0.05 ? { delayMs: 1_000 + receiverRandom() * 1_000 } : undefined),
+    () => (receiverRandom() < 0.3 ? { status: 500 } : undefined),
+    () => (receiverRandom() < 0.1 ? { fault: 'disconnect' } : { delayMs: 5 }),
   ]
   const receiver: HttpReceiver = await startHttpReceiver(({ url }) => {
     const number = Number(url.replace(/\D/g, ''))

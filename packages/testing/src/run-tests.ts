@@ -1,9 +1,12 @@
 /**
- * The program behind `pnpm test`. Runs all tests, or those selected by arguments, which are those of Vitest. Its last
+ * The program behind `pnpm test`. Runs all tests, or those selected by arguments, which are those of Vitest. With the
+ * argument "changed", runs the fast tests of the files that differ from HEAD, or from the revision that follows. Its last
  * line on stdout is always "N passed, N failed", with ", N skipped" if tests were skipped.
  */
+import { execFileSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { parseCLI, startVitest, type Reporter, type Vitest } from 'vitest/node'
+import { findTestsOf } from './changed-tests.ts'
 
 const projectRoot = resolve(import.meta.dirname, '../../..')
 
@@ -18,7 +21,9 @@ process.once('exit', (code) => {
   console.log(`${passed} passed, ${failures} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
 })
 
-const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)])
+const [first, ...others] = process.argv.slice(2)
+const parameters = first === 'changed' ? selectChangedTests(...others) : process.argv.slice(2)
+const { filter, options } = parseCLI(['vitest', 'run', ...parameters])
 const started = await startVitest(filter, {
   root: projectRoot,
   config: resolve(projectRoot, 'vitest.workspace.ts'),
@@ -26,6 +31,29 @@ const started = await startVitest(filter, {
   reporters: [options.reporters ?? 'default', listener].flat() as Reporter[],
 })
 await started.exit(true)
+
+function selectChangedTests(revision = 'HEAD', ...parameters: string[]): string[] {
+  const changed = listChangedFiles(revision)
+  const tests = findTestsOf(changed)
+  const slow = tests.filter((path) => path.endsWith('.slow.test.ts'))
+  console.log(`${changed.length} files differ from ${revision}; ${tests.length - slow.length} test files follow.`)
+  if (slow.length > 0) console.log(`Not run, as they are slow: ${slow.join(' ')}`)
+  return [
+    ...tests.filter((path) => !slow.includes(path)),
+    '--project',
+    'unit',
+    '--project',
+    'integration',
+    ...parameters,
+  ]
+}
+
+/** Returns the paths of files that differ from `revision` or are new, relative to the root. */
+function listChangedFiles(revision: string): string[] {
+  const list = (...parameters: string[]) =>
+    execFileSync('git', parameters, { cwd: projectRoot, encoding: 'utf8' }).split('\n').filter(Boolean)
+  return [...list('diff', '--name-only', revision), ...list('ls-files', '--others', '--exclude-standard')]
+}
 
 function count() {
   const totals = { passed: 0, failed: 0, skipped: 0 }

@@ -28,6 +28,10 @@ export const sourceFiles: readonly SourceFile[] = globSync('{apps,packages,examp
     isTest: path.endsWith('.test.ts'),
   }))
 
+/** Whether a file only serves tests. */
+export const isTestHelper = (path: string): boolean =>
+  /^packages\/testing\/|^apps\/e2e\/|^[^.]*\/test\/|\/testing[.-]/.test(path)
+
 export const coreSources = sourceFiles.filter(({ path, isTest }) => path.startsWith(core) && !isTest)
 
 /** The modules that a file imports, except the root's `package.json`, from which every package may read the version. */

@@ -1,4 +1,4 @@
-/** The Dockerfile. apps/e2e/src/image.test.ts runs the programs from the files of the image. */
+/** The Dockerfile. apps/e2e/src/image.slow.test.ts runs the programs from the files of the image. */
 import { validate } from 'dockerfile-utils'
 import { expect, test } from 'vitest'
 import { readRepositoryText } from '../conventions/repository-texts.ts'

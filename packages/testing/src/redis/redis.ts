@@ -7,15 +7,6 @@ import { startCommand, type StartedProcess } from '../processes/processes.ts'
 export interface TestRedis {
   readonly url: string
   readonly port: number
-  /** Pid of the running server; 0 while it is stopped. */
-  readonly pid: number
-  /** Kills the server; its data is lost. */
-  stop(): Promise<void>
-  /** Starts the server again on the same port, without data. */
-  start(): Promise<void>
-  /** Suspends the process: connections stay open, and commands get no response. */
-  pause(): void
-  resume(): void
   /** Deletes all data (FLUSHALL). */
   flush(): Promise<void>
   close(): Promise<void>
@@ -26,33 +17,11 @@ export function sharedRedisUrl(): string {
   return inject('testServices').redisUrl
 }
 
-/** Starts a Redis for one test, which can stop, pause, flush and restart it. */
+/** Starts a Redis of its own for a test that flushes it or reads all of it. */
 export async function createTestRedis(): Promise<TestRedis> {
-  const binary = getRedisBinary()
-  const first = await startRedisServer({ binary })
-  const { port, url } = first
-  let server: StartedProcess | undefined = first.process
-
-  async function stop() {
-    server?.kill('SIGKILL')
-    await server?.exited
-    server = undefined
-  }
-  return {
-    url,
-    port,
-    get pid() {
-      return server?.pid ?? 0
-    },
-    stop,
-    async start() {
-      server ??= (await startRedisServer({ binary, port })).process
-    },
-    pause: () => server?.kill('SIGSTOP'),
-    resume: () => server?.kill('SIGCONT'),
-    flush: () => withRedis(url, (redis) => redis.flushall()),
-    close: stop,
-  }
+  const { url, port, process: server } = await startRedisServer({ binary: getRedisBinary() })
+  const close = async () => (server.kill('SIGKILL'), void (await server.exited))
+  return { url, port, flush: () => withRedis(url, (redis) => redis.flushall()), close }
 }
 
 /** Returns the path of the Redis server program. */

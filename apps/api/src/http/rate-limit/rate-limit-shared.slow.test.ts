@@ -1,17 +1,17 @@
 /** The count that several API processes share, also while Redis hangs, crashes and recovers. */
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
-import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
+import { createUnreliableRedis, type UnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { countStatuses, freshAddress, testEnvironment } from '../../../test/testing.ts'
 
 let database: TestDatabase
-let redis: TestRedis
+let redis: UnreliableRedis
 let processes: StartedProcess[]
 let [first, second] = ['', '']
 beforeAll(async () => {
-  ;[database, redis] = await Promise.all([createTestDatabase(), createTestRedis()])
+  ;[database, redis] = await Promise.all([createTestDatabase(), createUnreliableRedis()])
   const env = { ...testEnvironment(database.url), REDIS_URL: redis.url }
   const readyPattern = /Server listening at (http:\/\/[\d.:]+)/
   const start = () => startProcess({ script: 'apps/api/src/main.ts', env, readyPattern })

@@ -1,12 +1,12 @@
 import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
-import type { TestRedis } from '@rapport/testing/redis/redis.ts'
+import type { UnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { countOpenWork, type Stack, startStack } from './stack.ts'
 
 const contacts = 60
 let stack: Stack
-let redis: TestRedis
+let redis: UnreliableRedis
 let receiver: HttpReceiver
 let key: string
 

@@ -21,6 +21,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
+import { chooseSeed, countRuns, createRandom, type Random } from '@rapport/testing/runs.ts'
 import {
   type HttpReceiver,
   type SmtpDecision,
@@ -50,13 +51,7 @@ afterAll(async () => {
   await database.close()
 })
 
-type Random = () => number
-
-/** Returns a generator of numbers from 0 to 1 that are the same for the same seed. */
-function createRandom(seed: number): Random {
-  let state = seed
-  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
-}
+const seeds = new Set(Array.from({ length: countRuns({ gate: 2, full: 20 }) }, (_, index) => chooseSeed(index + 1)))
 const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
 
 const handlers = {
@@ -158,21 +153,24 @@ async function countStatuses(ctx: Ctx, table: 'deliveries' | 'mails') {
   return found.rows
 }
 
-test.each([1, 2, 3])(
+test.each([...seeds])(
   'no work is lost or done twice under random faults (seed %d)',
   { timeout: 60_000 },
   async (seed) => {
-    const random = createRandom(seed * 7_919)
+    // The others have their own numbers, so that the schedule of the faults does not depend on their speed.
+    const createOwnRandom = (other: number) => createRandom(seed * 7_919 + other)
+    const [random, receiverRandom] = [createOwnRandom(0), createOwnRandom(1)]
     const ctx = await createTestCtx(database.db)
     const campaignId = await createWork(ctx, seed)
     const before = smtp.mails.length
-    smtp.decide(() => pick(smtpDecisions, random))
+    smtp.decide(() => pick(smtpDecisions, receiverRandom))
     http.respondWith(() =>
-      pick([{}, { delayMs: 10 }, { delayMs: 20 }, { status: 500 }, { fault: 'disconnect' }], random),
+      pick([{}, { delayMs: 10 }, { delayMs: 20 }, { status: 500 }, { fault: 'disconnect' }], receiverRandom),
     )
 
     const workers = await Promise.all([startUnreliableWorker(), startUnreliableWorker(), startUnreliableWorker()])
-    const working = Promise.all(workers.flatMap((worker) => [1, 2, 3].map(() => runAllWork(ctx, worker, random))))
+    const jobs = workers.flatMap((worker) => [worker, worker, worker])
+    const working = Promise.all(jobs.map((worker, index) => runAllWork(ctx, worker, createOwnRandom(2 + index))))
     const ended = working.then(() => true)
     for (let faults = 0; faults < 60; faults++) {
       await injectFault(pick(workers, random), random)

@@ -7,21 +7,21 @@ import { enqueue, finishWork } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { createTestCtx, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
-import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
+import { createUnreliableRedis, type UnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { QueueBackend } from './queue-backend.ts'
 import { startTestRelay, testWorkerConfig } from './testing.ts'
 
 let testDatabase: TestDatabase
-let redis: TestRedis
+let redis: UnreliableRedis
 let database: Database
 let ctx: Ctx
 let received: string[]
 let closers: (() => Promise<unknown>)[]
 beforeAll(async () => {
   testDatabase = await createTestDatabase()
-  redis = await createTestRedis()
+  redis = await createUnreliableRedis()
   database = openDatabase(testDatabase.url, { applicationName: 'rapport test', onError: () => {} })
 })
 beforeEach(async () => {

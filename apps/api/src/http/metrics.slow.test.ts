@@ -1,5 +1,5 @@
 import { createTestDatabase, openTransaction } from '@rapport/testing/postgres/database.ts'
-import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { openRedis } from './rate-limit/redis-connection.ts'
@@ -136,7 +136,7 @@ test('while PostgreSQL hangs, a scrape succeeds and omits stale queue metrics', 
 })
 
 test('Redis is reported up while it responds', async () => {
-  const server = await createTestRedis()
+  const server = await createUnreliableRedis()
   onTestFinished(() => server.close())
   const redis = openRedis(server.url, () => {})
   onTestFinished(() => redis.disconnect())

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { withRedis, createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { withRedis } from '@rapport/testing/redis/redis.ts'
+import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { ensureSchedule, openJobQueues } from './job-queues.ts'
@@ -10,7 +11,7 @@ import { openQueueBackend } from './queue-backend.ts'
 import { silentLog, testWorkerConfig } from './testing.ts'
 
 const database = useTestDatabase()
-const redis = useForFile(createTestRedis)
+const redis = useForFile(createUnreliableRedis)
 beforeEach(() => redis.start())
 
 const onRedis = () => testWorkerConfig({ DATABASE_URL: database.url, REDIS_URL: redis.url })

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { goodCertificate, testKey } from '@rapport/testing/network/certificates.ts'
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { chooseSeed, createRandom } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startRestartablePostgres } from './restartable-postgres.ts'
@@ -32,12 +33,7 @@ async function addWebhook(url: string) {
   expect(added.status).toBe(201)
 }
 
-/** Each run has another seed. The title of the test contains it, so that a failure can be reproduced. */
-const seed = Math.floor(Math.random() * 2_147_483_646) + 1
-/** Returns a generator of numbers from 0 to 1. */
-function createRandom(state: number) {
-  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
-}
+const seed = chooseSeed(20_261_125)
 
 describe.each(queueBackends)('with the queues in %s', (backend) => {
   test(`every delivery is accounted for if worker, API or Redis crash (seed ${seed})`, async () => {

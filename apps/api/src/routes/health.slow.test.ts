@@ -2,7 +2,7 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { createEmptyDatabase, createTestDatabase, openTransaction } from '@rapport/testing/postgres/database.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
-import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import { expect, onTestFinished, test } from 'vitest'
@@ -127,7 +127,7 @@ test('the API is not ready while migrations are pending', async () => {
 })
 
 test('without Redis the API is degraded but ready, and does not wait for Redis', async () => {
-  const server = await createTestRedis()
+  const server = await createUnreliableRedis()
   onTestFinished(() => server.close())
   const redis = openRedis(server.url, () => {})
   onTestFinished(() => redis.disconnect())

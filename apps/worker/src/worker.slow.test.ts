@@ -17,7 +17,7 @@ import {
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
-import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { silentLog, testWorkerConfig } from './testing.ts'
@@ -26,7 +26,7 @@ import { findClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const redis = useForFile(createTestRedis)
+const redis = useForFile(createUnreliableRedis)
 const http = useForFile(() => startHttpReceiver())
 const smtp = useForFile(() => startSmtpReceiver())
 let worker: Awaited<ReturnType<typeof startWorker>> | undefined

@@ -1,16 +1,16 @@
 /** A chaos test of webhook deliveries. WEBHOOK_ATTACK=long makes 20,000 deliveries and takes minutes per backend. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
+import { chooseSeed, createRandom } from '@rapport/testing/runs.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { startRestartablePostgres } from './restartable-postgres.ts'
 import { queueBackends, startStack } from './stack.ts'
-import { type ChaosRun, type ChaosPlan, createRandom, startChaosRun } from './webhook-chaos.ts'
+import { type ChaosRun, type ChaosPlan, startChaosRun } from './webhook-chaos.ts'
 
 type Fault = Parameters<ChaosRun['injectFault']>[0]
 
 const isLong = inheritedEnvironment()['WEBHOOK_ATTACK'] === 'long'
-/** Each run has another seed. The title of the test contains it, so that a failure can be reproduced. */
-const seed = Math.floor(Math.random() * 2_147_483_646) + 1
+const seed = chooseSeed(20_261_125)
 
 const plan: ChaosPlan = isLong
   ? { workspaces: 3, webhooksPerWorkspace: 10, contactsPerWorkspace: 670, workers: 3, pauseMs: 200 }
@@ -30,7 +30,7 @@ test.for(queueBackends)(
     const server = isLong ? await startRestartablePostgres() : undefined
     const stack = await startStack(backend, {}, server?.database)
     onTestFinished(() => stack.close())
-    const run = await startChaosRun(stack, plan, random)
+    const run = await startChaosRun(stack, plan, { random, receiverRandom: createRandom(seed + 1) })
     onTestFinished(() => run.receiver.close())
     await run.receiver.waitFor(10, 20_000)
 

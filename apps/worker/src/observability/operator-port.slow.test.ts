@@ -6,7 +6,7 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
-import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { type Logger, pino } from 'pino'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -81,7 +81,7 @@ test('a port that is in use fails the startup', async () => {
 })
 
 test('/ready is 200 and degraded while Redis is unavailable', async () => {
-  const redis = await createTestRedis()
+  const redis = await createUnreliableRedis()
   onTestFinished(() => redis.close())
   const worker = await start({ REDIS_URL: redis.url })
   const states = async () => (await worker.get('/ready')).status
@@ -102,7 +102,7 @@ test('/ready is 200 and degraded while Redis is unavailable', async () => {
 })
 
 test('/ready is 503 and names the cause: database down or migrations pending', async () => {
-  const redis = await createTestRedis()
+  const redis = await createUnreliableRedis()
   onTestFinished(() => redis.close())
   const proxy = await startTestProxy(database.url)
   onTestFinished(() => proxy.close())
@@ -153,7 +153,7 @@ test('/metrics requires METRICS_TOKEN if it is set', async () => {
 test.each(['redis', 'postgres'])(
   '/metrics counts deliveries, jobs and published work, with the queues in %s',
   async (backend) => {
-    const redis = backend === 'redis' ? await createTestRedis() : undefined
+    const redis = backend === 'redis' ? await createUnreliableRedis() : undefined
     onTestFinished(async () => redis?.close())
     const own = await createTestDatabase()
     onTestFinished(() => own.close())

@@ -11,7 +11,7 @@ import { type Stack, startStack } from './stack.ts'
 /** What the examples of each guide print. */
 const expected: Record<string, (string | RegExp)[]> = {
   index: ['"email": "grace@example.com"', '"emailSubscribedStatus": "NONE"'],
-  // Its programs are compiled by typescript-examples.test.ts.
+  // Its programs are compiled by typescript-examples.slow.test.ts.
   typescript: [],
   authentication: ['"key": "rpk_', '"kind": "apiKey"', '"role": "VIEWER"', '"unauthorized"'],
   errors: ['"statusCode": 400', '"code": "validation_error"', '"path": "email"', 'firstname'],

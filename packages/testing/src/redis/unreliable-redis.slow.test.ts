@@ -1,11 +1,11 @@
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createTestRedis, type TestRedis } from './redis.ts'
+import { createUnreliableRedis, type UnreliableRedis } from './unreliable-redis.ts'
 
-let server: TestRedis
+let server: UnreliableRedis
 let client: Redis
 beforeEach(async () => {
-  server = await createTestRedis()
+  server = await createUnreliableRedis()
   client = new Redis(server.url, { commandTimeout: 1_000, retryStrategy: () => 20 })
   client.on('error', () => {})
   await client.set('key', 'value')

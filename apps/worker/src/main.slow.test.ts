@@ -7,13 +7,13 @@ import {
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
-import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { unreachableSmtpUrl } from './testing.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const redis = useForFile(createTestRedis)
+const redis = useForFile(createUnreliableRedis)
 const receiver = useForFile(() => startHttpReceiver())
 beforeEach(async () => {
   await createTestWebhook(ctx, { url: receiver.url })
