@@ -14,8 +14,17 @@ if (!process.features.typescript) {
 // With DATABASE_URL, all tests use that server.
 const hasPostgres15 = process.env['DATABASE_URL'] === undefined && (await findPostgres15()) !== undefined
 
-/** The tests of statements that the versions of PostgreSQL plan or execute in different ways. */
-const dependentOnVersion = ['packages/core/src/db/**/*.int.test.ts']
+/** Where versions of PostgreSQL differ: DDL, plans, text search, locks. `every-event` executes nearly every change. */
+const dependentOnVersion = [
+  'db/**/*',
+  'jobs/*',
+  'contacts/listing/*',
+  'segments/{compile-filter,filter-plans}',
+  'campaigns/sending*',
+  'imports/imports',
+  'operations/every-event',
+  'webhooks/drain/{plans,find-backlogs,backlog-claim,record-and-take}',
+].map((name) => `packages/core/src/${name}.int.test.ts`)
 const slowWorkers = 3
 
 const testing = './packages/testing/src'

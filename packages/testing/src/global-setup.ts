@@ -12,6 +12,7 @@ import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postg
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { type CitusNode, distributeTemplate } from './postgres/citus.ts'
 import { withAdminClient, databaseUrl } from './postgres/database.ts'
+import { cachedTemplate, copyTemplateCluster } from './postgres/template-cluster.ts'
 import { findRedisServer } from './redis/redis-binary.ts'
 import { withRedis, startRedisServer } from './redis/redis.ts'
 
@@ -107,21 +108,26 @@ async function startPostgres(directory: string, releases: Releases, { binaries, 
   const databasePrefix = `rapport_test_${randomBytes(4).toString('hex')}_`
   const template = `${databasePrefix}template`
   for (const url of nodeUrls) {
-    await withAdminClient(url, (client) => client.query(`create database ${template}`)).catch((cause: unknown) => {
-      throw new Error(
-        `The tests cannot create a database at DATABASE_URL (${reasonOf(cause)}). Start the server, or unset ` +
-          'DATABASE_URL: the tests then start their own PostgreSQL.',
-      )
-    })
+    const from = configuredUrl ? '' : `template ${cachedTemplate}`
+    await withAdminClient(url, (client) => client.query(`create database ${template} ${from}`)).catch(
+      (cause: unknown) => {
+        throw new Error(
+          `The tests cannot create a database at DATABASE_URL (${reasonOf(cause)}). Start the server, or unset ` +
+            'DATABASE_URL: the tests then start their own PostgreSQL.',
+        )
+      },
+    )
     releases.push(() => withAdminClient(url, (client) => dropDatabases(client, databasePrefix)))
   }
   if (nodes) await distributeTemplate(nodes, template)
+  // Also for a copy of the cached template: partitions have to be created every day.
   else await migrate(databaseUrl(postgresUrl, template))
   return { postgresUrl, nodeUrls, databasePrefix, template }
 }
 
 async function startOwnPostgres(directory: string, releases: Releases, binaries?: PostgresBinaries): Promise<string> {
   const settings = { max_connections: '300', autovacuum: 'off', wal_level: 'minimal', max_wal_senders: '0' }
+  await copyTemplateCluster(directory, binaries)
   const postgres = await startEmbeddedPostgres({ directory, durable: false, settings, ...(binaries && { binaries }) })
   releases.push(() => postgres.stop())
   return postgres.url('postgres')

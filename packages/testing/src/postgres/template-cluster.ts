@@ -1,0 +1,74 @@
+/**
+ * A PostgreSQL cluster with a migrated database, kept in node_modules/.cache for the next runs. It saves `initdb` and all
+ * migrations, which take longer than most tests of a change.
+ */
+import { createHash } from 'node:crypto'
+import { constants, globSync } from 'node:fs'
+import { chmod, cp, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { migrate } from '@rapport/core/db/migrate.ts'
+import type { PostgresBinaries } from '@rapport/embedded-postgres/binaries.ts'
+import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+
+const root = resolve(import.meta.dirname, '../../../..')
+const cacheDirectory = join(root, 'node_modules/.cache/rapport')
+
+/** The name of the migrated database in the cluster. */
+export const cachedTemplate = 'rapport_template'
+
+/** Copies the cluster into `directory`, for `startEmbeddedPostgres`. Creates it first if the migrations changed. */
+export async function copyTemplateCluster(directory: string, binaries?: PostgresBinaries): Promise<void> {
+  const cached = join(cacheDirectory, `cluster-${await hashSources(binaries)}`)
+  const isCached = await stat(cached).catch(() => undefined)
+  if (!isCached) {
+    await removeOldClusters()
+    await createTemplateCluster(cached, binaries)
+  }
+  await copyData(cached, join(directory, 'data'))
+}
+
+async function createTemplateCluster(cached: string, binaries?: PostgresBinaries): Promise<void> {
+  const work = await mkdtemp(join(tmpdir(), 'rapport-cluster-'))
+  try {
+    // PostgreSQL runs as another user when the tests run as root.
+    await chmod(work, 0o755)
+    const postgres = await startEmbeddedPostgres({ directory: work, durable: false, ...(binaries && { binaries }) })
+    try {
+      await ensureDatabase(postgres, cachedTemplate)
+      await migrate(postgres.url(cachedTemplate))
+    } finally {
+      await postgres.stop()
+    }
+    const unfinished = await mkdtemp(`${cached}-`)
+    await copyData(join(work, 'data'), unfinished)
+    // A concurrent run may have been faster.
+    await rename(unfinished, cached).catch(() => rm(unfinished, { recursive: true }))
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+/** Those of former migrations. A concurrent run on another branch may still use its own. */
+async function removeOldClusters(): Promise<void> {
+  const dayMs = 86_400_000
+  for (const path of globSync(join(cacheDirectory, 'cluster-*'))) {
+    if (Date.now() - (await stat(path)).mtimeMs > dayMs) await rm(path, { recursive: true, force: true })
+  }
+}
+
+const copyData = (from: string, to: string) => cp(from, to, { recursive: true, mode: constants.COPYFILE_FICLONE })
+
+/** Everything that decides what the migrated database contains. */
+async function hashSources(binaries?: PostgresBinaries): Promise<string> {
+  const sources = globSync(
+    ['drizzle/**/*.{sql,json}', 'packages/core/src/db/*.ts', 'packages/embedded-postgres/src/*.ts', 'pnpm-lock.yaml'],
+    {
+      cwd: root,
+      exclude: ['**/*.test.ts'],
+    },
+  )
+  const hash = createHash('sha256').update(binaries?.postgres ?? '')
+  for (const path of sources.toSorted()) hash.update(path).update(await readFile(join(root, path)))
+  return hash.digest('hex').slice(0, 16)
+}
