@@ -6,7 +6,6 @@ import { settingsFrom } from '@rapport/core/request/context.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import type { Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
-import type { Replica } from '@rapport/core/db/read-replica.ts'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { documentation } from './docs/documentation.ts'
 import { authentication } from './http/authentication.ts'
@@ -63,7 +62,6 @@ import { webhookRoutes } from './routes/webhooks.ts'
 export interface Dependencies {
   config: ApiConfig
   database: Database
-  replica?: Replica | undefined
   redis: RedisClient | undefined
   log: FastifyBaseLogger
   tracer?: Tracer | undefined
@@ -79,14 +77,14 @@ export interface Dependencies {
 
 /** Builds the API without opening a socket. Fails if a plugin is registered before its dependencies. */
 export async function buildApp(dependencies: Dependencies): Promise<FastifyInstance> {
-  const { config, database, replica, redis, tracer, stopping, now } = dependencies
+  const { config, database, redis, tracer, stopping, now } = dependencies
   const app = Fastify(serverOptions(config, dependencies.log))
   await app.register(sensible)
   await app.register(errorHandler)
   await app.register(schemaCompilers)
   await app.register(jsonBody)
   await app.register(slowRequests, { timeoutMs: requestTimeoutMs })
-  await app.register(requestContext, { database, replica, settings: settingsFrom(config), stopping })
+  await app.register(requestContext, { database, settings: settingsFrom(config), stopping })
   await app.register(ownHost, { config })
   await app.register(tracing, { tracer })
   await app.register(debugLog)

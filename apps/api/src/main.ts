@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { warnAboutMissingTimeouts } from '@rapport/core/db/pool/pooler.ts'
-import { openReplica } from '@rapport/core/db/read-replica.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { describeStartupError } from '@rapport/core/kernel/errors.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
-import { ConfigError, readApiConfig } from '@rapport/core/runtime/config.ts'
+import { ConfigError, describeRemovedVariables, readApiConfig } from '@rapport/core/runtime/config.ts'
 import { errorLogger, openLog } from '@rapport/core/runtime/logging.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { version } from '@rapport/core/runtime/version.ts'
@@ -20,22 +19,20 @@ async function start() {
   const redact = ['req.headers.authorization', 'req.headers.cookie']
   const log = await openLog('rapport-api', { level: config.LOG_LEVEL, redact })
   log.info({ version }, 'starting')
+  for (const message of describeRemovedVariables()) log.warn(message)
   const warn = (message: string) => (error: Error) => log.warn({ err: error }, message)
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport api',
     onError: warn('database connection lost'),
   })
   await assertSupportedServer(database.db)
-  const replica = config.DATABASE_REPLICA_URL
-    ? openReplica(config.DATABASE_REPLICA_URL, { primary: database, applicationName: 'rapport api replica', log })
-    : undefined
   void warnAboutMissingTimeouts(database.db, (message) => log.warn(message))
   const redis = config.REDIS_URL
     ? openRedis(config.REDIS_URL, errorLogger(log, 'Redis unavailable; retrying'))
     : undefined
   const stopping = new AbortController()
   const tracer = await openTracer('rapport-api', config)
-  const app = await buildApp({ config, database, replica, redis, log, tracer, stopping: stopping.signal })
+  const app = await buildApp({ config, database, redis, log, tracer, stopping: stopping.signal })
   async function stop() {
     // A second signal ends the process immediately.
     if (stopping.signal.aborted) process.exit(1)
@@ -48,7 +45,6 @@ async function start() {
     await app.close()
     await tracer?.close()
     redis?.disconnect()
-    await replica?.close()
     await database.close()
     log.info('stopped')
     process.exit(0)

@@ -6,7 +6,6 @@ import { type ApiConfig, readApiConfig } from '@rapport/core/runtime/config.ts'
 import { type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
 import { Id, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
-import type { Replica } from '@rapport/core/db/read-replica.ts'
 import type { Role } from '@rapport/core/db/schema/index.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { readMailedToken } from '@rapport/testing/fixtures/factories.ts'
@@ -109,7 +108,6 @@ export async function startTestApi(
     environment?: Record<string, string>
     redis?: RedisClient
     database?: TestDatabase
-    replica?: Replica
     /** The clock of the process, in milliseconds. */
     now?: () => number
     maxWaitMs?: number
@@ -121,8 +119,8 @@ export async function startTestApi(
   const config = readApiConfig({ ...testEnvironment(database.url), LOG_LEVEL: 'error', ...options.environment })
   const lines: string[] = []
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
-  const { replica, redis, now, exportIdleMs, maxWaitMs } = options
-  const app = await buildApp({ config, database, replica, redis, log, now, exportIdleMs, maxWaitMs })
+  const { redis, now, exportIdleMs, maxWaitMs } = options
+  const app = await buildApp({ config, database, redis, log, now, exportIdleMs, maxWaitMs })
   await app.ready()
   const expectDocumented = createStatusCheck(app)
   const baseCtx = { db: database.db, requestId: 'test', settings: settingsFrom(config) }

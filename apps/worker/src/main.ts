@@ -1,4 +1,4 @@
-import { ConfigError, readWorkerConfig } from '@rapport/core/runtime/config.ts'
+import { ConfigError, describeRemovedVariables, readWorkerConfig } from '@rapport/core/runtime/config.ts'
 import { describeStartupError } from '@rapport/core/kernel/errors.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
 import { openLog } from '@rapport/core/runtime/logging.ts'
@@ -9,6 +9,7 @@ async function start() {
   const config = readWorkerConfig()
   const log = await openLog('rapport-worker', { level: config.LOG_LEVEL })
   log.info({ version }, 'starting')
+  for (const message of describeRemovedVariables()) log.warn(message)
   const worker = await startWorker(config, log)
   announceReady(config.NOTIFY_SOCKET, (error) => log.warn({ err: error }, 'systemd notification failed'))
 

@@ -1,6 +1,5 @@
 import type { BaseCtx, Ctx, Settings } from '@rapport/core/request/context.ts'
 import type { Database } from '@rapport/core/db/client.ts'
-import type { Replica } from '@rapport/core/db/read-replica.ts'
 import { invalidField } from '@rapport/core/kernel/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -19,7 +18,6 @@ declare module 'fastify' {
 
 interface Options {
   database: Database
-  replica: Replica | undefined
   settings: Settings
   stopping: AbortSignal | undefined
 }
@@ -33,14 +31,14 @@ const securityHeaders = {
 
 /** Sets the context of every request and the common headers of every response. */
 export const requestContext = fp(
-  async (app: FastifyInstance, { database, replica, settings, stopping }: Options) => {
+  async (app: FastifyInstance, { database, settings, stopping }: Options) => {
     app.decorateRequest('baseCtx')
     app.decorateRequest('ctx')
     app.addHook('onRequest', async (request, reply) => {
       reply.headers({ 'x-request-id': request.id, ...securityHeaders })
       if (stopping?.aborted) reply.raw.setHeader('Connection', 'close')
       const { id: requestId, ip: address } = request
-      request.baseCtx = { db: database.db, ...(replica && { replica }), requestId, address, settings }
+      request.baseCtx = { db: database.db, requestId, address, settings }
       const { headers, httpVersion } = request.raw
       if (headers.host === undefined && httpVersion === '1.1') {
         reply.raw.setHeader('Connection', 'close')

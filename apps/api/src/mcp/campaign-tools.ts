@@ -22,7 +22,6 @@ import {
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { listTemplateVariables } from '@rapport/core/campaigns/templates/list-template-variables.ts'
 import { TemplateVariables } from '@rapport/core/campaigns/templates/template-variables.schema.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { List, ListQuery } from '@rapport/core/lists/lists.schema.ts'
 import { listLists } from '@rapport/core/lists/lists.ts'
@@ -130,12 +129,11 @@ const report = defineTool({
     stats: CampaignStats,
     recipients: PageOf(CampaignRecipient).describe('A page of the recipients with the status.'),
   }),
-  run: (ctx, { campaignId, ...query }) =>
-    readFromReplica(ctx, async (ctx) => {
-      const campaign = await readCampaignSummary(ctx, campaignId)
-      const stats = await readStats(ctx, campaignId)
-      return { campaign, stats, recipients: await listRecipients(ctx, campaignId, { ...query, ...newestFirst }) }
-    }),
+  async run(ctx, { campaignId, ...query }) {
+    const campaign = await readCampaignSummary(ctx, campaignId)
+    const stats = await readStats(ctx, campaignId)
+    return { campaign, stats, recipients: await listRecipients(ctx, campaignId, { ...query, ...newestFirst }) }
+  },
 })
 
 export const campaignTools = [lists, campaigns, templateVariables, draftCampaign, preview, report]

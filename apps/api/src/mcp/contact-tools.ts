@@ -3,7 +3,6 @@ import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 import { changeTags, upsertContact } from '@rapport/core/contacts/update-contact.ts'
 import { Activity, Contact, contactFilterFields, ContactInput, Tags } from '@rapport/core/contacts/contacts.schema.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { TaskInput, Task } from '@rapport/core/tasks/tasks.schema.ts'
@@ -33,8 +32,7 @@ const searchContacts = defineTool({
     ...pageInput,
   }),
   output: PageOf(Contact),
-  run: (ctx, { tags, ...input }) =>
-    readFromReplica(ctx, (ctx) => listContacts(ctx, { ...input, ...(tags && { tag: tags }), customFields: {} })),
+  run: (ctx, { tags, ...input }) => listContacts(ctx, { ...input, ...(tags && { tag: tags }), customFields: {} }),
 })
 
 const getContact = defineTool({

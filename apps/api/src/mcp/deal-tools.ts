@@ -1,4 +1,3 @@
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import { Deal, DealChange, DealQuery } from '@rapport/core/deals/deals.schema.ts'
 import { listDeals } from '@rapport/core/deals/list-deals.ts'
 import { updateDeal } from '@rapport/core/deals/update-deal.ts'
@@ -38,7 +37,7 @@ const deals = defineTool({
     ...pageInput,
   }),
   output: PageOf(Deal),
-  run: (ctx, input) => readFromReplica(ctx, (ctx) => listDeals(ctx, { ...input, ...newestFirst })),
+  run: (ctx, input) => listDeals(ctx, { ...input, ...newestFirst }),
 })
 
 const position = DealChange.shape

@@ -17,7 +17,6 @@ import {
   SendTestInput,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
@@ -175,7 +174,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CampaignStats },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => readStats(ctx, request.params.id)),
+    (request) => readStats(request.ctx, request.params.id),
   )
 
   app.get(
@@ -191,6 +190,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(CampaignRecipient) },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => listRecipients(ctx, request.params.id, request.query)),
+    (request) => listRecipients(request.ctx, request.params.id, request.query),
   )
 }

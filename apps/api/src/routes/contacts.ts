@@ -23,7 +23,6 @@ import {
 } from '@rapport/core/contacts/contacts.schema.ts'
 import { SingleLine } from '@rapport/core/kernel/validation.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -100,7 +99,7 @@ export const contactRoutes: FastifyPluginAsyncZod<{ exportIdleMs?: number | unde
         response: { 200: CountedContactPage },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => listContacts(ctx, request.query)),
+    (request) => listContacts(request.ctx, request.query),
   )
 
   app.get(
@@ -283,6 +282,6 @@ export const contactRoutes: FastifyPluginAsyncZod<{ exportIdleMs?: number | unde
         response: { 200: PageOf(Activity) },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => listActivity(ctx, request.params.id, request.query)),
+    (request) => listActivity(request.ctx, request.params.id, request.query),
   )
 }

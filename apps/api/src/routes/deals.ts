@@ -4,7 +4,6 @@ import { createDeal } from '@rapport/core/deals/create-deal.ts'
 import { updateDeal, deleteDeal, readDeal } from '@rapport/core/deals/update-deal.ts'
 import { Deal, DealChange, DealInput, DealMove, DealMoveQuery, DealQuery } from '@rapport/core/deals/deals.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
@@ -46,7 +45,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Deal) },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => listDeals(ctx, request.query)),
+    (request) => listDeals(request.ctx, request.query),
   )
 
   app.get(

@@ -8,7 +8,6 @@ import {
 import { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from '@rapport/core/webhooks/deliveries.schema.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
@@ -30,7 +29,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Delivery) },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => listDeliveries(ctx, request.params.id, request.query)),
+    (request) => listDeliveries(request.ctx, request.params.id, request.query),
   )
 
   app.get(

@@ -10,7 +10,6 @@ import {
 import { deleteSubmission, listSubmissions, readSubmission } from '@rapport/core/forms/submissions.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -129,7 +128,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           response: { 200: PageOf(Submission) },
         },
       },
-      (request) => readFromReplica(request.ctx, (ctx) => listSubmissions(ctx, request.params.id, request.query)),
+      (request) => listSubmissions(request.ctx, request.params.id, request.query),
     )
 
     app.get(

@@ -13,7 +13,6 @@ import {
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { inConstantTime } from '../http/constant-time.ts'
@@ -133,7 +132,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Subscription) },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => listSubscribers(ctx, request.params.id, request.query)),
+    (request) => listSubscribers(request.ctx, request.params.id, request.query),
   )
 
   app.post(

@@ -14,7 +14,6 @@ import {
   PipelineQuery,
   PipelineSummary,
 } from '@rapport/core/pipelines/pipelines.schema.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
@@ -127,6 +126,6 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PipelineSummary },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => summarizePipeline(ctx, request.params.id)),
+    (request) => summarizePipeline(request.ctx, request.params.id),
   )
 }

@@ -1,7 +1,6 @@
 import { CountedContactPage, FilterPreview, SegmentContactQuery } from '@rapport/core/contacts/contacts.schema.ts'
 import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
 import { previewFilter } from '@rapport/core/contacts/listing/preview-filter.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import { deleteSegment } from '@rapport/core/operations/delete-segment.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import {
@@ -70,7 +69,7 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: FilterPreview },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => previewFilter(ctx, request.body.filter)),
+    (request) => previewFilter(request.ctx, request.body.filter),
   )
 
   app.get(
@@ -144,10 +143,9 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CountedContactPage },
       },
     },
-    (request) =>
-      readFromReplica(request.ctx, async (ctx) => {
-        await readSegment(ctx, request.params.id)
-        return listContacts(ctx, { ...request.query, segmentId: request.params.id, customFields: {} })
-      }),
+    async (request) => {
+      await readSegment(request.ctx, request.params.id)
+      return listContacts(request.ctx, { ...request.query, segmentId: request.params.id, customFields: {} })
+    },
   )
 }

@@ -3,7 +3,6 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import { listTasks, listTasksOfContact } from '@rapport/core/tasks/list-tasks.ts'
 import { updateTask, createTask, deleteTask, readTask } from '@rapport/core/tasks/tasks.ts'
 import { ContactTaskQuery, Task, TaskChange, TaskInput, TaskQuery } from '@rapport/core/tasks/tasks.schema.ts'
-import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -47,8 +46,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Task) },
       },
     },
-    (request) =>
-      readFromReplica(request.ctx, (ctx) => listTasksOfContact(ctx, request.params.contactId, request.query)),
+    (request) => listTasksOfContact(request.ctx, request.params.contactId, request.query),
   )
 
   app.get(
@@ -63,7 +61,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Task) },
       },
     },
-    (request) => readFromReplica(request.ctx, (ctx) => listTasks(ctx, request.query)),
+    (request) => listTasks(request.ctx, request.query),
   )
 
   app.get(

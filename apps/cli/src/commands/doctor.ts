@@ -1,4 +1,4 @@
-import { inspectEnvironment } from '@rapport/core/runtime/config.ts'
+import { describeRemovedVariables, inspectEnvironment } from '@rapport/core/runtime/config.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { z } from 'zod'
@@ -48,6 +48,7 @@ export const doctor = defineCommand({
     const { config, problems } = inspectEnvironment(environment)
     const about = findingsAbout('Environment')
     const problemsFound = problems.map(({ name, message }) => about.fail(`${name} ${message}`, 'See .env.example.'))
+    const removed = describeRemovedVariables(environment).map((message) => about.warn(message, 'Unset it.'))
     const url = config.DATABASE_URL
     const database = url ? openDatabase(url, { applicationName: 'rapport doctor', onError: () => {} }) : undefined
     if (database) await assertSupportedServer(database.db)
@@ -55,7 +56,11 @@ export const doctor = defineCommand({
     const invalid = new Set(problems.map(({ name }) => name))
     const backupDirectory = environment['BACKUP_DIRECTORY']
     const found = await runChecks({ config, invalid, database, dnsServers, backupDirectory }, checks)
-    const findings = [...(invalid.size > 0 ? problemsFound : [about.ok('all variables are valid')]), ...found]
+    const findings = [
+      ...(invalid.size > 0 ? problemsFound : [about.ok('all variables are valid')]),
+      ...removed,
+      ...found,
+    ]
     terminal.print(json ? JSON.stringify({ findings }, null, 2) : format(findings, terminal))
     // Not awaited: a server that hangs would block the exit.
     database?.close().catch(() => {})

@@ -4,7 +4,6 @@ import pg from 'pg'
 import { limitConcurrency } from '../kernel/concurrency/limit-concurrency.ts'
 import type { Db } from './client.ts'
 import { type Columns, type Row, selectList, toRow } from './raw-rows.ts'
-import type { Replica } from './read-replica.ts'
 
 export interface Snapshot<Selected extends Columns> {
   /** Returns the next rows; an empty page after the last row. */
@@ -27,7 +26,7 @@ interface SnapshotOptions<Selected extends Columns> {
   source: SQL
   /**
    * The snapshot takes the first of these advisory locks that is free, until it is closed. As the lock belongs to the
-   * connection, it ends with the process. The primary and the replica have separate locks.
+   * connection, it ends with the process.
    */
   locks: readonly string[]
 }
@@ -37,12 +36,12 @@ interface SnapshotOptions<Selected extends Columns> {
  * no page is read for a minute. Returns undefined if there are locks and none of them is free.
  */
 export function openSnapshot<Selected extends Columns>(
-  from: { db: Db; replica?: Replica },
+  from: { db: Db },
   options: SnapshotOptions<Selected>,
 ): Promise<Snapshot<Selected> | undefined> {
   const opened = Promise.withResolvers<Snapshot<Selected> | undefined>()
   runLimited(async () => {
-    const client = (await from.replica?.connect()) ?? (await connectPrimary(from.db))
+    const client = await connect(from.db)
     const closed = Promise.withResolvers<void>()
     client.once('end', closed.resolve)
     try {
@@ -91,7 +90,7 @@ async function takeFreeLock(client: pg.Client, locks: readonly string[]): Promis
 }
 
 /** Opens a separate connection: statements of the pool time out after 12 seconds. */
-async function connectPrimary({ $client }: Db): Promise<pg.Client> {
+async function connect({ $client }: Db): Promise<pg.Client> {
   if (!($client instanceof pg.Pool)) throw new Error('A snapshot needs the pool; it cannot be opened in a transaction')
   const client = new pg.Client({ ...$client.options, query_timeout: 0 })
   client.on('error', () => {})

@@ -50,11 +50,7 @@ export async function transaction<Result>(
  * own transaction leaks it. A failed ROLLBACK discards the connection and does not hide the error of `work`. If `work`
  * caught the error of a statement, PostgreSQL rolls back at COMMIT: this function then throws.
  */
-export async function runTransaction<Result>(
-  client: pg.PoolClient,
-  work: Work<Result>,
-  begin = 'begin',
-): Promise<Result> {
+async function runTransaction<Result>(client: pg.PoolClient, work: Work<Result>, begin: string): Promise<Result> {
   let isBroken = true
   try {
     await client.query(begin)

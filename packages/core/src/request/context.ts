@@ -2,7 +2,6 @@ import type { ApiConfig, WorkerConfig } from '../runtime/config.ts'
 import { quotasFrom } from '../runtime/quota-variables.ts'
 import type { Quotas } from '../kernel/quotas.ts'
 import type { Db } from '../db/client.ts'
-import type { Replica } from '../db/read-replica.ts'
 import type { Role } from '../db/schema/index.ts'
 import { deriveKeys, type Keys } from '../kernel/crypto.ts'
 import type { ApiKeyId, SessionId, UserId, WorkspaceId } from '../kernel/ids.ts'
@@ -41,8 +40,6 @@ export function getActorId(actor: Actor): UserId | ApiKeyId | null {
 /** The context of functions that need no workspace, such as signup and login. */
 export interface BaseCtx {
   readonly db: Db
-  /** The read replica, if there is one: see `readFromReplica`. */
-  readonly replica?: Replica
   readonly requestId: string
   /** The W3C traceparent of the current span; undefined if tracing is disabled. */
   readonly traceparent?: string

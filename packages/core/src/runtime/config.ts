@@ -97,9 +97,6 @@ const trustedProxy = z
 
 const ApiEnvironment = z.object({
   ...serviceVariables,
-  DATABASE_REPLICA_URL: postgresUrl('must be a postgres:// URL')
-    .optional()
-    .describe('A streaming replica that serves listings and exports while it is not behind the primary'),
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(3000),
   TRUST_PROXY: commaSeparated(trustedProxy),
@@ -172,6 +169,19 @@ const ClientEnvironment = z.object({
 })
 
 type Environment = Record<string, string | undefined>
+
+/** Variables that former releases read, and what to do instead. */
+const removedVariables = {
+  DATABASE_REPLICA_URL: 'unset it, as all reads use DATABASE_URL. A standby is for failover only',
+}
+
+/** Names each removed variable that is still set. Programs only warn, so that an upgrade needs no other environment. */
+export function describeRemovedVariables(environment: Environment = process.env): string[] {
+  const present = withoutEmpty(environment)
+  return Object.entries(removedVariables)
+    .filter(([name]) => present[name] !== undefined)
+    .map(([name, advice]) => `${name} is no longer read: ${advice}`)
+}
 
 /** Reads the configuration of the API. Throws a ConfigError that names every invalid variable. */
 export function readApiConfig(environment: Environment = process.env) {

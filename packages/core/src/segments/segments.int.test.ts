@@ -212,7 +212,7 @@ test('a filter that takes too long ends with its statement, also in a transactio
   const sleep = (ctx: Ctx) => ctx.db.execute(sql`select pg_sleep(600) as segment_test`)
   const isUnavailable = { code: 'unavailable', message: expect.stringContaining('takes longer than five seconds') }
   await expect(withinFilterTime(ctx, sleep, 50)).rejects.toMatchObject(isUnavailable)
-  // A replica and an idempotent request open the transaction before.
+  // An idempotent request opens the transaction before.
   const inTransaction = transaction(ctx.db, (db) => withinFilterTime({ ...ctx, db }, sleep, 50))
   await expect(inTransaction).rejects.toMatchObject(isUnavailable)
   const running = await ctx.db.execute(sql`

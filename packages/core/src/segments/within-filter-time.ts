@@ -5,8 +5,8 @@ import type { Ctx } from '../request/context.ts'
 
 /**
  * Runs work that evaluates a filter in a transaction whose statements end after five seconds: a filter that no index
- * serves reads all contacts of the workspace. Throws `unavailable` then. In an open transaction, such as that of a
- * replica or of an idempotent request, the limit holds until it ends.
+ * serves reads all contacts of the workspace. Throws `unavailable` then. In an open transaction, such as that of
+ * an idempotent request, the limit holds until it ends.
  */
 export function withinFilterTime<Result>(
   ctx: Ctx,

@@ -20,7 +20,6 @@ const slowModules = [
   `${testing}redis/redis-cluster.ts`,
   `${testing}postgres/backup-server.ts`,
   `${testing}postgres/pgbouncer.ts`,
-  `${testing}postgres/replicated-postgres.ts`,
   `${testing}network/reverse-proxy.ts`,
   `${testing}browser/browser.ts`,
   `${testing}mann-whitney.ts`,
