@@ -63,6 +63,7 @@ test('every listing has all records of the previous release', async () => {
     ['/tasks', 'tasks'],
     ['/forms', 'forms'],
     ['/campaigns', 'campaigns'],
+    ['/segments', 'segments'],
     ['/imports', 'imports'],
     ['/events', 'events'],
     ['/api-keys', 'api_keys'],

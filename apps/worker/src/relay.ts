@@ -1,6 +1,6 @@
 import type { Database } from '@rapport/core/db/client.ts'
 import { listen } from '@rapport/core/db/listen.ts'
-import { deleteOutboxRowsOfDeliveries, findPublishableWork, markPublished } from '@rapport/core/jobs/outbox.ts'
+import { findPublishableWork, markPublished } from '@rapport/core/jobs/outbox.ts'
 import { type WorkJob, workChannel } from '@rapport/core/jobs/queues.ts'
 import { parseNotification } from '@rapport/core/jobs/wake-relays.ts'
 import { isPollingWorker } from '@rapport/core/jobs/worker-registry.ts'
@@ -87,7 +87,6 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   async function runRound(): Promise<void> {
     await publishNotified()
     const isPollDue = performance.now() - polledAt >= pollMs
-    if (isPollDue) await deleteOutboxRowsOfDeliveries(db)
     if (isPollDue || isOutboxNotified) await publishOutbox()
     if (isPollDue || backlogCursor) await publishBacklogs()
     if (isPollDue) polledAt = performance.now()

@@ -37,6 +37,8 @@ test('finishes pending work of the previous release and recovers orphaned claims
     union all select 'import' from imports where status in ('QUEUED', 'RUNNING')
     union all select 'mail' from mails where status in ('PENDING', 'SENDING')
     union all select 'delivery' from deliveries where status = 'PENDING'
+    union all select 'backlog' from webhook_drains where worker_id is not null
+    union all select 'erasure' from erasures
     union all select 'workspace' from workspaces where deleted_at is not null
     union all select 'list' from lists where deleted_at is not null
     union all select 'custom field' from custom_fields where removed_at is not null`
@@ -72,6 +74,10 @@ test('finishes pending work of the previous release and recovers orphaned claims
     'grace@example.com',
     ...[10, 12, 13].map((n) => `person-${n}@example.com`),
   ])
+  // The delivery that a worker of the previous release had taken.
+  expect(await read(`select id from deliveries where status = 'INTERRUPTED' and request_id is not null`)).toHaveLength(
+    1,
+  )
   const types = http.requests.map(({ body }) => (JSON.parse(body.toString()) as { type: string }).type)
   expect(types).toEqual(
     expect.arrayContaining(['contact.created', 'deal.updated', 'campaign.sent', 'import.completed']),

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ConfigError } from '../runtime/config.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { findBacklogs } from '../webhooks/drain/find-backlogs.ts'
 import { hasPendingMigrations, migrate } from './migrate.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
@@ -73,46 +72,6 @@ test('partitioning keeps all rows, and deleting a workspace still deletes its ro
   expect(await Promise.all(['events', 'deliveries'].map(read))).toEqual(before)
   await database.db.execute(sql`delete from workspaces where id = (select workspace_id from events limit 1)`)
   expect((await Promise.all(['events', 'deliveries'].map(read))).map(({ length }) => length)).toEqual([30, 30])
-})
-
-describe('a migration while a worker of the previous release is registered', () => {
-  const isOldSchema = async () =>
-    (await database.pool.query(`select where to_regclass('webhook_drains') is null`)).rowCount === 1
-  const insertWorker = (host: string, secondsAgo: number) =>
-    database.pool.query(
-      `insert into workers (id, host, seen_at) values (gen_random_uuid(), $1, now() - make_interval(secs => $2))`,
-      [host, secondsAgo],
-    )
-
-  test('fails and names the host until the worker has been silent for 15 seconds', async () => {
-    await migrateUntil(database.pool, lastBeforeDrains)
-    await insertWorker('old-worker-1', 0)
-    await insertWorker('killed-worker', 16)
-    await expect(migrate(database.url)).rejects.toThrow(
-      /previous release is still running \(old-worker-1\)\. Stop all workers/,
-    )
-    expect(await isOldSchema()).toBe(true)
-    await database.pool.query(`update workers set seen_at = now() - interval '14 seconds'`)
-    await expect(migrate(database.url)).rejects.toBeInstanceOf(ConfigError)
-    await database.pool.query(`update workers set seen_at = now() - interval '15 seconds'`)
-    await migrate(database.url)
-    expect(await isOldSchema()).toBe(false)
-  })
-
-  test('succeeds once the worker has deregistered', async () => {
-    await migrateUntil(database.pool, lastBeforeDrains)
-    await insertWorker('old-worker-1', 0)
-    await database.pool.query('delete from workers')
-    await migrate(database.url)
-    expect(await isOldSchema()).toBe(false)
-  })
-
-  test('is not blocked by a worker of this release or by an older schema', async () => {
-    await migrateUntil(database.pool, '0000_house')
-    await migrate(database.url)
-    await insertWorker('new-worker', 0)
-    await expect(migrate(database.url)).resolves.toBeUndefined()
-  })
 })
 
 test('an upgrade keeps 10,000 waiting deliveries PENDING without outbox rows', async () => {

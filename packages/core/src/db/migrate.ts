@@ -28,7 +28,6 @@ export async function migrate(databaseUrl: string): Promise<void> {
     const db = drizzle(pool)
     await assertSupportedServer(db)
     await lock.query('select pg_advisory_lock($1)', [migrationLockId])
-    await assertNoOldWorkers(db)
     await createMissingUuidFunction(db)
     await runMigrations(db, { migrationsFolder })
     await adoptRestoredEvents(db)
@@ -36,27 +35,6 @@ export async function migrate(databaseUrl: string): Promise<void> {
   } finally {
     await pool.end()
     await lock.end()
-  }
-}
-
-/**
- * Throws while a worker of a release without `webhook_drains` is alive: such a worker claims deliveries differently, so
- * an old and a new worker could send the same delivery twice.
- */
-async function assertNoOldWorkers(db: Db): Promise<void> {
-  const result = await db.execute<{ has_old_schema: boolean }>(
-    sql`select to_regclass('workers') is not null and to_regclass('webhook_drains') is null as has_old_schema`,
-  )
-  if (!result.rows[0]?.has_old_schema) return
-  const alive = await db.execute<{ host: string }>(
-    sql`select distinct host from workers where seen_at > now() - interval '15 seconds'`,
-  )
-  if (alive.rows.length > 0) {
-    const hosts = alive.rows.map(({ host }) => host).join(', ')
-    throw new ConfigError(
-      `A worker of the previous release is still running (${hosts}). Stop all workers and run the migration again. ` +
-        'A killed worker counts as running for 15 seconds.',
-    )
   }
 }
 

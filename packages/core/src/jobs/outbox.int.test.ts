@@ -18,7 +18,6 @@ import { outbox } from '../db/schema/index.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import {
-  deleteOutboxRowsOfDeliveries,
   enqueue,
   findPublishableWork,
   finishWork,
@@ -123,16 +122,6 @@ describe('work', () => {
     // The locked row may be published once more.
     expect(await find()).toEqual(uuids.slice(0, 1))
     await claiming.commit()
-  })
-
-  test('that the previous release added for deliveries is deleted, not published', async () => {
-    await database.db.execute(sql`
-      insert into outbox (id, workspace_id, queue, lane)
-      select uuidv7(), ${uuidOf(ctx.workspaceId)}, 'webhooks', uuidv7() from generate_series(1, 5)`)
-    const [mail] = await enqueueSome(1)
-    expect(await find()).toEqual([mail])
-    expect(await deleteOutboxRowsOfDeliveries(database.db)).toBe(5)
-    expect(await listPendingWork(ctx)).toEqual([mail])
   })
 })
 

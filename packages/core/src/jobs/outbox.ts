@@ -177,12 +177,3 @@ async function markPublishedInWorkspace({ db, workspaceId }: WorkspaceWork, uuid
     .set({ publishedAt: new Date() })
     .where(and(isOfWorkspace, inArray(outbox.id, unlocked)))
 }
-
-/**
- * Deletes the rows that APIs of the previous release add for deliveries: deliveries no longer need outbox rows. For one
- * release only. Returns the number of deleted rows.
- */
-export async function deleteOutboxRowsOfDeliveries(db: Db): Promise<number> {
-  const result = await db.execute(sql`delete from outbox where queue = 'webhooks'`)
-  return result.rowCount ?? 0
-}

@@ -116,7 +116,3 @@ test('requeued work, a redelivery and a recovered claim send notifications', asy
   await recoverOrphanedClaims(database.db)
   expect(await readSubjects()).toEqual([subjectOf(id)])
 })
-
-test('a payload without a webhook, as the previous release sends, means the outbox', () => {
-  expect([parseNotification(''), parseNotification('anything')]).toEqual(['outbox', 'outbox'])
-})

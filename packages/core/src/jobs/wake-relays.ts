@@ -40,7 +40,7 @@ export function wakeForWebhooks(db: Db, workspaceId: WorkspaceId, webhookUuids: 
   for (const webhookUuid of new Set(webhookUuids)) notify(db, `${uuidOf(workspaceId)} ${webhookUuid}`)
 }
 
-/** Parses a notification. APIs of the previous release send an empty payload for deliveries too. */
+/** Parses a notification. */
 export function parseNotification(payload: string): NotificationSubject {
   const [workspaceId, webhookId] = payload.split(' ')
   return workspaceId && webhookId ? { workspaceId, webhookId } : 'outbox'

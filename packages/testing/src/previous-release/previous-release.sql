@@ -1,5 +1,8 @@
 -- Rows of the previous release in every table: see "Test an upgrade" in docs/upgrade.md.
--- Last migration: 0018_retention
+-- Last migration: 0029_audit_purge_index
+
+insert into "backups" ("file_name", "bytes", "duration_ms", "is_encrypted", "is_verified", "created_at") values
+  ('rapport-20261005-120000.dump', '9007199254740991', '60000', 'true', 'false', '2026-10-05 12:48:00+00');
 
 insert into "login_failures" ("email_hash", "count", "last_failed_at", "known_until") values
   ('of an address', '7', '2026-10-05 12:48:00+00', null),
@@ -14,14 +17,15 @@ insert into "users" ("id", "email", "name", "password_hash", "created_at", "upda
   ('01a10b13-b3b8-7000-8001-000000000003', 'ünïcode@exämple.com',  E'O''Brien \\ "x"', 'x', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', null, '2026-10-05 12:48:00+00'),
   ('01a10b13-b7a0-7000-8001-000000000004', 'viewer@example.com', '👁', 'x', '0001-01-01 00:00:00+00', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', null);
 
-insert into "workers" ("id", "host", "started_at", "seen_at") values
-  ('01a10b13-abe8-7000-8018-000000000001', 'host-ü', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00');
+insert into "workers" ("id", "host", "started_at", "seen_at", "clock_at") values
+  ('01a10b13-abe8-7000-8018-000000000001', 'host-ü', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null),
+  ('01a10b13-afd0-7000-8018-000000000002', 'host-b', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00');
 
-insert into "workspaces" ("id", "name", "currency", "from_name", "from_email", "postal_address", "created_at", "updated_at", "deleted_at") values
+insert into "workspaces" ("id", "name", "currency", "from_name", "from_email", "postal_address", "created_at", "updated_at", "deleted_at", "logo_url", "accent_color", "quotas", "suspended_at") values
   ('01a10b13-abe8-7000-8000-000000000001', 'Ärger & Söhne "GmbH"', 'JPY', 'Ada, Countess of L.', 'news@example.com', 'Am Platz 1
-10117 Berlin', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null),
-  ('01a10b13-afd0-7000-8000-000000000002', '会社 👩🏽‍💻', 'EUR', null, null, null, '1970-01-01 00:00:00+00', '1970-01-01 00:00:00.001+00', null),
-  ('01a10b13-b3b8-7000-8000-000000000003', 'Deleted, and not yet cleared', 'USD', null, null, null, '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 15:12:00+00');
+10117 Berlin', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null, null, null, '{}', null),
+  ('01a10b13-afd0-7000-8000-000000000002', '会社 👩🏽‍💻', 'EUR', null, null, null, '1970-01-01 00:00:00+00', '1970-01-01 00:00:00.001+00', null, 'https://example.com/ü.png', '#0055aa', '{"contacts": 10}', '2026-10-05 12:48:00+00'),
+  ('01a10b13-b3b8-7000-8000-000000000003', 'Deleted, and not yet cleared', 'USD', null, null, null, '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 15:12:00+00', null, null, '{}', null);
 
 insert into "api_keys" ("workspace_id", "id", "name", "role", "prefix", "key_hash", "expires_at", "last_used_at", "created_at", "created_by") values
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8004-000000000001', 'Back end', 'ADMIN', 'rpk_of-the', 'Ztd0gM4z6ndqYJo0XIyUfMkR2Snw3dTpjRwDjMztPJM', '2999-01-01 00:00:00+00', '2026-10-05 15:12:00+00', '2026-10-05 10:24:00+00', '01a10b13-abe8-7000-8001-000000000001'),
@@ -58,6 +62,9 @@ insert into "custom_fields" ("workspace_id", "id", "key", "label", "type", "opti
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bb88-7000-8008-000000000005', 'plan', 'Über plan', 'SELECT',  E'{free,pro,"a,b","\\""}', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', null),
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bf70-7000-8008-000000000006', 'removed', 'Über removed', 'TEXT', '{}', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 15:12:00+00');
 
+insert into "erasures" ("workspace_id", "contact_id", "encrypted_identity", "created_at") values
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-fff8-7000-8007-000000000099', '9350d202.sJHs5fSVeNFxWl4s.Lb8X3js1aomHyVuWTMWPkQ.4KE0E23iYEL4dW3jwqtgRZhFyXPkV6_j5e31Om3hPL9oB57eupmOQr1GAnv4nGMtbic2kHweqlAtGah1OyrIOP_DSWZLUjaDGy0Thq5mSo6Ky2w0efjZPrSHcW79KcztdqHdc8dfKSc', '2026-10-05 12:48:00+00');
+
 insert into "events" ("workspace_id", "id", "type", "data", "created_at", "contact_id", "transaction_id") values
   ('01a10b13-abe8-7000-8000-000000000001', '00e47199-13e8-7000-8016-000000000001', 'contact.created', '{"id":"con_01m45h7az8e00801r000000001",  "email":"Zoë.O''Brien+tag@exämple.com", "b": 1, "a": null}', '2001-02-03 00:00:01+00', '01a10b13-abe8-7000-8007-000000000001', '3'),
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8016-000000000002', 'contact.created', '{"id":"con_01m45h7byge00801r000000002","email":"person-2@example.com"}', '2026-10-05 08:00:02+00', '01a10b13-afd0-7000-8007-000000000002', '4'),
@@ -73,7 +80,8 @@ insert into "imports" ("workspace_id", "id", "status", "format", "layout", "on_c
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-800a-000000000002', 'QUEUED', 'ndjson', null, 'skip', '01a10b13-abe8-7000-8009-000000000001', 'false', 'true', '0', '0', '0', '0', '0', '[]', '55', '0', '1', null, '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', null, null),
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b3b8-7000-800a-000000000003', 'RUNNING', 'csv', '{"columns": ["email", "firstName"], "delimiter": ","}', 'skip', null, 'false', 'false', '1', '1', '0', '0', '0', '[]', '135', '46', '3', '01a10b13-abe8-7000-8018-000000000001', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null),
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b7a0-7000-800a-000000000004', 'COMPLETED', 'csv', '{"columns": ["email", "firstName"], "delimiter": ","}', 'skip', null, 'false', 'false', '3', '1', '1', '0', '1', '[{"line": 3, "message": "email: must be an email address"}]', '9007199254740991', '9007199254740991', '2147483647', null, '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 15:12:00+00'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bb88-7000-800a-000000000005', 'FAILED', 'csv', '{"columns": ["email", "firstName"], "delimiter": ","}', 'skip', null, 'true', 'false', '0', '0', '0', '0', '0', '[{"line": 1, "message": "Import failed"}]', '135', '17', '2', null, '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 15:12:00+00');
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bb88-7000-800a-000000000005', 'FAILED', 'csv', '{"columns": ["email", "firstName"], "delimiter": ","}', 'skip', null, 'true', 'false', '0', '0', '0', '0', '0', '[{"line": 1, "message": "Import failed"}]', '135', '17', '2', null, '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 15:12:00+00'),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bf70-7000-800a-000000000006', 'CANCELED', 'csv', '{"columns": ["email"], "delimiter": ";"}', 'skip', null, 'false', 'false', '1', '1', '0', '0', '0', '[]', '135', '17', '2', null, '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 15:12:00+00');
 
 insert into "invites" ("workspace_id", "id", "email", "role", "token_hash", "expires_at", "created_at", "resends", "created_by") values
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8005-000000000001', 'Invited0@example.com', 'VIEWER', 'hash 0', '2999-01-01 00:00:00+00', '2026-10-05 12:48:00+00', '0', null),
@@ -102,12 +110,18 @@ Straße', 'true', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', null),
 insert into "mail_reports" ("workspace_id", "fingerprint", "created_at") values
   ('01a10b13-abe8-7000-8000-000000000001', 'hash of a report', '2026-10-05 12:48:00+00');
 
+insert into "mail_requests" ("workspace_id", "id", "kind", "address_hash", "list_id", "created_at") values
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-801a-000000000001', 'CONFIRMATION', 'hash 1', '01a10b13-abe8-7000-8009-000000000001', '2026-10-05 12:48:00+00'),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-801a-000000000002', 'INVITE', 'hash 2', null, '2026-10-05 12:48:00+00');
+
 insert into "mails" ("workspace_id", "id", "kind", "to_address", "data", "status", "attempts", "worker_id", "error", "created_at", "settled_at") values
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8014-000000000001', 'EMAIL_VERIFICATION', 'grace@example.com', '{"userId": "usr_01m45h7byge008008000000002"}', 'PENDING', '0', null, null, '2026-10-05 12:48:00+00', null),
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8014-000000000002', 'CONFIRMATION', 'Person-2@example.com', '{"listId": "lst_01m45h7az8e008028000000001", "contactId": "con_01m45h7byge00801r000000002"}', 'SENT', '1', null, null, '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00'),
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b3b8-7000-8014-000000000003', 'CAMPAIGN_TEST', 'Person-3@example.com', '{"contactId": null, "campaignId": "cmp_01m45h7az8e00804g000000001"}', 'FAILED', '3', null, '550 nö', '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00'),
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b7a0-7000-8014-000000000004', 'INVITE', 'Person-4@example.com', '{"inviteId": "inv_01m45h7az8e008018000000001"}', 'INTERRUPTED', '1', null, 'The worker died', '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bb88-7000-8014-000000000005', 'PASSWORD_RESET', 'Person-5@example.com', '{"passwordResetId": "rst_01m45h7az8e00800r000000001"}', 'SENDING', '1', '01a10b13-abe8-7000-8018-000000000001', null, '2026-10-05 12:48:00+00', null);
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bb88-7000-8014-000000000005', 'PASSWORD_RESET', 'Person-5@example.com', '{"passwordResetId": "rst_01m45h7az8e00800r000000001"}', 'SENDING', '1', '01a10b13-abe8-7000-8018-000000000001', null, '2026-10-05 12:48:00+00', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bf70-7000-8014-000000000006', 'WEBHOOK_FAILING', 'Ada@Example.com', '{"webhookId": "whk_01m45h7byge008058000000002"}', 'SENT', '1', null, null, '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00'),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-c358-7000-8014-000000000007', 'WEBHOOK_DISABLED', 'Ada@Example.com', '{"webhookId": "whk_01m45h7byge008058000000002"}', 'SENT', '1', null, null, '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00');
 
 insert into "members" ("workspace_id", "user_id", "role", "created_at") values
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8001-000000000001', 'OWNER', '2026-10-05 10:24:00+00'),
@@ -116,20 +130,18 @@ insert into "members" ("workspace_id", "user_id", "role", "created_at") values
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b7a0-7000-8001-000000000004', 'VIEWER', '2026-10-05 10:24:00+00'),
   ('01a10b13-afd0-7000-8000-000000000002', '01a10b13-abe8-7000-8001-000000000001', 'OWNER', '2026-10-05 10:24:00+00');
 
-insert into "outbox" ("id", "workspace_id", "queue", "relayed_epoch", "relayed_at", "relays", "created_at", "lane", "request_id", "traceparent") values
-  ('01a10b13-abe8-7000-8014-000000000001', '01a10b13-abe8-7000-8000-000000000001', 'mail', null, null, '0', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-afd0-7000-8009-000000000002', '01a10b13-abe8-7000-8000-000000000001', 'maintenance', null, null, '0', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-afd0-7000-800a-000000000002', '01a10b13-abe8-7000-8000-000000000001', 'imports', null, null, '0', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-afd0-7000-8013-000000000002', '01a10b13-abe8-7000-8000-000000000001', 'campaigns', 'of a store that is gone', '2026-10-05 12:48:00+00', '1', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-b3b8-7000-8000-000000000003', '01a10b13-b3b8-7000-8000-000000000003', 'maintenance', null, null, '0', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-b3b8-7000-800a-000000000003', '01a10b13-abe8-7000-8000-000000000001', 'imports', 'of a store that is gone', '2026-10-05 12:48:00+00', '1', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-b3b8-7000-8013-000000000003', '01a10b13-abe8-7000-8000-000000000001', 'campaigns', null, null, '0', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-b7a0-7000-8013-000000000004', '01a10b13-abe8-7000-8000-000000000001', 'campaigns', null, null, '0', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-b7a0-7000-8017-000000000004', '01a10b13-abe8-7000-8000-000000000001', 'webhooks', 'of a store that is gone', '2026-10-05 12:48:00+00', '1', '2026-10-05 12:48:00+00', '01a10b13-abe8-7000-8015-000000000001', null, null),
-  ('01a10b13-bb88-7000-8014-000000000005', '01a10b13-abe8-7000-8000-000000000001', 'mail', 'of a store that is gone', '2026-10-05 12:48:00+00', '1', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-bb88-7000-8017-000000000005', '01a10b13-abe8-7000-8000-000000000001', 'webhooks', null, null, '0', '2026-10-05 12:48:00+00', '01a10b13-abe8-7000-8015-000000000001', 'request-5', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'),
-  ('01a10b13-bf70-7000-8008-000000000006', '01a10b13-abe8-7000-8000-000000000001', 'maintenance', null, null, '0', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-bf70-7000-8017-000000000006', '01a10b13-abe8-7000-8000-000000000001', 'webhooks', null, null, '0', '2026-10-05 12:48:00+00', '01a10b13-abe8-7000-8015-000000000001', null, null);
+insert into "outbox" ("id", "workspace_id", "queue", "relayed_epoch", "relayed_at", "relays", "created_at", "lane", "request_id", "traceparent", "published_at") values
+  ('01a10b13-abe8-7000-8014-000000000001', '01a10b13-abe8-7000-8000-000000000001', 'mail', null, null, '0', '2026-10-05 12:48:00+00', '01a10b13-abe8-7000-8015-000000000001', 'request-1', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', '2026-10-05 12:48:00+00'),
+  ('01a10b13-afd0-7000-8009-000000000002', '01a10b13-abe8-7000-8000-000000000001', 'maintenance', null, null, '0', '2026-10-05 12:48:00+00', null, null, null, null),
+  ('01a10b13-afd0-7000-800a-000000000002', '01a10b13-abe8-7000-8000-000000000001', 'imports', null, null, '0', '2026-10-05 12:48:00+00', null, null, null, null),
+  ('01a10b13-afd0-7000-8013-000000000002', '01a10b13-abe8-7000-8000-000000000001', 'campaigns', 'of a store that is gone', '2026-10-05 12:48:00+00', '1', '2026-10-05 12:48:00+00', null, null, null, null),
+  ('01a10b13-b3b8-7000-8000-000000000003', '01a10b13-b3b8-7000-8000-000000000003', 'maintenance', null, null, '0', '2026-10-05 12:48:00+00', null, null, null, null),
+  ('01a10b13-b3b8-7000-800a-000000000003', '01a10b13-abe8-7000-8000-000000000001', 'imports', 'of a store that is gone', '2026-10-05 12:48:00+00', '1', '2026-10-05 12:48:00+00', null, null, null, null),
+  ('01a10b13-b3b8-7000-8013-000000000003', '01a10b13-abe8-7000-8000-000000000001', 'campaigns', null, null, '0', '2026-10-05 12:48:00+00', null, null, null, null),
+  ('01a10b13-b7a0-7000-8013-000000000004', '01a10b13-abe8-7000-8000-000000000001', 'campaigns', null, null, '0', '2026-10-05 12:48:00+00', null, null, null, null),
+  ('01a10b13-bb88-7000-8014-000000000005', '01a10b13-abe8-7000-8000-000000000001', 'mail', 'of a store that is gone', '2026-10-05 12:48:00+00', '1', '2026-10-05 12:48:00+00', null, null, null, null),
+  ('01a10b13-bf70-7000-8008-000000000006', '01a10b13-abe8-7000-8000-000000000001', 'maintenance', null, null, '0', '2026-10-05 12:48:00+00', null, null, null, null),
+  ('01a10b13-fff8-7000-8007-000000000099', '01a10b13-abe8-7000-8000-000000000001', 'maintenance', null, null, '0', '2026-10-05 12:48:00+00', null, null, null, null);
 
 insert into "password_resets" ("id", "user_id", "token_hash", "expires_at", "created_at") values
   ('01a10b13-abe8-7000-8003-000000000001', '01a10b13-abe8-7000-8001-000000000001', 'hash of a token', '2999-01-01 00:00:00+00', '2026-10-05 12:48:00+00');
@@ -138,32 +150,38 @@ insert into "pipelines" ("workspace_id", "id", "name", "created_at", "updated_at
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-800d-000000000001', 'Vertrieb', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00'),
   ('01a10b13-afd0-7000-8000-000000000002', '01a10b13-afd0-7000-800d-000000000002', 'Empty', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00');
 
+insert into "segments" ("workspace_id", "id", "name", "filter", "created_at", "updated_at") values
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8019-000000000001', 'Kunden „A“', '{"all": [{"tags": {"has": "ß"}}]}', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00');
+
+insert into "sender_domains" ("workspace_id", "domain") values
+  ('01a10b13-afd0-7000-8000-000000000002', 'news.example.org');
+
 insert into "suppressions" ("workspace_id", "email_hash", "status", "created_at") values
   ('01a10b13-abe8-7000-8000-000000000001', 'hash of BOUNCED', 'BOUNCED', '2026-10-05 12:48:00+00'),
   ('01a10b13-abe8-7000-8000-000000000001', 'hash of COMPLAINED', 'COMPLAINED', '2026-10-05 12:48:00+00');
 
-insert into "webhooks" ("workspace_id", "id", "url", "event_types", "enabled", "encrypted_secret", "created_at", "former_secrets", "deleted_at") values
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8015-000000000001', 'https://hooks.example.com/a?x=ü', '{*}', 'true', '9350d202.4hllgS1HD-Zhopra.Zf7P-gy5o3J4n6F0RzWzFA.8R8dtUH5WQFJSAceA0p1EOhfnNM7tcOsf48bK6MG1-76aQjfnnE', '2026-10-05 10:24:00+00', '[]', null),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8015-000000000002', 'https://hooks.example.com/b', '{contact.created,deal.updated}', 'false', '9350d202.3LLW2IMAH7nJckqe.E3PxFd2wD35MS2Aos1-Cvw.u5BK_MGpPHC3lrmyD8jKMVfickPC1uJgGPtPDIgrvccpNLM3DWQ', '2026-10-05 10:24:00+00', '[{"until": "2999-01-01T00:00:00.000Z", "encrypted": "9350d202.ynNpjpqDcf6QvPxP.e9tAtdl0pcWKP4HO0d9RLg.biV-fvgTOBTTsHBnp8mqeVAzEaVDIVfEyS8BDNJwSyUB8yU4sxQ"}]', null),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b3b8-7000-8015-000000000003', 'https://hooks.example.com/c', '{*}', 'false', 'cleared', '2026-10-05 10:24:00+00', '[]', '2026-10-05 15:12:00+00');
+insert into "webhooks" ("workspace_id", "id", "url", "event_types", "enabled", "encrypted_secret", "created_at", "former_secrets", "deleted_at", "disabled_reason") values
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8015-000000000001', 'https://hooks.example.com/a?x=ü', '{*}', 'true', '9350d202.4hllgS1HD-Zhopra.Zf7P-gy5o3J4n6F0RzWzFA.8R8dtUH5WQFJSAceA0p1EOhfnNM7tcOsf48bK6MG1-76aQjfnnE', '2026-10-05 10:24:00+00', '[]', null, null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8015-000000000002', 'https://hooks.example.com/b', '{contact.created,deal.updated}', 'false', '9350d202.3LLW2IMAH7nJckqe.E3PxFd2wD35MS2Aos1-Cvw.u5BK_MGpPHC3lrmyD8jKMVfickPC1uJgGPtPDIgrvccpNLM3DWQ', '2026-10-05 10:24:00+00', '[{"until": "2999-01-01T00:00:00.000Z", "encrypted": "9350d202.ynNpjpqDcf6QvPxP.e9tAtdl0pcWKP4HO0d9RLg.biV-fvgTOBTTsHBnp8mqeVAzEaVDIVfEyS8BDNJwSyUB8yU4sxQ"}]', null, 'Every attempt has failed for five days'),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b3b8-7000-8015-000000000003', 'https://hooks.example.com/c', '{*}', 'false', 'cleared', '2026-10-05 10:24:00+00', '[]', '2026-10-05 15:12:00+00', null);
 
-insert into "campaigns" ("workspace_id", "id", "list_id", "name", "subject", "status", "html", "text", "from_name", "from_email", "reply_to", "track_opens", "track_clicks", "queued", "created_at", "updated_at", "sent_at", "completed_at", "pause_reason") values
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8012-000000000001', null, 'Campaign DRAFT', 'News für {{ contact.firstName }}', 'DRAFT', '<p>Grüße, {{ contact.firstName }}</p>', 'Grüße', null, null, null, 'false', 'false', '0', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null, null, null),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8012-000000000002', '01a10b13-abe8-7000-8009-000000000001', 'Campaign SENDING', 'News für {{ contact.firstName }}', 'SENDING', null, null, null, null, null, 'false', 'false', '8', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00', null, null),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b3b8-7000-8012-000000000003', '01a10b13-abe8-7000-8009-000000000001', 'Campaign PAUSED', 'News für {{ contact.firstName }}', 'PAUSED', null, null, null, null, null, 'false', 'false', '1', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00', null, 'The mail server refuses'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b7a0-7000-8012-000000000004', '01a10b13-abe8-7000-8009-000000000001', 'Campaign SENT', 'News für {{ contact.firstName }}', 'SENT', '<p>Hi</p>', null, 'Zoë', 'zoe@example.com', 'reply@example.com', 'true', 'true', '1', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bb88-7000-8012-000000000005', '01a10b13-abe8-7000-8009-000000000001', 'Campaign CANCELED', 'News für {{ contact.firstName }}', 'CANCELED', null, null, null, null, null, 'false', 'false', '1', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null);
+insert into "campaigns" ("workspace_id", "id", "list_id", "name", "subject", "status", "html", "text", "from_name", "from_email", "reply_to", "track_opens", "track_clicks", "queued", "created_at", "updated_at", "sent_at", "completed_at", "pause_reason", "segment_id") values
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8012-000000000001', null, 'Campaign DRAFT', 'News für {{ contact.firstName }}', 'DRAFT', '<p>Grüße, {{ contact.firstName }}</p>', 'Grüße', null, null, null, 'false', 'false', '0', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null, null, null, '01a10b13-abe8-7000-8019-000000000001'),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8012-000000000002', '01a10b13-abe8-7000-8009-000000000001', 'Campaign SENDING', 'News für {{ contact.firstName }}', 'SENDING', null, null, null, null, null, 'false', 'false', '8', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00', null, null, null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b3b8-7000-8012-000000000003', '01a10b13-abe8-7000-8009-000000000001', 'Campaign PAUSED', 'News für {{ contact.firstName }}', 'PAUSED', null, null, null, null, null, 'false', 'false', '1', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 12:48:00+00', null, 'The mail server refuses', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b7a0-7000-8012-000000000004', '01a10b13-abe8-7000-8009-000000000001', 'Campaign SENT', 'News für {{ contact.firstName }}', 'SENT', '<p>Hi</p>', null, 'Zoë', 'zoe@example.com', 'reply@example.com', 'true', 'true', '1', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null, null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bb88-7000-8012-000000000005', '01a10b13-abe8-7000-8009-000000000001', 'Campaign CANCELED', 'News für {{ contact.firstName }}', 'CANCELED', null, null, null, null, null, 'false', 'false', '1', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', '2026-10-05 10:24:00+00', '2026-10-05 12:48:00+00', null, null);
 
 insert into "contact_aliases" ("workspace_id", "id", "contact_id") values
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b14-6b50-7000-8007-000000000050', '01a10b13-abe8-7000-8007-000000000001');
 
-insert into "deliveries" ("workspace_id", "id", "webhook_id", "event_id", "event_type", "status", "worker_id", "attempted_at", "duration_ms", "response_status", "response_body", "error", "created_at") values
-  ('01a10b13-abe8-7000-8000-000000000001', '00e47199-13e8-7000-8017-000000000001', '01a10b13-abe8-7000-8015-000000000001', '00e47199-13e8-7000-8016-000000000001', 'contact.created', 'SUCCEEDED', null, '2026-10-05 12:48:00+00', '12', '200', '{"ok":true,"ü":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}', null, '2026-10-05 10:24:00+00'),
-  ('01a10b13-abe8-7000-8000-000000000001', '00e47199-17d0-7000-8017-000000000002', '01a10b13-abe8-7000-8015-000000000001', '00e47199-13e8-7000-8016-000000000001', 'contact.created', 'FAILED', null, '2026-10-05 12:48:00+00', '12', null, null, 'connect ECONNREFUSED', '2026-10-05 10:24:00+00'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b3b8-7000-8017-000000000003', '01a10b13-afd0-7000-8015-000000000002', '01a10b13-afd0-7000-8016-000000000002', 'contact.created', 'INTERRUPTED', null, '2026-10-05 12:48:00+00', null, null, null, 'The worker died', '2026-10-05 10:24:00+00'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b7a0-7000-8017-000000000004', '01a10b13-abe8-7000-8015-000000000001', '01a10b13-afd0-7000-8016-000000000002', 'contact.created', 'SENDING', '01a10b13-abe8-7000-8018-000000000001', '2026-10-05 12:48:00+00', null, null, null, null, '2026-10-05 10:24:00+00'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bb88-7000-8017-000000000005', '01a10b13-abe8-7000-8015-000000000001', '01a10b13-afd0-7000-8016-000000000002', 'contact.created', 'PENDING', null, null, null, null, null, null, '2026-10-05 10:24:00+00'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bf70-7000-8017-000000000006', '01a10b13-abe8-7000-8015-000000000001', '01a10b13-b3b8-7000-8016-000000000003', 'deal.updated', 'PENDING', null, null, null, null, null, null, '2026-10-05 10:24:00+00');
+insert into "deliveries" ("workspace_id", "id", "webhook_id", "event_id", "event_type", "status", "worker_id", "attempted_at", "duration_ms", "response_status", "response_body", "error", "created_at", "request_id", "traceparent") values
+  ('01a10b13-abe8-7000-8000-000000000001', '00e47199-13e8-7000-8017-000000000001', '01a10b13-abe8-7000-8015-000000000001', '00e47199-13e8-7000-8016-000000000001', 'contact.created', 'SUCCEEDED', null, '2026-10-05 12:48:00+00', '12', '200', '{"ok":true,"ü":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}', null, '2026-10-05 10:24:00+00', null, null),
+  ('01a10b13-abe8-7000-8000-000000000001', '00e47199-17d0-7000-8017-000000000002', '01a10b13-abe8-7000-8015-000000000001', '00e47199-13e8-7000-8016-000000000001', 'contact.created', 'FAILED', null, '2026-10-05 12:48:00+00', '12', null, null, 'connect ECONNREFUSED', '2026-10-05 10:24:00+00', null, null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b3b8-7000-8017-000000000003', '01a10b13-afd0-7000-8015-000000000002', '01a10b13-afd0-7000-8016-000000000002', 'contact.created', 'INTERRUPTED', null, '2026-10-05 12:48:00+00', null, null, null, 'The worker died', '2026-10-05 10:24:00+00', null, null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b7a0-7000-8017-000000000004', '01a10b13-abe8-7000-8015-000000000001', '01a10b13-afd0-7000-8016-000000000002', 'contact.created', 'INTERRUPTED', '01a10b13-abe8-7000-8018-000000000001', '2026-10-05 12:48:00+00', null, null, null, 'The worker died, or lost the database, while it was out', '2026-10-05 10:24:00+00', null, null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bb88-7000-8017-000000000005', '01a10b13-abe8-7000-8015-000000000001', '01a10b13-afd0-7000-8016-000000000002', 'contact.created', 'PENDING', null, null, null, null, null, null, '2026-10-05 10:24:00+00', 'request-5', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-bf70-7000-8017-000000000006', '01a10b13-abe8-7000-8015-000000000001', '01a10b13-b3b8-7000-8016-000000000003', 'deal.updated', 'PENDING', null, null, null, null, null, null, '2026-10-05 10:24:00+00', null, null);
 
 insert into "forms" ("workspace_id", "id", "name", "fields", "list_id", "tags", "success_message", "redirect_url", "enabled", "spam_count", "created_at", "updated_at") values
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-800b-000000000001', 'Kontakt', '[{"id":"text","label":"TEXT – ü","type":"TEXT","required":false},{"id":"textarea","label":"TEXTAREA – ü","type":"TEXTAREA","required":false},{"id":"email","label":"EMAIL – ü","type":"EMAIL","required":true,"mapsTo":"email"},{"id":"phone","label":"PHONE – ü","type":"PHONE","required":false},{"id":"number","label":"NUMBER – ü","type":"NUMBER","required":false},{"id":"date","label":"DATE – ü","type":"DATE","required":false},{"id":"select","label":"SELECT – ü","type":"SELECT","required":false,"options":["a","b,c"]},{"id":"checkbox","label":"CHECKBOX – ü","type":"CHECKBOX","required":false},{"id":"consent","label":"CONSENT – ü","type":"CONSENT","required":false}]', '01a10b13-abe8-7000-8009-000000000001', '{web,"a,b"}', 'Danke schön 🙏', 'https://example.com/danke?x=1#ü', 'true', '3', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00'),
@@ -194,20 +212,20 @@ insert into "stages" ("workspace_id", "id", "pipeline_id", "name", "position", "
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-800e-000000000002', '01a10b13-abe8-7000-800d-000000000001', 'Angebot', '1', '50'),
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-b3b8-7000-800e-000000000003', '01a10b13-abe8-7000-800d-000000000001', 'Gewonnen', '2', '100');
 
-insert into "subscriptions" ("workspace_id", "list_id", "contact_id", "status", "source", "confirmed_at", "unsubscribed_at", "created_at", "confirmations_requested_at") values
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-afd0-7000-8007-000000000002', 'PENDING', 'form', null, null, '2026-10-05 10:24:00+00', '{"2026-10-05 15:12:00+00","2026-10-05 12:48:00+00","1970-01-01 00:00:00+00"}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-b3b8-7000-8007-000000000003', 'CONFIRMED', 'import', '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-b7a0-7000-8007-000000000004', 'UNSUBSCRIBED', null, null, '2026-10-05 15:12:00+00', '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-bb88-7000-8007-000000000005', 'BOUNCED', null, null, null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-bf70-7000-8007-000000000006', 'COMPLAINED', null, null, null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-c358-7000-8007-000000000007', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-c740-7000-8007-000000000008', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-cb28-7000-8007-000000000009', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-cf10-7000-8007-000000000010', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-d2f8-7000-8007-000000000011', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-d6e0-7000-8007-000000000012', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-dac8-7000-8007-000000000013', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}'),
-  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8009-000000000002', '01a10b13-abe8-7000-8007-000000000001', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}');
+insert into "subscriptions" ("workspace_id", "list_id", "contact_id", "status", "source", "confirmed_at", "unsubscribed_at", "created_at", "confirmations_requested_at", "is_removed", "consent") values
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-afd0-7000-8007-000000000002', 'PENDING', 'form', null, null, '2026-10-05 10:24:00+00', '{"2026-10-05 15:12:00+00","2026-10-05 12:48:00+00","1970-01-01 00:00:00+00"}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-b3b8-7000-8007-000000000003', 'CONFIRMED', 'import', '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-b7a0-7000-8007-000000000004', 'UNSUBSCRIBED', null, null, '2026-10-05 15:12:00+00', '2026-10-05 10:24:00+00', '{}', 'true', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-bb88-7000-8007-000000000005', 'BOUNCED', null, null, null, '2026-10-05 10:24:00+00', '{}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-bf70-7000-8007-000000000006', 'COMPLAINED', null, null, null, '2026-10-05 10:24:00+00', '{}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-c358-7000-8007-000000000007', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}', 'false', '[{"at": "2026-10-05T10:24:00.000Z", "email": "person-7@example.com", "formId": null, "method": "FORM", "actorId": null, "address": "2001:db8::1", "wording": ["Ja, gern"], "importId": null, "confirmedAt": "2026-10-05T12:48:00.000Z", "doubleOptIn": true, "confirmedFrom": "2001:db8::1"}]'),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-c740-7000-8007-000000000008', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-cb28-7000-8007-000000000009', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-cf10-7000-8007-000000000010', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-d2f8-7000-8007-000000000011', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-d6e0-7000-8007-000000000012', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8009-000000000001', '01a10b13-dac8-7000-8007-000000000013', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}', 'false', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8009-000000000002', '01a10b13-abe8-7000-8007-000000000001', 'CONFIRMED', null, '2026-10-05 12:48:00+00', null, '2026-10-05 10:24:00+00', '{}', 'false', null);
 
 insert into "tasks" ("workspace_id", "id", "contact_id", "title", "notes", "status", "due_at", "assignee_id", "completed_at", "created_at", "updated_at") values
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8011-000000000001', '01a10b13-abe8-7000-8007-000000000001', 'Anrufen ☎', 'Straße ñandú — 漢字 🦉
@@ -332,6 +350,10 @@ Straße ñandú — 漢字 🦉
 Straße ñandú — 漢字 🦉
 ', 'OPEN', '9999-12-31 23:59:59.999+00', '01a10b13-afd0-7000-8001-000000000002', null, '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00'),
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8011-000000000002', '01a10b13-abe8-7000-8007-000000000001', 'Done', '', 'DONE', null, null, '2026-10-05 15:12:00+00', '2026-10-05 10:24:00+00', '2026-10-05 15:12:00+00');
+
+insert into "webhook_drains" ("workspace_id", "webhook_id", "worker_id", "token", "delivery_ids", "taken_at", "unreachable_count", "paused_until", "last_success_at", "last_failure_at", "failing_since", "failure_count", "warned_at") values
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8015-000000000001', '01a10b13-abe8-7000-8018-000000000001', '01a10b13-abe8-7000-801b-000000000001', '{01a10b13-bb88-7000-8017-000000000005}', '2026-10-05 12:48:00+00', '0', null, '2026-10-05 10:24:00+00', null, null, '0', null),
+  ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-afd0-7000-8015-000000000002', null, null, '{}', null, '3', '2026-10-05 12:48:00+00', null, '2026-10-05 12:48:00+00', '2026-10-05 10:24:00+00', '7', '2026-10-05 12:48:00+00');
 
 insert into "campaign_batches" ("workspace_id", "id", "campaign_id", "contact_ids", "status", "worker_id", "sent", "failed", "skipped", "interrupted", "opened", "clicked", "unsubscribed", "bounced", "complained") values
   ('01a10b13-abe8-7000-8000-000000000001', '01a10b13-abe8-7000-8013-000000000001', '01a10b13-afd0-7000-8012-000000000002', '{01a10b13-b3b8-7000-8007-000000000003,01a10b13-b7a0-7000-8007-000000000004,01a10b13-c358-7000-8007-000000000007}', 'DONE', null, '1', '1', '1', '0', '1', '1', '0', '0', '0'),

@@ -19,7 +19,7 @@ export const outbox = pgTable(
     requestId: text(),
     traceparent: text(),
     createdAt: createdAt(),
-    /** APIs of the previous release write `lane`, `relayedEpoch` and `relays`. The next release drops them. */
+    /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
     lane: uuid(),
     relayedEpoch: text(),
     relayedAt: timestamptz(),
