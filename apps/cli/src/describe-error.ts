@@ -1,11 +1,7 @@
 /** The texts and the codes of errors for the terminal. */
 import { inspect } from 'node:util'
-import {
-  AppError,
-  describeStartupError,
-  isDatabaseUnavailable,
-  withoutParameters,
-} from '@rapport/core/kernel/errors.ts'
+import { describeStartupError, isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
+import { AppError, withoutParameters } from '@rapport/core/kernel/errors.ts'
 import { ConfigError } from '@rapport/core/runtime/config.ts'
 import { ApiError, ConnectionError, RapportError } from '@rapport/sdk'
 import { CommandFailed, exitCodes } from './command.ts'

@@ -1,5 +1,5 @@
 import { ConfigError, describeRemovedVariables, readWorkerConfig } from '@rapport/core/runtime/config.ts'
-import { describeStartupError } from '@rapport/core/kernel/errors.ts'
+import { describeStartupError } from '@rapport/core/db/database-errors.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
 import { openLog } from '@rapport/core/runtime/logging.ts'
 import { version } from '@rapport/core/runtime/version.ts'

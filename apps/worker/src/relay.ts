@@ -4,7 +4,7 @@ import { findPublishableWork, markPublished } from '@rapport/core/jobs/outbox.ts
 import { type WorkJob, workChannel } from '@rapport/core/jobs/queues.ts'
 import { parseNotification } from '@rapport/core/jobs/wake-relays.ts'
 import { isPollingWorker } from '@rapport/core/jobs/worker-registry.ts'
-import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
+import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 import { idOf, uuidOf, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import type { Logger } from 'pino'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
+import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 
 /**
  * Retries while the database is unavailable, for up to a day: an outcome must be recorded once its request or mail was

@@ -1,6 +1,6 @@
 import type { ApiConfig, WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
-import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
+import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
 import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 

@@ -1,5 +1,6 @@
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { AppError, isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
+import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
 import {
   type ClaimedImport,
   claimImport,

@@ -1,28 +1,13 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { isInTransaction, transaction } from '../db/transaction.ts'
-import { hasSqlState } from '../kernel/errors.ts'
-import type { BaseCtx } from '../request/context.ts'
-
-const deadlock = '40P01'
-const maxAttempts = 6
+import type { Db } from '../db/client.ts'
+import { repeatAfterDeadlock } from '../db/distribution/conflicts.ts'
 
 /**
- * Runs `work` in a transaction that changes accounts: users, members, sessions, API keys and invites. On Citus, their
- * tables are on every server, where a change locks the whole table, so that transactions of several workspaces can
- * deadlock. Such a transaction is repeated: `work` must have no other effects.
+ * Runs `work` in a transaction that changes accounts: users, members, sessions, API keys and invites. It may be repeated:
+ * `work` must have no other effects.
  */
-export async function inAccountTransaction<Context extends Pick<BaseCtx, 'db'>, Result>(
+export function inAccountTransaction<Context extends { db: Db }, Result>(
   ctx: Context,
   work: (ctx: Context) => Promise<Result>,
 ): Promise<Result> {
-  const attempts = isInTransaction(ctx.db) ? 1 : maxAttempts
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await transaction(ctx.db, (db) => work({ ...ctx, db }))
-    } catch (error) {
-      if (attempt === attempts || !hasSqlState(error, [deadlock])) throw error
-      // A random pause, so that the same transactions do not meet again.
-      await pause(Math.random() * 200 * attempt)
-    }
-  }
+  return repeatAfterDeadlock(ctx.db, (db) => work({ ...ctx, db }))
 }

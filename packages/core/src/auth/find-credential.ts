@@ -4,9 +4,9 @@
  * twenty connections, four alternating rounds, 2026-11-22). With queries that are built for each look-up, the rate is
  * 0.78 (same load, twelve rounds). `find-credential.int.test.ts` shows equal results.
  */
-import { isDatabaseUnavailable } from '../kernel/errors.ts'
 import { and, eq, gt, inArray, isNull, or, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
+import { ignoreUnavailability } from '../db/distribution/conflicts.ts'
 import { type Params, prepared } from '../db/prepared-query.ts'
 import { apiKeys, members, sessions } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
@@ -31,11 +31,9 @@ async function findApiKeys(db: Db, hashes: string[]): Promise<(Credential | unde
   const stale = keys.filter(({ isUseStale }) => isUseStale).map(({ hash }) => hash)
   // No workspace condition is needed: a hash identifies one key of the installation.
   if (stale.length > 0) {
-    const recording = db.update(apiKeys).set({ lastUsedAt: sql`now()` }).where(inArray(apiKeys.keyHash, stale))
-    // On Citus, it fails while a server is down, and requests that read from another server should not.
-    await recording.catch((error: unknown) => {
-      if (!isDatabaseUnavailable(error)) throw error
-    })
+    await ignoreUnavailability(
+      db.update(apiKeys).set({ lastUsedAt: sql`now()` }).where(inArray(apiKeys.keyHash, stale)),
+    )
   }
   return hashes.map((hash) => {
     const key = keys.find((one) => one.hash === hash)

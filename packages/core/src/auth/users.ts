@@ -1,7 +1,9 @@
 import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm'
 import { createCommittedCounter } from '../events/committed-counter.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
-import { conflict, onConstraint } from '../kernel/errors.ts'
+import { onConstraint } from '../db/database-errors.ts'
+import { lockUniqueValue } from '../db/distribution/conflicts.ts'
+import { conflict } from '../kernel/errors.ts'
 import { idOf, newId, type UserId } from '../kernel/ids.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { User } from './auth.schema.ts'
@@ -29,8 +31,7 @@ export async function createUser(
   ctx: BaseCtx,
   { by, ...user }: NewUser & { by: (typeof userOrigins)[number] },
 ): Promise<UserRow> {
-  // On Citus, the table is on every server, and two concurrent inserts of one address would deadlock.
-  await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(lower(${user.email}), 0))`)
+  await lockUniqueValue(ctx.db, sql`lower(${user.email})`)
   const [row] = await ctx.db
     .insert(users)
     .values({ id: newId('usr'), ...user })

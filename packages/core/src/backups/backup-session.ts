@@ -1,5 +1,6 @@
 /** The session of a backup: it prevents a second one, and exports the snapshot that pg_dump and a verification read. */
 import { conflict } from '../kernel/errors.ts'
+import { dumpedExtensions } from '../db/distribution/dumped-extensions.ts'
 import { openConnection } from './connection.ts'
 import { type DatabaseContents, lockTables, readContents } from './database-contents.ts'
 
@@ -12,7 +13,7 @@ export interface BackupSession {
   readonly createdAt: Date
   /** For `pg_dump --snapshot`. Valid until it is released. */
   readonly snapshot: string
-  /** The extensions to dump; null for all. Without Citus: its processes would use the database during a restore. */
+  /** The extensions to dump; null for all. */
   readonly extensions: string[] | null
   /** Counts the rows in the snapshot. Can take minutes: it reads every table. */
   readContents(): Promise<DatabaseContents>
@@ -36,8 +37,7 @@ export async function openBackupSession(databaseUrl: string): Promise<BackupSess
     const { rows } = await client.query<Pick<BackupSession, Facts>>(`
       select current_database() as database, current_setting('server_version_num')::int / 10000 as "majorVersion",
         current_setting('server_version') as version, now() as "createdAt", pg_export_snapshot() as snapshot,
-        (select array_agg(extname::text) filter (where extname <> 'plpgsql' and extname not like 'citus%')
-          from pg_extension having 'citus' = any(array_agg(extname))) as extensions`)
+        ${dumpedExtensions} as extensions`)
     const [facts] = rows
     if (!facts) throw new Error('PostgreSQL returned no row')
     return {

@@ -1,7 +1,8 @@
 /** Creates, renames and drops the databases of a server, for restores. */
 import pg from 'pg'
 import { isBehindPooler } from '../db/client.ts'
-import { conflict, hasSqlState } from '../kernel/errors.ts'
+import { hasSqlState } from '../db/database-errors.ts'
+import { conflict } from '../kernel/errors.ts'
 import { databaseOf, failWith, openConnection, urlOfDatabase, withConnection } from './connection.ts'
 
 export interface DatabaseServer {

@@ -3,7 +3,8 @@
  * token, so that a third party cannot create a link to another URL.
  */
 import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
-import { AppError, isDatabaseUnavailable } from '../kernel/errors.ts'
+import { isDatabaseUnavailable } from '../db/database-errors.ts'
+import { AppError } from '../kernel/errors.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { verifyPayload } from '../kernel/crypto.ts'
 import { isSuspended } from '../request/suspended-workspace.ts'

@@ -3,15 +3,8 @@ import { z } from 'zod'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import {
-  conflict,
-  invalidField,
-  invalidFields,
-  type Issue,
-  notFound,
-  onConstraint,
-  truncateText,
-} from '../kernel/errors.ts'
+import { onConstraint } from '../db/database-errors.ts'
+import { conflict, invalidField, invalidFields, type Issue, notFound, truncateText } from '../kernel/errors.ts'
 import { suggestForEach, withSuggestion } from '../kernel/suggestion.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'

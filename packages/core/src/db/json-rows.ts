@@ -16,7 +16,7 @@ export interface JsonRows<Row> {
   table: string
   /** The column names. */
   names: SQL
-  /** Sets all columns but the key to those of the FROM item: Citus lets no statement set the key. */
+  /** Sets all columns but the key to those of the FROM item. No statement sets the key: see docs/scaling.md. */
   assignments: (alias: string) => SQL
   /** A FROM item with these columns and one row for each JSON object. */
   from: (json: SQLWrapper, alias: string) => SQL

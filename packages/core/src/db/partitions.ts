@@ -13,7 +13,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from './client.ts'
-import { hasSqlState } from '../kernel/errors.ts'
+import { hasSqlState } from './database-errors.ts'
 import { timeOfUuid, uuidAt } from '../kernel/ids.ts'
 import { defaultRetention } from '../kernel/retention.ts'
 import { transaction } from './transaction.ts'

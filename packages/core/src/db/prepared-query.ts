@@ -28,7 +28,7 @@ export function prepared<Values extends Record<string, unknown>, Result>(
 
 /**
  * Prepares a statement that is written in SQL. It returns the rows as the driver reads them. A placeholder that is used
- * twice is one parameter: only then does Citus see that two tables are filtered by the same workspace.
+ * twice is one parameter, which shows a distributed database that two tables are filtered by the same workspace.
  */
 export function preparedSql<Values extends Record<string, unknown>, Row = unknown>(
   name: string,

@@ -65,7 +65,7 @@ export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
   })
 }
 
-/** A distributed database has no foreign keys that set a column to null. */
+/** See `distribute.ts` about foreign keys. */
 async function clearReferences(ctx: Ctx, listId: ListId): Promise<void> {
   for (const table of [campaigns, forms]) {
     const isOfList = and(eq(table.workspaceId, ctx.workspaceId), eq(table.listId, listId))

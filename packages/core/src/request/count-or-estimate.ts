@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { transaction } from '../db/transaction.ts'
+import { estimateRows } from '../db/distribution/estimate-rows.ts'
 
 /** A bounded count: it reads no more than so many rows, however many match. */
 const maxExact = 10_000
@@ -20,27 +20,5 @@ export async function countOrEstimate(db: Db, rows: SQL): Promise<BoundedCount> 
   )
   const { total } = counted.rows[0] ?? { total: 0 }
   if (total <= maxExact) return { total, isEstimate: false }
-  return { total: Math.max(total, await estimate(db, rows)), isEstimate: true }
-}
-
-interface Plan {
-  'Plan Rows': number
-  /** On Citus: the plans of the tasks that run on the servers. */
-  'Distributed Query'?: { Job: { Tasks: { 'Remote Plan': [[{ Plan: Plan }]] }[] } }
-}
-
-/** The planner plans with the values of the condition, so it knows which of them are common. */
-async function estimate(db: Db, rows: SQL): Promise<number> {
-  const explain = sql`explain (format json) select 1 from ${rows}`
-  // By default, Citus shows one of many tasks. PostgreSQL accepts the setting without Citus, and ignores it.
-  const explained = await transaction(db, (db) => db.execute<{ 'QUERY PLAN': [{ Plan: Plan }] }>(explain), {
-    'citus.explain_all_tasks': 'on',
-  })
-  return explained.rows[0] ? rowsOf(explained.rows[0]['QUERY PLAN'][0].Plan) : 0
-}
-
-function rowsOf(plan: Plan): number {
-  const tasks = plan['Distributed Query']?.Job.Tasks
-  if (!tasks) return plan['Plan Rows']
-  return tasks.reduce((sum, task) => sum + rowsOf(task['Remote Plan'][0][0].Plan), 0)
+  return { total: Math.max(total, await estimateRows(db, rows)), isEstimate: true }
 }

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { transaction } from '../db/transaction.ts'
-import { AppError, hasSqlState } from '../kernel/errors.ts'
+import { hasSqlState } from '../db/database-errors.ts'
+import { AppError } from '../kernel/errors.ts'
 import type { Ctx } from '../request/context.ts'
 
 /**

@@ -8,7 +8,8 @@ import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
-import { invalidField, notFound, onConstraint } from '../kernel/errors.ts'
+import { onConstraint } from '../db/database-errors.ts'
+import { invalidField, notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
@@ -99,8 +100,7 @@ export async function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
   const isAssigned = eq(tasks.assigneeId, userId)
   const contactIds = ctx.db.select({ id: tasks.contactId }).from(tasks).where(and(ofWorkspace, isAssigned))
   await lockContacts(ctx, contactIds)
-  // Locked after the contacts, as in every change of a task. Except on Citus, no task can be assigned to the member
-  // from here on.
+  // Locked after the contacts, as in every change of a task, so that no task is assigned to the member from here on.
   const isMember = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
   await ctx.db.select({ userId: members.userId }).from(members).where(isMember).for('update')
   await updateAll(ctx, isAssigned, { assigneeId: null })
@@ -108,7 +108,7 @@ export async function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
 
 /**
  * Clears the assignees of all tasks, without events. Call it in the transaction that deletes all members of the
- * workspace: on Citus, the foreign key does not do so.
+ * workspace: see `distribute.ts` about foreign keys.
  */
 export async function unassignAllTasks(ctx: Ctx): Promise<void> {
   await ctx.db

@@ -6,7 +6,8 @@ import { deleteApiKeysByCreator, lowerApiKeysByCreator } from '../auth/api-keys.
 import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
 import { requireUnchangedActor } from '../auth/lock-actor.ts'
 import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
-import { conflict, notFound, violatedConstraint } from '../kernel/errors.ts'
+import { repeatWhileReferenced } from '../db/distribution/conflicts.ts'
+import { conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -83,14 +84,10 @@ export function removeMember(ctx: Ctx, userId: UserId): Promise<void> {
   })
 }
 
-/** Clears the assignee of the member's tasks first: on Citus, the foreign key does not do so. */
-async function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
-  await unassignTasks(ctx, userId)
-  const deleted = inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
-  await deleted.catch((error: unknown) => {
-    // On Citus, the lock of `unassignTasks` is not on every server: a concurrent request has assigned a task.
-    if (violatedConstraint(error) !== 'tasks_assignee_fk') throw error
-    return deleteMember(ctx, userId)
+function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
+  return repeatWhileReferenced('tasks_assignee_fk', async () => {
+    await unassignTasks(ctx, userId)
+    await inTransaction(ctx, (ctx) => ctx.db.delete(members).where(byUserId(ctx, userId)))
   })
 }
 

@@ -33,6 +33,11 @@ test("transactions use transaction.ts, not Drizzle's own method", () => {
   expect(findCode(sourceFiles, /\.transaction\(/)).toEqual([])
 })
 
+test('only db/distribution has code for Citus', () => {
+  const others = coreSources.filter(({ path, isTest }) => !isTest && !path.startsWith(`${core}db/distribution/`))
+  expect(findCode(others, /citus/i)).toEqual([])
+})
+
 test('core contains no HTTP status codes and imports no HTTP client or server', () => {
   expect(findCode(coreSources, /\bstatusCode\b|\.(status|code)\(\s*\d{3}\s*\)|\bstatus: [1-5]\d\d\b/)).toEqual([])
   expect(findImports(coreSources, (_file, name) => /^(node:)?https?$|^undici$/.test(name))).toEqual([])

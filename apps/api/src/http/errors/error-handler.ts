@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http'
 import { HttpError } from '@fastify/sensible'
+import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 import {
   AppError,
   type ErrorCode,
   errorCodes,
-  isDatabaseUnavailable,
   limitIssues,
   truncateText,
   withoutParameters,

@@ -4,7 +4,7 @@ import { createTestContact, createTestCtx, listEventTypes } from '@rapport/testi
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { openDatabase } from '../../db/client.ts'
-import { isDatabaseUnavailable } from '../../kernel/errors.ts'
+import { isDatabaseUnavailable } from '../../db/database-errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { type Contact, ContactInput } from '../contacts.schema.ts'

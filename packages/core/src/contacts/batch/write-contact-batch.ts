@@ -1,12 +1,6 @@
 import { emitMany } from '../../events/emit.ts'
-import {
-  invalidField,
-  invalidFields,
-  isDatabaseUnavailable,
-  isRowSpecificError,
-  type Issue,
-  limitIssues,
-} from '../../kernel/errors.ts'
+import { isDatabaseUnavailable, isRowSpecificError } from '../../db/database-errors.ts'
+import { invalidField, invalidFields, type Issue, limitIssues } from '../../kernel/errors.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { saveContacts, writeContacts } from '../bulk-write-contacts.ts'

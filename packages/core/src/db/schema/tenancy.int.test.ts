@@ -6,7 +6,7 @@ import { createSegment } from '../../segments/segments.ts'
 import { sendCampaign } from '../../campaigns/send-campaign.ts'
 import { claimBatch, claimRecipients } from '../../campaigns/sending.ts'
 import type { Ctx } from '../../request/context.ts'
-import { violatedConstraint } from '../../kernel/errors.ts'
+import { violatedConstraint } from '../database-errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { enqueueMail } from '../../mail/mails.ts'
 import {

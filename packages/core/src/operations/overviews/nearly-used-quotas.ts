@@ -5,7 +5,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { transaction } from '../../db/transaction.ts'
-import { hasSqlState } from '../../kernel/errors.ts'
+import { hasSqlState } from '../../db/database-errors.ts'
 import { idOf, type WorkspaceId } from '../../kernel/ids.ts'
 import { type QuotaName, quotaNames, type Quotas } from '../../kernel/quotas.ts'
 

@@ -33,7 +33,7 @@ const maxUnreachableJobs = 10
  * A page reads the next PENDING deliveries in the index to find workspaces, and then one delivery of each webhook of
  * these workspaces, 8 µs per webhook. The next page skips the remaining deliveries of its last workspace. So webhooks of
  * workspaces without a backlog cost nothing, and a long backlog costs as much as a page. A recursive CTE could skip
- * from webhook to webhook, but Citus does not run it over several servers.
+ * from webhook to webhook, but not over several servers.
  */
 export async function findBacklogs(db: Db, after?: WorkspaceId): Promise<BacklogPage> {
   const start = after === undefined ? nil : uuidOf(after)
