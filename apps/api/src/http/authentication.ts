@@ -7,43 +7,27 @@ import { isReading, requiredRole } from './required-role.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The client must not keep rights that it loses while the request waits for its body or its turn. */
-    mustReauthorize: boolean
-    /** Checks the credential again, for a handler that reads the body itself. Replaces `ctx`. */
-    reauthorize: () => Promise<void>
+    /** Checks the credential, and replaces `ctx`. Called once, except by an upload, which can last minutes. */
+    authorize: () => Promise<void>
   }
 }
 
 /**
  * Requires a workspace credential on every route of the scope. A suspended workspace can only be read. The hook is
  * `preParsing`: it runs after the rate limits (`onRequest`), so that failed attempts count, and before the body is
- * read. The credential is checked again if the request then waited.
+ * read. A credential that is revoked while the request then waits remains valid for it.
  */
 export const authentication = fp(
   async (scope: FastifyInstance, { authenticate }: { authenticate: Authenticate }) => {
-    scope.decorateRequest('mustReauthorize', false)
-
-    async function authorize(request: FastifyRequest, token: string) {
-      request.ctx = await authenticate(request.baseCtx, token)
-      requireRole(request.ctx.actor, requiredRole(request.routeOptions))
-      const { method, config } = request.routeOptions
-      if (request.ctx.isSuspended && !isReading(method) && !config.worksWhenSuspended) throw workspaceSuspended()
-    }
-
-    scope.decorateRequest('reauthorize', function (this: FastifyRequest) {
-      return authorize(this, bearerToken(this) ?? '')
-    })
-
-    scope.addHook('preParsing', async (request) => {
-      const token = bearerToken(request)
+    scope.decorateRequest('authorize', async function (this: FastifyRequest) {
+      const token = bearerToken(this)
       if (!token) throw unauthenticated()
-      await authorize(request, token)
-      // An injected request has no such property.
-      request.mustReauthorize = 'complete' in request.raw && !request.raw.complete
+      this.ctx = await authenticate(this.baseCtx, token)
+      requireRole(this.ctx.actor, requiredRole(this.routeOptions))
+      const { method, config } = this.routeOptions
+      if (this.ctx.isSuspended && !isReading(method) && !config.worksWhenSuspended) throw workspaceSuspended()
     })
-    scope.addHook('preValidation', async (request) => {
-      if (request.mustReauthorize) await request.reauthorize()
-    })
+    scope.addHook('preParsing', async (request) => request.authorize())
   },
   { name: 'authentication', dependencies: ['request-context', 'rate-limits'] },
 )

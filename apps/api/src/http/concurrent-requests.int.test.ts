@@ -192,21 +192,6 @@ test('reads of a workspace without a free connection do not delay reads of anoth
   await held
 })
 
-test('a key that is revoked while its request waits for a place does nothing', async () => {
-  const workspace = await api.signUp()
-  const revokedKey = await api.issueKey(workspace.token, 'MEMBER')
-  const { change, unlock } = await lockContact(api, workspace)
-  const held = startMany(40, change)
-  await waitUntilBlocked(api.database.db, 5)
-  const waiting = api.call('POST', '/contacts', { key: revokedKey, body: { email: freshEmail() } })
-  const read = () => api.query('select last_used_at from api_keys where prefix = $1', [revokedKey.slice(0, 10)])
-  await waitUntil(async () => (await read())[0]?.['last_used_at'] !== null, { describe: 'the key is checked' })
-  await api.query('delete from api_keys where prefix = $1', [revokedKey.slice(0, 10)])
-  await unlock()
-  expectError(await waiting, 401)
-  expect(countStatuses(await held)).toEqual({ 200: 40 })
-})
-
 test('a change of the quota of a workspace takes effect within seconds', async () => {
   const workspace = await impatientApi.signUp()
   const destroy = await holdAllPlaces(workspace, { method: 'POST', path: '/contacts' })

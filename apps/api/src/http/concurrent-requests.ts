@@ -50,7 +50,6 @@ export const concurrentRequests = fp(
     async function acquire(request: FastifyRequest, raw: FastifyReply['raw'], slots: FairSlots): Promise<FairSlots> {
       const { workspaceId } = request.ctx
       if (!slots.tryAcquire(workspaceId)) {
-        request.mustReauthorize = true
         const closed = new AbortController()
         const abort = () => closed.abort()
         raw.once('close', abort)

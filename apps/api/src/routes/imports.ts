@@ -68,7 +68,8 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         const id = isRepetition ? await skipFile(file) : await receiveImport(ctx, { ...request.query, format }, file)
         let isQueued = false
         try {
-          await request.reauthorize()
+          // The member may have been demoted, or the workspace suspended, while the file was sent.
+          await request.authorize()
           return (await handleIdempotently(request, reply, {
             hash: () => hashRequest(request, `${format}\n${content.digest('base64url')}`),
             async work() {
