@@ -1,3 +1,5 @@
+import { distance } from 'fastest-levenshtein'
+
 /** Longer words get no suggestion, because the comparison takes quadratic time. */
 const maxWordLength = 100
 
@@ -13,10 +15,10 @@ export function suggestNear(word: string, candidates: Iterable<string>): string 
   for (const candidate of candidates) {
     if (candidate.length > maxWordLength) continue
     const meant = normalize(candidate)
-    const distance = countTypingErrors(typed, meant)
-    if (distance >= limit || !isMostlyEqual(distance, typed, meant)) continue
+    const errors = countTypingErrors(typed, meant)
+    if (errors >= limit || !isMostlyEqual(errors, typed, meant)) continue
     nearest = candidate
-    limit = distance
+    limit = errors
   }
   return nearest
 }
@@ -37,33 +39,17 @@ export function suggestForEach(message: string, words: readonly string[], candid
 
 const normalize = (word: string) => word.toLowerCase().replace(/[_\- ]/g, '')
 
+/** Two swapped characters are one typing error, but two steps of the edit distance. */
+function countTypingErrors(typed: string, meant: string): number {
+  const errors = distance(typed, meant)
+  return errors === 2 && sortCharacters(typed) === sortCharacters(meant) ? 1 : errors
+}
+
+const sortCharacters = (word: string) => word.split('').toSorted().join('')
+
 /** Short words get fewer, because every short word is near many others. */
 const maxTypingErrors = (length: number) => Math.max(Math.min(length - 1, length < 4 ? 1 : 2), Math.floor(length / 3))
 
 /** Two errors in four characters, as in `page` for `tag`, are another word. One error is always a typing error. */
-const isMostlyEqual = (distance: number, typed: string, meant: string) =>
-  distance <= 1 || distance * 2 < Math.max(typed.length, meant.length)
-
-/**
- * The distance of Damerau and Levenshtein: the number of characters that were left out, added, replaced or swapped with
- * their neighbor.
- */
-function countTypingErrors(typed: string, meant: string): number {
-  let beforePrevious: number[] = []
-  let previous = Array.from({ length: meant.length + 1 }, (_, index) => index)
-  for (let row = 1; row <= typed.length; row += 1) {
-    const current = [row]
-    for (let column = 1; column <= meant.length; column += 1) {
-      const isSame = typed[row - 1] === meant[column - 1]
-      const isSwapped = typed[row - 1] === meant[column - 2] && typed[row - 2] === meant[column - 1]
-      const removed = (previous[column] ?? 0) + 1
-      const added = (current[column - 1] ?? 0) + 1
-      const replaced = (previous[column - 1] ?? 0) + (isSame ? 0 : 1)
-      const swapped = isSwapped ? (beforePrevious[column - 2] ?? 0) + 1 : Infinity
-      current.push(Math.min(removed, added, replaced, swapped))
-    }
-    beforePrevious = previous
-    previous = current
-  }
-  return previous[meant.length] ?? 0
-}
+const isMostlyEqual = (errors: number, typed: string, meant: string) =>
+  errors <= 1 || errors * 2 < Math.max(typed.length, meant.length)
