@@ -83,7 +83,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'webhooks.update',
         summary: 'Update a webhook',
         description:
-          'Updates the URL, the event types or `enabled`. A disabled webhook receives nothing after this response, and its pending deliveries fail.',
+          'Updates the URL, the event types or `enabled`. When a webhook is disabled, its pending deliveries fail; requests that were already taken may still arrive within ten seconds.',
         params,
         querystring: NoQuery,
         body: WebhookChange,
@@ -100,7 +100,8 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'webhooks.delete',
         summary: 'Delete a webhook',
-        description: 'Deletes the webhook and its deliveries. No delivery is sent after this response.',
+        description:
+          'Deletes the webhook and its deliveries. Requests that were already taken may still arrive within ten seconds.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },

@@ -9,21 +9,16 @@ export const isInTransaction = (db: Db) => !(db.$client instanceof pg.Pool)
 /** The calls that `afterCommit` collected for the open transaction of a connection. */
 const afterCommits = new WeakMap<pg.PoolClient, Map<string, AfterCommit>>()
 
-type AfterCommit = (pool: Db) => void | Promise<void>
+type AfterCommit = (pool: Db) => void
 
 /**
  * Calls `work` with the pool after the transaction of `db` has committed, or immediately if `db` is a pool. There is
- * one call per `key` and transaction, and none after a rollback, also of a savepoint; `transaction` waits for it. Only
- * for hints: a process that is killed right after the commit never makes the call.
+ * one call per `key` and transaction, and none after a rollback, also of a savepoint. Only for hints: a process that is
+ * killed right after the commit never makes the call.
  */
-export function afterCommit<Done extends void | Promise<void>>(
-  db: Db,
-  key: string,
-  work: (pool: Db) => Done,
-): Done | undefined {
-  if (db.$client instanceof pg.Pool) return work(db)
-  afterCommits.get(db.$client)?.set(key, work)
-  return undefined
+export function afterCommit(db: Db, key: string, work: AfterCommit): void {
+  if (db.$client instanceof pg.Pool) work(db)
+  else afterCommits.get(db.$client)?.set(key, work)
 }
 
 /**
@@ -41,7 +36,7 @@ export async function transaction<Result>(
   afterCommits.set(client, callbacks)
   const assignments = Object.entries(settings).map(([name, value]) => `; set local ${name} = ${value}`)
   const result = await runTransaction(client, work, `begin${assignments.join('')}`)
-  for (const callback of callbacks.values()) await callback(db)
+  for (const callback of callbacks.values()) callback(db)
   return result
 }
 

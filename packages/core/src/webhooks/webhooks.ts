@@ -1,13 +1,11 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
-import { afterCommit } from '../db/transaction.ts'
 import { notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId, uuidOf, type WebhookId } from '../kernel/ids.ts'
+import { newId, type WebhookId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { webhookDrains, webhooks } from '../db/schema/index.ts'
@@ -86,13 +84,12 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
 
 /**
  * Updates the given fields. PENDING deliveries are sent to a new `url`. If the webhook is disabled, they become FAILED
- * without an attempt, and no request starts after this function has returned. A new `url` or `enabled: true` ends a
- * pause.
+ * without an attempt, except those that a worker has already taken. A new `url` or `enabled: true` ends a pause.
  */
 export async function updateWebhook(ctx: Ctx, id: WebhookId, change: WebhookChange): Promise<Webhook> {
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
   if (Object.keys(change).length === 0) return readWebhook(ctx, id)
-  const webhook = await inTransaction(ctx, async (ctx) => {
+  return inTransaction(ctx, async (ctx) => {
     if (change.enabled) await resetHealth(ctx, id)
     else if (change.url !== undefined) await resetPause(ctx, id)
     const [row] = await ctx.db
@@ -104,8 +101,6 @@ export async function updateWebhook(ctx: Ctx, id: WebhookId, change: WebhookChan
     await audit(ctx, 'webhook.changed', { subjectId: id, url: row.url, enabled: String(row.enabled) })
     return readWebhook(ctx, id)
   })
-  if (change.enabled === false) await waitForTakenRequests(ctx, id)
-  return webhook
 }
 
 /** Disables all webhooks of the workspace. After the caller's commit, workers take no more of their deliveries. */
@@ -119,12 +114,11 @@ export async function disableWebhooks(ctx: Ctx): Promise<void> {
 }
 
 /**
- * Deletes a webhook with its deliveries. PENDING deliveries are not attempted, and no request starts after this
- * function has returned. The webhook is hidden immediately; `purgeWebhooks` deletes the rows in small steps, because
- * there may be many.
+ * Deletes a webhook with its deliveries. PENDING deliveries are not attempted, except those that a worker has already
+ * taken. The webhook is hidden immediately; `purgeWebhooks` deletes the rows in small steps, because there may be many.
  */
-export async function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
-  await inTransaction(ctx, async (ctx) => {
+export function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
     const { rowCount } = await ctx.db
       .update(webhooks)
       .set({ enabled: false, deletedAt: sql`now()` })
@@ -132,7 +126,6 @@ export async function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
     if (!rowCount) throw notFound('Webhook')
     await audit(ctx, 'webhook.deleted', { subjectId: id })
   })
-  await waitForTakenRequests(ctx, id)
 }
 
 /** Deletes up to 500 deliveries of deleted webhooks, or, if none is left, the webhooks. Returns the number of rows. */
@@ -151,27 +144,6 @@ export async function purgeWebhooks(db: Db): Promise<number> {
     where webhook_drains.workspace_id = w.workspace_id and webhook_drains.webhook_id = w.id and ${isEmpty}`)
   const deletedWebhooks = await db.execute(sql`delete from webhooks w where ${isEmpty}`)
   return deletedWebhooks.rowCount ?? 0
-}
-
-/**
- * After the commit, waits for deliveries that a worker has just taken, because their requests may not have started yet.
- * After the commit that disabled the webhook, no worker takes more deliveries. A request starts within 2 seconds after
- * its delivery was taken; the other 5 seconds allow for clock differences.
- */
-async function waitForTakenRequests(ctx: Ctx, id: WebhookId) {
-  await afterCommit(ctx.db, `taken requests ${id}`, (db) => waitUntilStarted({ ...ctx, db }, id))
-}
-
-async function waitUntilStarted(ctx: Ctx, id: WebhookId) {
-  const endsAt = performance.now() + 2_000
-  const hasRecentTake = async () => {
-    const result = await ctx.db.execute(sql`
-      select from webhook_drains
-      where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(id)}
-        and delivery_ids <> '{}' and taken_at > now() - interval '7 seconds'`)
-    return result.rowCount === 1
-  }
-  while (performance.now() < endsAt && (await hasRecentTake())) await pause(25)
 }
 
 function isLiveInWorkspace(ctx: Ctx) {

@@ -1398,7 +1398,7 @@ export class Webhooks extends Resource {
   /**
    * Update a webhook.
    *
-   * Updates the URL, the event types or `enabled`. A disabled webhook receives nothing after this response, and its pending deliveries fail.
+   * Updates the URL, the event types or `enabled`. When a webhook is disabled, its pending deliveries fail; requests that were already taken may still arrive within ten seconds.
    *
    * Requires the role MEMBER.
    */
@@ -1409,7 +1409,7 @@ export class Webhooks extends Resource {
   /**
    * Delete a webhook.
    *
-   * Deletes the webhook and its deliveries. No delivery is sent after this response.
+   * Deletes the webhook and its deliveries. Requests that were already taken may still arrive within ten seconds.
    *
    * Requires the role MEMBER.
    */
