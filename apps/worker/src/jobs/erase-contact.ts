@@ -5,7 +5,7 @@ import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
 
 /**
- * Erases the traces of a deleted contact in steps. Requeues the rest when the worker shuts down. If the erasure must
+ * Erases what outlives the row of a deleted contact, in steps. Requeues the rest when the worker shuts down. If the erasure must
  * wait for other jobs, the relay publishes it again after some seconds.
  */
 export async function eraseContactJob(deps: WorkerDeps, job: WorkJob): Promise<void> {

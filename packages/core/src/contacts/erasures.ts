@@ -1,17 +1,17 @@
 /** The erasures that are still to be done: one row for each deleted contact, which the worker deletes at the end. */
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
-import { contactAliases, erasures } from '../db/schema/index.ts'
+import { erasures } from '../db/schema/index.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
 import { seal, unseal } from '../kernel/crypto.ts'
 import { type ContactId, Id, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import type { ContactRow } from './contact-record.ts'
+import { listFormerIds } from './contact-aliases.ts'
 
-/** What identifies the person, and how far the erasure is. */
+/** The contact, and how far the erasure is. */
 const Erasure = z.object({
+  /** The deleted contact, and the contacts that were merged into it. */
   contactIds: z.array(Id('con')),
-  emails: z.array(z.string()),
   /** The name of the step; null: the first one. */
   step: z.string().nullable(),
   /** The position in the step. */
@@ -19,26 +19,20 @@ const Erasure = z.object({
 })
 export type Erasure = z.output<typeof Erasure>
 
-/**
- * Starts the erasure of a locked contact, in the transaction of its deletion. Call it before its aliases are deleted.
- */
-export async function startErasure(ctx: Ctx, { id, email }: Pick<ContactRow, 'id' | 'email'>): Promise<void> {
-  const merged = await ctx.db
-    .select({ id: contactAliases.id })
-    .from(contactAliases)
-    .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.contactId, id)))
-  const contactIds = [id, ...merged.map((alias) => alias.id)]
-  const encryptedIdentity = encrypt(ctx, id, { contactIds, emails: [email.toLowerCase()], step: null, after: '' })
+/** Starts the erasure of a locked contact, in the transaction of its deletion. Call it before its aliases are deleted. */
+export async function startErasure(ctx: Ctx, id: ContactId): Promise<void> {
+  const { data: mergedIds } = await listFormerIds(ctx, id)
+  const encryptedIdentity = encrypt(ctx, id, { contactIds: [id, ...mergedIds], step: null, after: '' })
   await ctx.db.insert(erasures).values({ workspaceId: ctx.workspaceId, contactId: id, encryptedIdentity })
   await enqueue(ctx, 'maintenance', id)
 }
 
 /** Locks an erasure, so that concurrent jobs take turns. Returns undefined if it is done. */
-export async function lockErasure(ctx: Ctx, id: ContactId): Promise<(Erasure & { deletedAt: Date }) | undefined> {
+export async function lockErasure(ctx: Ctx, id: ContactId): Promise<Erasure | undefined> {
   const [row] = await ctx.db.select().from(erasures).where(isErasureOf(ctx, id)).for('update')
   if (!row) return undefined
   const identity = unseal(ctx.settings.keys, row.encryptedIdentity, bindingOf(ctx, id))
-  return { ...Erasure.parse(JSON.parse(identity)), deletedAt: row.createdAt }
+  return Erasure.parse(JSON.parse(identity))
 }
 
 /** Stores the progress of a locked erasure. */
@@ -55,8 +49,8 @@ export async function finishErasure(ctx: Ctx, id: ContactId): Promise<void> {
   await finishWork(ctx, [uuidOf(id)])
 }
 
-const encrypt = (ctx: Ctx, id: ContactId, { contactIds, emails, step, after }: Erasure) =>
-  seal(ctx.settings.keys, JSON.stringify({ contactIds, emails, step, after }), bindingOf(ctx, id))
+const encrypt = (ctx: Ctx, id: ContactId, erasure: Erasure) =>
+  seal(ctx.settings.keys, JSON.stringify(erasure), bindingOf(ctx, id))
 const bindingOf = (ctx: Ctx, id: ContactId) => `erasure ${ctx.workspaceId} ${id}`
 
 function isErasureOf(ctx: Ctx, id: ContactId) {

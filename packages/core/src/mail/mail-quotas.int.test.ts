@@ -105,13 +105,14 @@ describe('confirmations', () => {
         .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.email, victim.email)))
       if (contact) await deleteContact(ctx, contact.id)
     }
-    expect(await countMails(ctx)).toBe(1)
+    expect(await ctx.db.$count(mailRequests, eq(mailRequests.workspaceId, ctx.workspaceId))).toBe(1)
     for (let round = 0; round < 6; round++) {
       const list = await createTestList(ctx)
       await subscribe(ctx, list.id, victim)
       await deleteList(ctx, list.id)
     }
-    expect(await countMails(ctx)).toBe(5)
+    // The first of five was deleted with its contact.
+    expect(await countMails(ctx)).toBe(4)
   })
 
   test('a list sends three confirmations a day, one in ten minutes', async () => {

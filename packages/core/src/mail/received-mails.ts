@@ -1,7 +1,8 @@
-import { and, eq, or, sql } from 'drizzle-orm'
+import { and, eq, or, type SQL, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { mails } from '../db/schema/index.ts'
-import type { ContactId } from '../kernel/ids.ts'
+import { finishWork } from '../jobs/outbox.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { CreatedAt, Timestamp, toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -23,23 +24,19 @@ export const ReceivedMail = z
   .meta({ id: 'ReceivedEmail', description: 'A single email to a contact.' })
 export type ReceivedMail = z.output<typeof ReceivedMail>
 
-/**
- * Returns a page of the single mails to a contact: confirmations, also to former addresses, and test mails to its
- * address. Invites and password resets are mails to users.
- */
+/** A contact with the ids of merged contacts and its former addresses. */
+export interface MailRecipient {
+  ids: readonly ContactId[]
+  email: string
+  formerEmails: readonly string[]
+}
+
+/** Returns a page of the single mails to a contact. */
 export async function listReceivedMails(
   ctx: Ctx,
-  contact: { ids: readonly ContactId[]; email: string; formerEmails: readonly string[] },
+  contact: MailRecipient,
   query: { limit: number; cursor?: string | undefined },
 ): Promise<Page<ReceivedMail>> {
-  const emails = [contact.email, ...contact.formerEmails].map((email) => email.toLowerCase())
-  const isTo = (addresses: readonly string[]) => sql`lower(${mails.toAddress}) = any(${sql.param(addresses)}::text[])`
-  // Another contact may have a former address by now.
-  const isConfirmation = and(
-    eq(mails.kind, 'CONFIRMATION'),
-    sql`${mails.data} ->> 'contactId' = any(${sql.param(contact.ids)}::text[])`,
-  )
-  const isToCurrentAddress = and(eq(mails.kind, 'CAMPAIGN_TEST'), isTo([contact.email.toLowerCase()]))
   const page = await readPage<Mail>(ctx, {
     name: `mails ${contact.ids[0]}`,
     query: { ...query, sort: 'createdAt' },
@@ -48,11 +45,36 @@ export async function listReceivedMails(
       ctx.db
         .select()
         .from(mails)
-        .where(and(eq(mails.workspaceId, ctx.workspaceId), isTo(emails), or(isConfirmation, isToCurrentAddress), after))
+        .where(and(isReceivedBy(ctx, contact), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
   return { ...page, data: page.data.map(toReceivedMail) }
+}
+
+/** Deletes the single mails to a contact with their work: PENDING mails are not sent. */
+export async function deleteReceivedMails(ctx: Ctx, contact: MailRecipient): Promise<void> {
+  const deleted = await ctx.db.delete(mails).where(isReceivedBy(ctx, contact)).returning({ id: mails.id })
+  await finishWork(
+    ctx,
+    deleted.map(({ id }) => uuidOf(id)),
+  )
+}
+
+/**
+ * Matches confirmations, also to former addresses, and test mails to the address of the contact. Invites and password
+ * resets are mails to users.
+ */
+function isReceivedBy(ctx: Ctx, contact: MailRecipient): SQL | undefined {
+  const emails = [contact.email, ...contact.formerEmails].map((email) => email.toLowerCase())
+  const isTo = (addresses: readonly string[]) => sql`lower(${mails.toAddress}) = any(${sql.param(addresses)}::text[])`
+  // Another contact may have a former address by now.
+  const isConfirmation = and(
+    eq(mails.kind, 'CONFIRMATION'),
+    sql`${mails.data} ->> 'contactId' = any(${sql.param(contact.ids)}::text[])`,
+  )
+  const isToCurrentAddress = and(eq(mails.kind, 'CAMPAIGN_TEST'), isTo([contact.email.toLowerCase()]))
+  return and(eq(mails.workspaceId, ctx.workspaceId), isTo(emails), or(isConfirmation, isToCurrentAddress))
 }
 
 function toReceivedMail(mail: Mail): ReceivedMail {

@@ -506,7 +506,7 @@ export class Contacts extends Resource {
   /**
    * Delete a contact.
    *
-   * Deletes the contact with its deals, tasks, submissions and subscriptions. Emits `contact.deleted` with the id, and `deal.deleted` or `task.deleted` for each deal and task, but no events of the subscriptions. Within about a minute, the worker also erases the person from events, whose `data` becomes `{ id, redacted: true }`, and from emails, imports, recipients and deliveries. An opt-out is kept as a keyed hash, so that an import cannot undo it.
+   * Deletes the contact with its deals, tasks, submissions, subscriptions and emails. Emits `contact.deleted` with the id, and `deal.deleted` or `task.deleted` for each deal and task, but no events of the subscriptions. Within a minute, the `data` of its events becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, so that an import cannot undo it.
    *
    * Requires the role MEMBER.
    */

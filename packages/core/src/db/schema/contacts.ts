@@ -80,14 +80,14 @@ export const contactAliases = tenantTable(
 )
 
 /**
- * Deleted contacts whose traces in events, emails, imports and deliveries are still to be erased. The worker deletes
- * the row when it has finished.
+ * Deleted contacts whose events, deliveries and errors as a recipient are still to be redacted. The worker deletes the
+ * row when it has finished.
  */
 export const erasures = tenantTable(
   'erasures',
   {
     contactId: id('con').notNull(),
-    /** What identifies the person, encrypted: it is needed to find their traces. */
+    /** The ids of the contact and of merged contacts, and the position of the erasure. */
     encryptedIdentity: text().notNull(),
     createdAt: createdAt(),
   },

@@ -9,18 +9,21 @@ import { type Ctx, inTransaction } from '../../request/context.ts'
 import { storeOptOutsOfContact } from '../../subscriptions/opt-outs.ts'
 import { contactDeleted } from '../../contacts/contact-events.ts'
 import { deleteContactRecords } from './contact-records.ts'
+import { deleteMailsOfContact } from './mails-of-contact.ts'
 
 /**
- * Deletes a contact with its records (deals, tasks, submissions, subscriptions), and emits `contact.deleted` after the
- * events of its deals and tasks. The worker erases its traces in the background: see `erase-contact.ts`. Its opt-outs
- * remain as keyed hashes of the address, so that an import cannot subscribe it again. Throws `not_found`.
+ * Deletes a contact with its records (deals, tasks, submissions, subscriptions) and single mails, and emits
+ * `contact.deleted` after the events of its deals and tasks. The worker redacts its events in the background: see
+ * `erase-contact.ts`. Its opt-outs remain as keyed hashes of the address, so that an import cannot subscribe it again.
+ * Throws `not_found`.
  */
 export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
     await storeOptOutsOfContact(ctx, contact)
-    await startErasure(ctx, contact)
+    await deleteMailsOfContact(ctx, contact)
+    await startErasure(ctx, id)
     await deleteContactRecords(ctx, id)
     await deleteContactRow(ctx, id)
     await emit(ctx, contactDeleted, { id })

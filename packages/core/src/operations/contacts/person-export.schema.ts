@@ -7,7 +7,7 @@ import { Timestamp } from '../../kernel/validation.ts'
 import { ReceivedMail } from '../../mail/received-mails.ts'
 import { contactRecords, type OutlivingTable } from './contact-records.ts'
 import { type ExportSection, section } from './export-section.ts'
-import { listMailsOfContact } from './list-mails-of-contact.ts'
+import { listMailsOfContact } from './mails-of-contact.ts'
 
 /** One line per table that the contact does not own. A missing table with a contact id does not compile. */
 const otherSections = {
