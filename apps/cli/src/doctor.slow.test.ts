@@ -232,6 +232,13 @@ test('Redis: an invalid REDIS_URL is a finding of the environment only', async (
   expect(found('Redis')).toEqual([])
 })
 
+test('RETENTION_EVENTS_DAYS: warns if events are kept for more than 37 days', async () => {
+  const findWith = async (days: string) => (await examine({ RETENTION_EVENTS_DAYS: days }))('RETENTION_EVENTS_DAYS')
+  expect((await examine())('RETENTION_EVENTS_DAYS')).toEqual([])
+  expect(await findWith('30')).toEqual([])
+  expect(await findWith('31')).toEqual(['warn: what quotes a deleted contact is kept for up to 38 days, not 37'])
+})
+
 test('RATE_LIMIT_EXEMPT: warns if it may exempt clients of others', async () => {
   const findWith = async (env: Record<string, string>) => (await examine(env))('RATE_LIMIT_EXEMPT')
   expect(await findWith({ RATE_LIMIT_EXEMPT: '8.8.8.8, 2600::/64' })).toEqual([])

@@ -6,17 +6,16 @@ import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { backupsCheck } from '../doctor/backups.ts'
 import { citusCheck } from '../doctor/citus.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
+import { rateLimitsCheck, retentionCheck, signUpCheck } from '../doctor/configuration.ts'
 import { diskCheck } from '../doctor/disk.ts'
 import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
 import { partitionsCheck } from '../doctor/partitions.ts'
 import { postgresCheck } from '../doctor/postgres.ts'
 import { publicUrlCheck } from '../doctor/public-url.ts'
 import { quotasCheck } from '../doctor/quotas.ts'
-import { rateLimitsCheck } from '../doctor/rate-limits.ts'
 import { redisCheck } from '../doctor/redis.ts'
 import { secretKeyCheck } from '../doctor/secret-key.ts'
 import { senderCheck } from '../doctor/sender.ts'
-import { signUpCheck } from '../doctor/sign-up.ts'
 import { smtpCheck } from '../doctor/smtp.ts'
 import { webhooksCheck, workCheck, workersCheck } from '../doctor/work.ts'
 import type { Terminal } from '../terminal.ts'
@@ -24,7 +23,7 @@ import type { Terminal } from '../terminal.ts'
 const checks = [
   [postgresCheck, citusCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
   [workersCheck, workCheck, webhooksCheck, quotasCheck, diskCheck],
-  [smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck, signUpCheck],
+  [smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck, signUpCheck, retentionCheck],
 ].flat()
 
 export const doctor = defineCommand({
