@@ -2,37 +2,45 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { findClientPrograms } from './client-programs.ts'
+import { findClientProgram } from './client-programs.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'rapport-programs-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
-/** Writes a program that prints this version. Versions are above those that this machine may have. */
+/** Writes programs that print this output. */
 function install(folder: string, output: string): string {
   mkdirSync(join(directory, folder))
-  writeFileSync(join(directory, folder, 'pg_dump'), `#!/bin/sh\necho "${output}"\n`, { mode: 0o755 })
+  for (const name of ['pg_dump', 'pg_restore'])
+    writeFileSync(join(directory, folder, name), `#!/bin/sh\necho "${output}"\n`, { mode: 0o755 })
   return join(directory, folder)
 }
-const path = [
-  install('newest', 'pg_dump (PostgreSQL) 93beta1'),
-  install('same', 'pg_dump (PostgreSQL) 91.4 (Debian 91.4-1)'),
-  install('older', 'pg_dump (PostgreSQL) 90.18'),
-  install('newer', 'pg_dump (PostgreSQL) 92.1'),
-  install('broken', 'no version'),
-  join(directory, 'missing'),
-].join(':')
-const find = (majorVersion: number) =>
-  findClientPrograms('pg_dump', { majorVersion, version: `${majorVersion}.2` }, { PATH: path })
+const folder = install('installed', 'pg_dump (PostgreSQL) 17.4 (Debian 17.4-1)')
+const other = install('other', 'pg_dump (PostgreSQL) 18beta1')
+const broken = install('broken', 'no version')
 
-test('prefers the version of the server, then the closest newer one', async () => {
-  const versions = async (major: number) => (await find(major)).map(({ version }) => version)
-  expect(await versions(91)).toEqual(['91.4', '92.1', '93beta1'])
-  expect(await versions(92)).toEqual(['92.1', '93beta1'])
-  expect((await find(91))[0].path).toBe(join(directory, 'same/pg_dump'))
+type Name = Parameters<typeof findClientProgram>[0]
+const find = (majorVersion: number, environment: Record<string, string>, name: Name = 'pg_dump') =>
+  findClientProgram(name, { majorVersion, version: `${majorVersion}.2` }, environment)
+
+test('the programs are those of the PATH, or those beside PG_DUMP', async () => {
+  const onPath = { path: 'pg_dump', version: '17.4', majorVersion: 17 }
+  expect(await find(17, { PATH: folder })).toEqual(onPath)
+  expect(await find(15, { PATH: folder, PG_DUMP: '' })).toEqual(onPath)
+  const named = { PATH: folder, PG_DUMP: join(other, 'pg_dump') }
+  const found = { version: '18beta1', majorVersion: 18 }
+  expect(await find(18, named)).toEqual({ ...found, path: join(other, 'pg_dump') })
+  expect(await find(18, named, 'pg_restore')).toEqual({ ...found, path: join(other, 'pg_restore') })
 })
 
-test('without a program, the error lists what was found, the folders and the packages', async () => {
-  await expect(find(94)).rejects.toThrow(/^PostgreSQL 94\.2 needs pg_dump 94 or newer\.\nFound only /)
-  await expect(find(94)).rejects.toThrow(`${join(directory, 'newest/pg_dump')} (93beta1)`)
-  await expect(find(94)).rejects.toThrow(/\n {2}\/usr\/lib\/postgresql\/\*\/bin\n[^]*postgresql-client-94 \(Debian/)
+test('an older program is refused with both versions, the packages and the variable', async () => {
+  const error = find(18, { PATH: folder })
+  await expect(error).rejects.toThrow(/^PostgreSQL 18\.2 needs pg_dump 18 or newer, but pg_dump is 17\.4\.\n/)
+  await expect(error).rejects.toThrow(/postgresql-client-18 \(Debian[^]*set PG_DUMP to/)
+})
+
+test('a missing program and one that does not run are refused', async () => {
+  const named = { PATH: folder, PG_DUMP: join(directory, 'none/pg_dump') }
+  await expect(find(17, named, 'pg_restore')).rejects.toThrow(`${join(directory, 'none/pg_restore')} is missing`)
+  for (const PATH of ['/nonexistent', broken])
+    await expect(find(17, { PATH })).rejects.toThrow('pg_dump 17 or newer, but pg_dump is missing or does not run.')
 })

@@ -13,7 +13,7 @@ import { withDatabase } from '../database.ts'
 import { describeError } from '../describe-error.ts'
 import { formatBytes } from '../terminal.ts'
 import { completeName, partialName, removeExpired, removeLeftovers, unverifiedName } from './backup-files.ts'
-import { findClientPrograms } from './client-programs.ts'
+import { findClientProgram } from './client-programs.ts'
 import { connectionEnvironment } from './connection-environment.ts'
 import { openDumpSource } from './dump-source.ts'
 import { prepareFolder, syncFolder } from './folder.ts'
@@ -97,8 +97,8 @@ async function dump(
   { cli, config, session, directory }: Job,
   shouldCount: boolean,
 ): Promise<DumpFile & { path: string; contents: DatabaseContents | undefined }> {
-  const [program] = await findClientPrograms('pg_dump', session, cli.environment)
-  if (shouldCount) await findClientPrograms('pg_restore', session, cli.environment)
+  const program = await findClientProgram('pg_dump', session, cli.environment)
+  if (shouldCount) await findClientProgram('pg_restore', session, cli.environment)
   const counting = shouldCount ? session.readContents() : undefined
   // If the dump fails first, its error is the one to report.
   counting?.catch(() => {})

@@ -4,38 +4,26 @@ import type { ClientProgram } from './client-programs.ts'
 import type { DumpSource } from './dump-source.ts'
 import { feedProgram, startProgram } from './run-program.ts'
 
-export interface DumpFacts {
-  /** The program that can read the dump. */
-  program: ClientProgram
-  /** The options of CREATE DATABASE: the encoding and the locale of the original. */
-  databaseOptions: string
-}
-
 /**
  * Reads the beginning of a dump: its description, and the table of migrations, which is stored before the large tables.
- * Fails if the dump cannot be restored: by these versions of pg_restore, or by this release of Rapport.
+ * Fails if the dump cannot be restored: by this version of pg_restore, or by this release of Rapport. Returns the options
+ * of CREATE DATABASE: the encoding and the locale of the original.
  */
 export async function inspectDump(
   source: DumpSource,
-  [program, ...newer]: readonly [ClientProgram, ...ClientProgram[]],
+  program: ClientProgram,
   environment: Record<string, string | undefined>,
-): Promise<DumpFacts> {
+): Promise<string> {
   const script = await readScript(source, program, environment).catch((error: unknown) => {
     const isTooNew = error instanceof CommandFailed && error.message.includes('unsupported version')
     if (!isTooNew) throw error
-    return undefined
-  })
-  const [next, ...rest] = newer
-  if (script === undefined && next) return inspectDump(source, [next, ...rest], environment)
-  if (script === undefined) {
     throw new CommandFailed(
-      `${source.path} was made by a newer pg_dump than pg_restore ${program.version} can read. Restore it on a server of ` +
-        'the version that it was made on, with the client programs of that version.',
+      `${source.path} was made by a newer pg_dump than pg_restore ${program.version} can read. Install the client programs ` +
+        'of the version that it was made with; if they are not on the PATH, set PG_DUMP.',
     )
-  }
+  })
   assertOwnRelease(source.path, script)
-  const [, databaseOptions = ''] = createDatabase.exec(script) ?? []
-  return { program, databaseOptions }
+  return createDatabase.exec(script)?.[1] ?? ''
 }
 
 /** Only names, words and quoted values, as pg_dump writes them. */

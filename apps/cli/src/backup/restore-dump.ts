@@ -1,7 +1,7 @@
 import { urlOfDatabase } from '@rapport/core/backups/connection.ts'
 import type { DatabaseServer } from '@rapport/core/backups/server-databases.ts'
 import { CommandFailed } from '../command.ts'
-import { type ClientProgram, findClientPrograms } from './client-programs.ts'
+import { type ClientProgram, findClientProgram } from './client-programs.ts'
 import { connectionEnvironment } from './connection-environment.ts'
 import type { DumpSource } from './dump-source.ts'
 import { inspectDump } from './inspect-dump.ts'
@@ -26,8 +26,8 @@ export type Restore = (name: string, options?: { like?: string }) => Promise<voi
  */
 export async function prepareRestore(source: DumpSource, target: RestoreTarget): Promise<Restore> {
   const { server, url, environment } = target
-  const programs = await findClientPrograms('pg_restore', server, environment)
-  const { program, databaseOptions } = await inspectDump(source, programs, connectionEnvironment(url, environment))
+  const program = await findClientProgram('pg_restore', server, environment)
+  const databaseOptions = await inspectDump(source, program, connectionEnvironment(url, environment))
   return async (name, { like } = {}) => {
     await server.create(name, like === undefined ? { options: databaseOptions } : { database: like })
     try {

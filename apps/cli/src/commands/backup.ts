@@ -29,8 +29,9 @@ export const backup = defineCommand({
   }),
   notes: [
     'Backs up while everything runs. Prints the path of the new file, which only the current user can read. Needs',
-    'pg_dump of at least the version of the server. With BACKUP_KEY (openssl rand -base64 32), the file is encrypted, and',
-    'nothing can be restored without this key: store it apart from the backups.',
+    'pg_dump of at least the version of the server: on the PATH, or named by PG_DUMP. With BACKUP_KEY',
+    '(openssl rand -base64 32), the file is encrypted, and nothing can be restored without this key: store it apart from',
+    'the backups.',
     '',
     '--verify needs a role that may create databases. BACKUP_VERIFY_URL names another server for it.',
     'See docs/backup.md.',

@@ -11,4 +11,5 @@ export const backupVariables = {
     .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
     .optional()
     .describe('Any database of the server on which backups are verified'),
+  PG_DUMP: z.string().optional().describe('The path of pg_dump, if it is not the one on the PATH'),
 }
