@@ -1,7 +1,7 @@
 /** Makes a backup: a dump in a new file, which gets its name when it is complete and, on request, verified. */
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { findNewestSize, recordBackup } from '@rapport/core/backups/backup-records.ts'
+import { recordBackup } from '@rapport/core/backups/backup-records.ts'
 import { type BackupSession, openBackupSession } from '@rapport/core/backups/backup-session.ts'
 import type { DatabaseContents } from '@rapport/core/backups/database-contents.ts'
 import type { Db } from '@rapport/core/db/client.ts'
@@ -18,7 +18,7 @@ import { connectionEnvironment } from './connection-environment.ts'
 import { openDumpSource } from './dump-source.ts'
 import { prepareFolder, syncFolder } from './folder.ts'
 import { verifyBackup } from './verify-backup.ts'
-import { assertFreeSpace, type DumpFile, writeDump } from './write-dump.ts'
+import { type DumpFile, writeDump } from './write-dump.ts'
 
 export interface BackupOptions {
   directory: string | undefined
@@ -76,7 +76,6 @@ async function run(job: Job, { keepDays, verify }: BackupOptions): Promise<Creat
   const startedAt = performance.now()
   const isEncrypted = config.BACKUP_KEY !== undefined
   await removeLeftovers(directory, session.database)
-  await assertFreeSpace(directory, await withDatabase(job.cli, ({ db }) => findNewestSize(db)))
 
   const { path, bytes, digest, contents } = await dump(job, verify)
   const name = completeName(session.database, { createdAt: session.createdAt, digest, isEncrypted })

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { rm, statfs } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { CommandFailed } from '../command.ts'
-import { formatBytes } from '../terminal.ts'
 import type { ClientProgram } from './client-programs.ts'
 import { encrypt } from './encryption.ts'
 import { startProgram } from './run-program.ts'
@@ -66,17 +65,6 @@ async function streamDump(file: NodeJS.WritableStream, options: DumpOptions): Pr
 
 /** Waits for a migration or the maintenance of partitions, but not forever. */
 const dumpParameters = ['--format=custom', '--no-password', '--lock-wait-timeout=5min']
-
-/** Fails before a backup that has no chance: if the disk has less space than the previous backup needed. */
-export async function assertFreeSpace(directory: string, previousBytes: number | undefined): Promise<void> {
-  const { bavail, bsize } = await statfs(directory)
-  const free = bavail * bsize
-  if (previousBytes === undefined || free >= previousBytes) return
-  throw new CommandFailed(
-    `${directory} has ${formatBytes(free)} of free space, and the previous backup needed ${formatBytes(previousBytes)}. ` +
-      'Remove files, or use a larger disk.',
-  )
-}
 
 function describeWriteError(error: unknown, directory: string): unknown {
   const { code } = error as NodeJS.ErrnoException

@@ -1,7 +1,7 @@
 import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
-import { findNewestBackup, findNewestSize, recordBackup } from './backup-records.ts'
+import { findNewestBackup, recordBackup } from './backup-records.ts'
 
 const database = useTestDatabase()
 const empty = useForFile(createEmptyDatabase)
@@ -26,7 +26,6 @@ test('the newest backup is found by the time of its snapshot', async () => {
   const found = await findNewestBackup(database.db)
   expect(found).toMatchObject(newest)
   expect(found?.ageSeconds).toBeGreaterThanOrEqual(7_200)
-  expect(await findNewestSize(database.db)).toBe(5_000_000_000_000)
 })
 
 test('keeps the newest 400 records', async () => {
@@ -42,5 +41,4 @@ test('keeps the newest 400 records', async () => {
 
 test('does nothing in a database without the table', async () => {
   expect(await recordBackup(empty.db, backupAt(new Date()))).toBe(false)
-  expect(await findNewestSize(empty.db)).toBe(undefined)
 })

@@ -10,7 +10,9 @@ const maxRecords = 400
 
 /** Records a complete backup and removes the oldest records. Returns false if the table does not exist yet. */
 export async function recordBackup(db: Db, record: BackupRecord): Promise<boolean> {
-  if (!(await hasTable(db))) return false
+  // A backup may be made before the migration that creates the table, as a precaution before an upgrade.
+  const table = await db.execute(sql`select to_regclass('backups') as name`)
+  if (table.rows[0]?.['name'] === null) return false
   await db.insert(backups).values(record).onConflictDoNothing()
   await db.execute(sql`
     delete from backups where created_at <
@@ -26,15 +28,4 @@ export async function findNewestBackup(db: Db): Promise<(BackupRecord & { ageSec
     .orderBy(desc(backups.createdAt))
     .limit(1)
   return newest && { ...newest.backup, ageSeconds: newest.ageSeconds }
-}
-
-/** The size of the newest complete backup; undefined if none is recorded. */
-export async function findNewestSize(db: Db): Promise<number | undefined> {
-  return (await hasTable(db)) ? (await findNewestBackup(db))?.bytes : undefined
-}
-
-/** A backup may be made before the migration that creates the table, as a precaution before an upgrade. */
-async function hasTable(db: Db): Promise<boolean> {
-  const result = await db.execute(sql`select to_regclass('backups') as name`)
-  return result.rows[0]?.['name'] !== null
 }
