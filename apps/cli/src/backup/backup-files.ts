@@ -1,14 +1,9 @@
 /** The names of backups in their folder, and the files that later backups remove. */
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import { CommandFailed } from '../command.ts'
+import { join } from 'node:path'
 
-const digestLength = 16
-/** After the name of the database. */
-const ownName = /^(\d{8}T\d{6}Z)(\.partial|-[0-9a-f]{16}\.dump(\.age)?(\.unverified)?)$/
-const digestOfName = /-([0-9a-f]{16})\.dump(?:\.age)?(?:\.unverified)?$/
+/** After the name of the database. Former names contained a checksum. */
+const ownName = /^(\d{8}T\d{6}Z)(\.partial|(-[0-9a-f]{16})?\.dump(\.age)?(\.unverified)?)$/
 
 /** "rapport-20270131T040000Z". The name of a database may contain characters that the name of a file may not. */
 const stem = (database: string, createdAt: Date) =>
@@ -17,11 +12,9 @@ const stem = (database: string, createdAt: Date) =>
 /** The name of a file until it is complete. */
 export const partialName = (database: string, createdAt: Date) => `${stem(database, createdAt)}.partial`
 
-/** The name of a complete backup. It contains the checksum of the file, which a restore compares. */
-export const completeName = (
-  database: string,
-  { createdAt, digest, isEncrypted }: { createdAt: Date; digest: string; isEncrypted: boolean },
-) => `${stem(database, createdAt)}-${digest.slice(0, digestLength)}.dump${isEncrypted ? '.age' : ''}`
+/** The name of a complete backup. */
+export const completeName = (database: string, createdAt: Date, { isEncrypted }: { isEncrypted: boolean }) =>
+  `${stem(database, createdAt)}.dump${isEncrypted ? '.age' : ''}`
 
 /** The name of a complete backup whose test restore failed. */
 export const unverifiedName = (name: string) => `${name}.unverified`
@@ -56,14 +49,4 @@ async function listOwnFiles(directory: string, database: string): Promise<{ name
     if (time === undefined) return []
     return [{ name, createdAt: Date.parse(time.replace(/(....)(..)(..T..)(..)(..Z)/, '$1-$2-$3:$4:$5')) }]
   })
-}
-
-/** Compares a file with the checksum in its name. A file that was renamed has none. */
-export async function verifyChecksum(path: string): Promise<void> {
-  const [, expected] = digestOfName.exec(basename(path)) ?? []
-  if (expected === undefined) return
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
-  if (!hash.digest('hex').startsWith(expected))
-    throw new CommandFailed(`${path} is damaged or incomplete: its checksum is not the one in its name`)
 }

@@ -18,7 +18,7 @@ import { connectionEnvironment } from './connection-environment.ts'
 import { openDumpSource } from './dump-source.ts'
 import { prepareFolder, syncFolder } from './folder.ts'
 import { verifyBackup } from './verify-backup.ts'
-import { type DumpFile, writeDump } from './write-dump.ts'
+import { writeDump } from './write-dump.ts'
 
 export interface BackupOptions {
   directory: string | undefined
@@ -77,8 +77,8 @@ async function run(job: Job, { keepDays, verify }: BackupOptions): Promise<Creat
   const isEncrypted = config.BACKUP_KEY !== undefined
   await removeLeftovers(directory, session.database)
 
-  const { path, bytes, digest, contents } = await dump(job, verify)
-  const name = completeName(session.database, { createdAt: session.createdAt, digest, isEncrypted })
+  const { path, bytes, contents } = await dump(job, verify)
+  const name = completeName(session.database, session.createdAt, { isEncrypted })
   const file = join(directory, name)
   if (contents) await renameVerified(job, { path, file, contents })
   else await rename(path, file)
@@ -95,14 +95,14 @@ async function run(job: Job, { keepDays, verify }: BackupOptions): Promise<Creat
 async function dump(
   { cli, config, session, directory }: Job,
   shouldCount: boolean,
-): Promise<DumpFile & { path: string; contents: DatabaseContents | undefined }> {
+): Promise<{ path: string; bytes: number; contents: DatabaseContents | undefined }> {
   const program = await findClientProgram('pg_dump', session, cli.environment)
   if (shouldCount) await findClientProgram('pg_restore', session, cli.environment)
   const counting = shouldCount ? session.readContents() : undefined
   // If the dump fails first, its error is the one to report.
   counting?.catch(() => {})
   const path = join(directory, partialName(session.database, session.createdAt))
-  const file = await writeDump(path, {
+  const bytes = await writeDump(path, {
     program,
     environment: connectionEnvironment(directUrlOf(config), cli.environment),
     snapshot: session.snapshot,
@@ -114,7 +114,7 @@ async function dump(
   await withDatabase(cli, ({ db }) => assertCommonSnapshot(db))
   const contents = await counting
   await session.releaseSnapshot()
-  return { ...file, path, contents }
+  return { path, bytes, contents }
 }
 
 /** Until the test restore is complete, and if it fails, the name of the file says that it is unverified. */

@@ -3,7 +3,6 @@ import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { ConfigError } from '@rapport/core/runtime/config.ts'
 import { CommandFailed, usageError } from '../command.ts'
-import { verifyChecksum } from './backup-files.ts'
 import { decrypt, encryptedFileStart } from './encryption.ts'
 
 export interface DumpSource {
@@ -15,14 +14,13 @@ export interface DumpSource {
 
 const dumpStart = 'PGDMP'
 
-/** Checks what can be checked before a restore: that the file is complete and can be decrypted. */
+/** Checks the format of the file, and that there is a key for an encrypted one. */
 export async function openDumpSource(path: string, key: string | undefined): Promise<DumpSource> {
   if (path.endsWith('.partial')) throw usageError(`<file>: ${path} is an unfinished backup`)
   const isEncrypted = await readFormat(path)
   if (isEncrypted && key === undefined) {
     throw new ConfigError(`Invalid configuration:\n  BACKUP_KEY: is required, as ${path} is encrypted`)
   }
-  await verifyChecksum(path)
   const { size } = await stat(path)
   async function* read(onBytes?: (read: number) => void) {
     const file = createReadStream(path)

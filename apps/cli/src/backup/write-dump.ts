@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
+import { createWriteStream, type WriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -7,12 +6,6 @@ import { CommandFailed } from '../command.ts'
 import type { ClientProgram } from './client-programs.ts'
 import { encrypt } from './encryption.ts'
 import { startProgram } from './run-program.ts'
-
-export interface DumpFile {
-  bytes: number
-  /** SHA-256 in hexadecimal. */
-  digest: string
-}
 
 interface DumpOptions {
   program: ClientProgram
@@ -26,10 +19,10 @@ interface DumpOptions {
 }
 
 /**
- * Streams a dump into a new file that only this user can read. When it returns, the file is on the disk. If it fails,
- * there is no file.
+ * Streams a dump into a new file that only this user can read, and returns its size. When it returns, the file is on the
+ * disk. If it fails, there is no file.
  */
-export async function writeDump(path: string, options: DumpOptions): Promise<DumpFile> {
+export async function writeDump(path: string, options: DumpOptions): Promise<number> {
   try {
     // `flush` calls fsync before the file is closed.
     return await streamDump(createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }), options)
@@ -39,28 +32,19 @@ export async function writeDump(path: string, options: DumpOptions): Promise<Dum
   }
 }
 
-async function streamDump(file: NodeJS.WritableStream, options: DumpOptions): Promise<DumpFile> {
+async function streamDump(file: WriteStream, options: DumpOptions): Promise<number> {
   const { program, environment, snapshot, extensions, key, signal, onBytes } = options
   const selected = extensions?.map((name) => `--extension=${name}`) ?? []
   const dump = startProgram(program, [...dumpParameters, `--snapshot=${snapshot}`, ...selected], { environment })
-  const hash = createHash('sha256')
-  let bytes = 0
-  async function* measure(chunks: AsyncIterable<Buffer>) {
-    for await (const chunk of chunks) {
-      hash.update(chunk)
-      bytes += chunk.length
-      onBytes(bytes)
-      yield chunk
-    }
-  }
+  file.on('drain', () => onBytes(file.bytesWritten))
   try {
     dump.stdin.end()
-    await pipeline(key === undefined ? dump.stdout : await encrypt(dump.stdout, key), measure, file, { signal })
+    await pipeline(key === undefined ? dump.stdout : await encrypt(dump.stdout, key), file, { signal })
     await dump.exited
   } finally {
     dump.stop()
   }
-  return { bytes, digest: hash.digest('hex') }
+  return file.bytesWritten
 }
 
 /** Waits for a migration or the maintenance of partitions, but not forever. */
