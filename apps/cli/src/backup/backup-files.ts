@@ -2,27 +2,20 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** After the name of the database. Former names contained a checksum. */
-const ownName = /^(\d{8}T\d{6}Z)(\.partial|(-[0-9a-f]{16})?\.dump(\.age)?(\.unverified)?)$/
+/** After the name of the database. Former names contained a checksum, or ended with ".unverified". */
+const ownName = /^(\d{8}T\d{6}Z)(-[0-9a-f]{16})?\.dump(\.age)?(\.partial|\.unverified)?$/
 
-/** "rapport-20270131T040000Z". The name of a database may contain characters that the name of a file may not. */
-const stem = (database: string, createdAt: Date) =>
-  `${encodeURIComponent(database)}-${createdAt.toISOString().replaceAll(/[-:]|\.\d+/g, '')}`
+/** "rapport-20270131T040000Z.dump". The name of a database may contain characters that the name of a file may not. */
+export const backupName = (database: string, createdAt: Date, { isEncrypted }: { isEncrypted: boolean }) =>
+  `${encodeURIComponent(database)}-${createdAt.toISOString().replaceAll(/[-:]|\.\d+/g, '')}.dump${isEncrypted ? '.age' : ''}`
 
-/** The name of a file until it is complete. */
-export const partialName = (database: string, createdAt: Date) => `${stem(database, createdAt)}.partial`
+/** The name of a file until it is complete and, on request, verified. */
+export const partialName = (name: string) => `${name}.partial`
 
-/** The name of a complete backup. */
-export const completeName = (database: string, createdAt: Date, { isEncrypted }: { isEncrypted: boolean }) =>
-  `${stem(database, createdAt)}.dump${isEncrypted ? '.age' : ''}`
-
-/** The name of a complete backup whose test restore failed. */
-export const unverifiedName = (name: string) => `${name}.unverified`
-
-/** Removes what backups that were killed have left behind. No other backup of the database may be running. */
+/** Removes what backups that were killed, or not verified, have left behind. No other backup of the database may be running. */
 export async function removeLeftovers(directory: string, database: string): Promise<void> {
   for (const { name } of await listOwnFiles(directory, database))
-    if (name.endsWith('.partial')) await rm(join(directory, name), { force: true })
+    if (name.endsWith(partialName(''))) await rm(join(directory, name), { force: true })
 }
 
 /** Removes the backups of this database that are older than the newest one, `keep`, by these days. Returns their names. */

@@ -128,7 +128,7 @@ function testVersion(programs: BackupServerPrograms) {
       `${old('rapport')}-0123456789abcdef.dump.age`,
       `${old('rapport')}-0123456789abcdef.dump.unverified`,
     ]
-    const leftover = `${old('rapport')}.partial`
+    const leftover = `${old('rapport')}.dump.partial`
     const others = [
       `${old('other')}.dump`,
       `${old('rapport-test')}.dump`,

@@ -12,7 +12,7 @@ import { type CliContext, CommandFailed } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { describeError } from '../describe-error.ts'
 import { formatBytes } from '../terminal.ts'
-import { completeName, partialName, removeExpired, removeLeftovers, unverifiedName } from './backup-files.ts'
+import { backupName, partialName, removeExpired, removeLeftovers } from './backup-files.ts'
 import { findClientProgram } from './client-programs.ts'
 import { connectionEnvironment } from './connection-environment.ts'
 import { openDumpSource } from './dump-source.ts'
@@ -77,11 +77,12 @@ async function run(job: Job, { keepDays, verify }: BackupOptions): Promise<Creat
   const isEncrypted = config.BACKUP_KEY !== undefined
   await removeLeftovers(directory, session.database)
 
-  const { path, bytes, contents } = await dump(job, verify)
-  const name = completeName(session.database, session.createdAt, { isEncrypted })
+  const name = backupName(session.database, session.createdAt, { isEncrypted })
   const file = join(directory, name)
-  if (contents) await renameVerified(job, { path, file, contents })
-  else await rename(path, file)
+  const partial = partialName(file)
+  const { bytes, contents } = await dump(job, { path: partial, shouldCount: verify })
+  if (contents) await verifyFile(job, { path: partial, contents })
+  await rename(partial, file)
   await syncFolder(directory)
 
   const durationMs = Math.round(performance.now() - startedAt)
@@ -91,17 +92,16 @@ async function run(job: Job, { keepDays, verify }: BackupOptions): Promise<Creat
   return { file, bytes, durationMs, isEncrypted, isVerified: verify, removed }
 }
 
-/** Writes the dump to an unfinished file. With `shouldCount`, counts the rows of the same snapshot. */
+/** Writes the dump to a new file. With `shouldCount`, counts the rows of the same snapshot. */
 async function dump(
-  { cli, config, session, directory }: Job,
-  shouldCount: boolean,
-): Promise<{ path: string; bytes: number; contents: DatabaseContents | undefined }> {
+  { cli, config, session }: Job,
+  { path, shouldCount }: { path: string; shouldCount: boolean },
+): Promise<{ bytes: number; contents: DatabaseContents | undefined }> {
   const program = await findClientProgram('pg_dump', session, cli.environment)
   if (shouldCount) await findClientProgram('pg_restore', session, cli.environment)
   const counting = shouldCount ? session.readContents() : undefined
   // If the dump fails first, its error is the one to report.
   counting?.catch(() => {})
-  const path = join(directory, partialName(session.database, session.createdAt))
   const bytes = await writeDump(path, {
     program,
     environment: connectionEnvironment(directUrlOf(config), cli.environment),
@@ -114,18 +114,16 @@ async function dump(
   await withDatabase(cli, ({ db }) => assertCommonSnapshot(db))
   const contents = await counting
   await session.releaseSnapshot()
-  return { path, bytes, contents }
+  return { bytes, contents }
 }
 
-/** Until the test restore is complete, and if it fails, the name of the file says that it is unverified. */
-async function renameVerified(
+/** Makes a test restore of the file. If it fails, the file remains until the next backup. */
+async function verifyFile(
   { cli, config, session }: Job,
-  { path, file, contents }: { path: string; file: string; contents: DatabaseContents },
+  { path, contents }: { path: string; contents: DatabaseContents },
 ): Promise<void> {
-  const unverified = unverifiedName(file)
-  await rename(path, unverified)
   try {
-    const source = await openDumpSource(unverified, config.BACKUP_KEY)
+    const source = await openDumpSource(path, config.BACKUP_KEY)
     await verifyBackup(
       source,
       { database: session.database, contents },
@@ -137,10 +135,9 @@ async function renameVerified(
       },
     )
   } catch (error) {
-    const problem = `The test restore failed, so ${unverified} does not count as a backup.`
+    const problem = `The test restore failed, so ${path} does not count as a backup: the next backup removes it.`
     throw new CommandFailed(`${problem}\n${describeError(error)}`)
   }
-  await rename(unverified, file)
 }
 
 async function record({ cli }: Job, backup: Parameters<typeof recordBackup>[1]): Promise<void> {

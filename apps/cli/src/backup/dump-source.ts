@@ -16,7 +16,6 @@ const dumpStart = 'PGDMP'
 
 /** Checks the format of the file, and that there is a key for an encrypted one. */
 export async function openDumpSource(path: string, key: string | undefined): Promise<DumpSource> {
-  if (path.endsWith('.partial')) throw usageError(`<file>: ${path} is an unfinished backup`)
   const isEncrypted = await readFormat(path)
   if (isEncrypted && key === undefined) {
     throw new ConfigError(`Invalid configuration:\n  BACKUP_KEY: is required, as ${path} is encrypted`)
