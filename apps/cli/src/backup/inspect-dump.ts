@@ -1,8 +1,9 @@
+import { text } from 'node:stream/consumers'
 import { newestMigration } from '@rapport/core/db/migrate.ts'
 import { CommandFailed } from '../command.ts'
 import type { ClientProgram } from './client-programs.ts'
 import type { DumpSource } from './dump-source.ts'
-import { feedProgram, startProgram } from './run-program.ts'
+import { startProgram } from './run-program.ts'
 
 /**
  * Reads the beginning of a dump: its description, and the table of migrations, which is stored before the large tables.
@@ -12,9 +13,9 @@ import { feedProgram, startProgram } from './run-program.ts'
 export async function inspectDump(
   source: DumpSource,
   program: ClientProgram,
-  environment: Record<string, string | undefined>,
+  options: { environment: Record<string, string | undefined>; signal: AbortSignal },
 ): Promise<string> {
-  const script = await readScript(source, program, environment).catch((error: unknown) => {
+  const script = await readScript(source, program, options).catch((error: unknown) => {
     const isTooNew = error instanceof CommandFailed && error.message.includes('unsupported version')
     if (!isTooNew) throw error
     throw new CommandFailed(
@@ -34,30 +35,13 @@ const migrationsTable = ['--schema=drizzle', '--table=__drizzle_migrations']
 async function readScript(
   source: DumpSource,
   program: ClientProgram,
-  environment: Record<string, string | undefined>,
+  options: { environment: Record<string, string | undefined>; signal: AbortSignal },
 ): Promise<string> {
-  const restore = startProgram(program, ['--create', ...migrationsTable, '--file=-'], { environment })
-  const feeding = feedProgram(restore, readUntil(source, restore.exited))
-  let script = ''
-  restore.stdout.setEncoding('utf8').on('data', (text: string) => (script += text))
-  try {
-    await feeding
-    await restore.exited
-    return script
-  } finally {
-    restore.stop()
-  }
-}
-
-/** Reads until the program has exited: it needs only the beginning. */
-async function* readUntil(source: DumpSource, exited: Promise<void>): AsyncGenerator<Buffer> {
-  let isDone = false
-  const done = () => void (isDone = true)
-  exited.then(done, done)
-  for await (const chunk of source.read()) {
-    if (isDone) return
-    yield chunk
-  }
+  const parameters = ['--create', ...migrationsTable, '--file=-']
+  const restore = startProgram(program, parameters, { ...options, input: source.read() })
+  const script = await text(restore.stdout)
+  await restore.exited
+  return script
 }
 
 function assertOwnRelease(path: string, script: string): void {

@@ -46,10 +46,3 @@ test('ignores only errors about this setting, and only on an older server', asyn
     'exited with code 1',
   )
 })
-
-test('stops at the first other error', async () => {
-  const messages = [...unknownSetting, 'pg_restore: error: could not execute query: ERROR:  disk full']
-  await expect(restoreWith(messages, { end: 'exec sleep 600', serverVersion: 15 })).rejects.toThrow(
-    'pg_restore failed\npg_restore: error: could not execute query: ERROR:  disk full',
-  )
-})

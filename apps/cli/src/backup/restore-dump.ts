@@ -5,7 +5,7 @@ import { type ClientProgram, findClientProgram } from './client-programs.ts'
 import { connectionEnvironment } from './connection-environment.ts'
 import type { DumpSource } from './dump-source.ts'
 import { inspectDump } from './inspect-dump.ts'
-import { feedProgram, startProgram } from './run-program.ts'
+import { startProgram } from './run-program.ts'
 
 export interface RestoreTarget {
   server: DatabaseServer
@@ -25,9 +25,12 @@ export type Restore = (name: string, options?: { like?: string }) => Promise<voi
  * gets the encoding and locale of the original, or those of the empty database `like`.
  */
 export async function prepareRestore(source: DumpSource, target: RestoreTarget): Promise<Restore> {
-  const { server, url, environment } = target
+  const { server, url, environment, signal } = target
   const program = await findClientProgram('pg_restore', server, environment)
-  const databaseOptions = await inspectDump(source, program, connectionEnvironment(url, environment))
+  const databaseOptions = await inspectDump(source, program, {
+    environment: connectionEnvironment(url, environment),
+    signal,
+  })
   return async (name, { like } = {}) => {
     await server.create(name, like === undefined ? { options: databaseOptions } : { database: like })
     try {
@@ -41,24 +44,19 @@ export async function prepareRestore(source: DumpSource, target: RestoreTarget):
 
 /** Grants to other roles are left out: the roles may not exist on this server. */
 const parameters = ['--no-owner', '--no-privileges', '--no-password']
-/** A pg_restore of version 17 or newer changes this setting, also on servers that do not have it. */
-const unknownSetting = /ERROR: {2}unrecognized configuration parameter "transaction_timeout"$/
+/**
+ * A pg_restore of version 17 or newer changes this setting, also on a server that does not have it. Without
+ * --exit-on-error, it goes on after this error and reports that it has ignored one.
+ */
+const hasIgnoredSetting =
+  /unrecognized configuration parameter "transaction_timeout"\n[^]*errors ignored on restore: 1$/
 
-/** Stops at the first error; only errors about a setting that older servers do not have are ignored. */
 export async function restoreDump(
   source: DumpSource,
-  {
-    program,
-    name,
-    server,
-    url,
-    environment,
-    signal,
-    onBytes,
-  }: RestoreTarget & { program: ClientProgram; name: string },
+  { program, name, ...target }: RestoreTarget & { program: ClientProgram; name: string },
 ): Promise<void> {
+  const { server, url, environment, signal, onBytes } = target
   const mayIgnore = program.majorVersion >= 17 && server.majorVersion < 17
-  const errors = { failed: '', ignored: 0, reported: 0 }
   const restore = startProgram(
     program,
     // A connection string, as a name with "=" would be read as one.
@@ -67,29 +65,9 @@ export async function restoreDump(
       ...(mayIgnore ? [] : ['--exit-on-error']),
       `--dbname=dbname='${name.replaceAll(/['\\]/g, '\\$&')}'`,
     ],
-    {
-      environment: connectionEnvironment(url, environment),
-      onMessage(line) {
-        if (unknownSetting.test(line)) errors.ignored += 1
-        else if (mayIgnore && line.startsWith('pg_restore: error:') && errors.failed === '') fail(line)
-        errors.reported = Number(/errors ignored on restore: (\d+)/.exec(line)?.[1] ?? errors.reported)
-      },
-    },
+    { environment: connectionEnvironment(url, environment), signal, input: source.read(onBytes) },
   )
-  function fail(line: string) {
-    errors.failed = line
-    restore.stop()
-  }
-  signal.addEventListener('abort', restore.stop, { once: true })
-  try {
-    await feedProgram(restore, source.read(onBytes))
-    await restore.exited
-  } catch (error) {
-    if (errors.failed !== '') throw new CommandFailed(`${program.path} failed\n${errors.failed}`)
-    const isComplete = mayIgnore && errors.ignored > 0 && errors.ignored === errors.reported
-    if (!isComplete) throw error
-  } finally {
-    signal.removeEventListener('abort', restore.stop)
-    restore.stop()
-  }
+  await restore.exited.catch((error: unknown) => {
+    if (!mayIgnore || !(error instanceof CommandFailed) || !hasIgnoredSetting.test(error.message)) throw error
+  })
 }

@@ -35,15 +35,11 @@ export async function writeDump(path: string, options: DumpOptions): Promise<num
 async function streamDump(file: WriteStream, options: DumpOptions): Promise<number> {
   const { program, environment, snapshot, extensions, key, signal, onBytes } = options
   const selected = extensions?.map((name) => `--extension=${name}`) ?? []
-  const dump = startProgram(program, [...dumpParameters, `--snapshot=${snapshot}`, ...selected], { environment })
+  const parameters = [...dumpParameters, `--snapshot=${snapshot}`, ...selected]
+  const dump = startProgram(program, parameters, { environment, signal })
   file.on('drain', () => onBytes(file.bytesWritten))
-  try {
-    dump.stdin.end()
-    await pipeline(key === undefined ? dump.stdout : await encrypt(dump.stdout, key), file, { signal })
-    await dump.exited
-  } finally {
-    dump.stop()
-  }
+  await pipeline(key === undefined ? dump.stdout : await encrypt(dump.stdout, key), file, { signal })
+  await dump.exited
   return file.bytesWritten
 }
 
