@@ -88,7 +88,8 @@ async function run(job: Job, { keepDays, verify }: BackupOptions): Promise<Creat
   const durationMs = Math.round(performance.now() - startedAt)
   const { createdAt } = session
   await record(job, { fileName: name, bytes, durationMs, isEncrypted, isVerified: verify, createdAt })
-  const removed = keepDays === undefined ? [] : await removeExpired(job, { keep: name, days: keepDays })
+  const before = new Date(createdAt.getTime() - (keepDays ?? 0) * 86_400_000)
+  const removed = keepDays === undefined ? [] : await removeExpired(directory, session.database, { before })
   return { file, bytes, durationMs, isEncrypted, isVerified: verify, removed }
 }
 
