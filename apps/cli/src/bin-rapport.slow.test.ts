@@ -106,6 +106,19 @@ test('runs in a path with spaces, with the Node.js of the PATH if it is new enou
   })
 })
 
+test('prints the version and the list of commands without loading core', async () => {
+  const hook = `import { registerHooks } from 'node:module'
+    registerHooks({ resolve(name, context, next) {
+      if (/^(drizzle-orm|pg|bullmq|undici|@rapport.sdk)/.test(name)) throw new Error(name + ' is loaded')
+      return next(name, context)
+    } })`
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` }
+  expect(await run(['--version'], { env })).toEqual(versionLine)
+  for (const list of [['--help'], ['workspace', '--help']])
+    expect(await run(list, { env })).toMatchObject({ code: 0, stderr: '' })
+  expect((await run(['queue', '--help'], { env })).stderr).toContain(' is loaded')
+})
+
 test('passes arguments on unchanged, and the exit code back', async () => {
   const key = ['key', 'create', '--name', 'A "b"  $c', '--workspace', 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b']
   expect(await run([...key, '--role', 'x y'])).toMatchObject({

@@ -1,15 +1,12 @@
 import { version } from '@rapport/core/runtime/version.ts'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { CommandFailed, type Command, defineCommand, exitCodes, flag, jsonFlag, option } from './command.ts'
+import { CommandFailed, defineCommand, exitCodes, flag, jsonFlag, type ListedCommand, option } from './command.ts'
 import { parseCommandLine } from './command-line.ts'
-import { commands } from './commands.ts'
+import { commands, loadCommands } from './commands.ts'
 import { listCommands } from './help.ts'
 
-const reportSend = defineCommand({
-  name: 'report send',
-  group: 'Installation',
-  summary: 'Sends a report',
+const definition = defineCommand({
   positionals: ['file'],
   options: z.strictObject({
     file: z.string().meta(option('<file>', 'File to send')),
@@ -21,36 +18,42 @@ const reportSend = defineCommand({
   notes: 'Supports PDF only.',
   run: async () => exitCodes.success,
 })
+const reportSend: ListedCommand = {
+  name: 'report send',
+  group: 'Installation',
+  summary: 'Sends a report',
+  load: async () => definition,
+}
 const sampleCommands = [reportSend, { ...reportSend, name: 'print' }]
 
 const read = (...words: string[]) => parseCommandLine(sampleCommands, words)
-function findUsageError(words: string[], among: readonly Command[] = sampleCommands): string {
+async function findUsageError(words: string[], among: readonly ListedCommand[] = sampleCommands): Promise<string> {
   try {
-    parseCommandLine(among, words)
+    await parseCommandLine(among, words)
     return 'none'
   } catch (error) {
     return error instanceof CommandFailed && error.exitCode === 2 ? error.message : `no usage error: ${String(error)}`
   }
 }
 
-test('parses options in any order, as "--name value" and as "--name=value"', () => {
+test('parses options in any order, as "--name value" and as "--name=value"', async () => {
   const options = { file: 'a.txt', to: 'ada@example.com', copies: 3, express: true, json: false }
-  expect(read('report', 'send', 'a.txt', '--to', 'ada@example.com', '--copies=3', '--express')).toEqual({
-    command: reportSend,
+  expect(await read('report', 'send', 'a.txt', '--to', 'ada@example.com', '--copies=3', '--express')).toEqual({
+    command: { ...reportSend, ...definition },
     options,
   })
-  expect(read('report', 'send', '--express', '--copies', '3', '--to=ada@example.com', 'a.txt')).toMatchObject({
+  expect(await read('report', 'send', '--express', '--copies', '3', '--to=ada@example.com', 'a.txt')).toMatchObject({
     options,
   })
-  expect(read('report', 'send', '--to=ada@example.com', '-')).toMatchObject({
+  expect(await read('report', 'send', '--to=ada@example.com', '-')).toMatchObject({
     options: { file: '-', copies: 1, express: false },
   })
 })
 
-test('--version and -v print the version of Rapport, with --json as JSON', () => {
-  for (const word of ['--version', '-v']) expect(read(word)).toEqual({ print: `rapport ${version}` })
-  expect(read('--version', '--json')).toEqual({ print: JSON.stringify({ version }) })
-  expect(findUsageError(['--version', 'now'])).toContain('Unexpected argument "now"')
+test('--version and -v print the version of Rapport, with --json as JSON', async () => {
+  for (const word of ['--version', '-v']) expect(await read(word)).toEqual({ print: `rapport ${version}` })
+  expect(await read('--version', '--json')).toEqual({ print: JSON.stringify({ version }) })
+  expect(await findUsageError(['--version', 'now'])).toContain('Unexpected argument "now"')
 })
 
 test.each([
@@ -65,28 +68,30 @@ test.each([
   [['a.txt', '--to', '--express'], "'--to' argument is ambiguous"],
   [['a.txt', '--express=yes'], "'--express' does not take an argument"],
   [['a.txt', 'b.txt', '--to', 'ada@example.com'], 'Unexpected argument "b.txt"'],
-])('rejects %j with exit code 2: %s', (words, problem) => {
-  const message = findUsageError(['report', 'send', ...words])
+])('rejects %j with exit code 2: %s', async (words, problem) => {
+  const message = await findUsageError(['report', 'send', ...words])
   expect(message).toContain(problem)
   expect(message).toContain('"rapport report send --help"')
 })
 
-test('the error for an unknown command names the available commands', () => {
-  expect(findUsageError(['report'])).toContain('"rapport report send"')
-  for (const words of [[], ['reprot'], ['--express']]) expect(findUsageError(words)).toContain('"rapport --help"')
-  expect(findUsageError(['reprot'])).toContain('Unknown command "reprot" (did you mean "report"?)')
-  expect(findUsageError(['report', 'snd'])).toContain('Unknown command "report snd" (did you mean "report send"?)')
+test('the error for an unknown command names the available commands', async () => {
+  expect(await findUsageError(['report'])).toContain('"rapport report send"')
+  for (const words of [[], ['reprot'], ['--express']]) expect(await findUsageError(words)).toContain('"rapport --help"')
+  expect(await findUsageError(['reprot'])).toContain('Unknown command "reprot" (did you mean "report"?)')
+  expect(await findUsageError(['report', 'snd'])).toContain(
+    'Unknown command "report snd" (did you mean "report send"?)',
+  )
 })
 
-test('shows the help for --help, -h and help', () => {
+test('shows the help for --help, -h and help', async () => {
   const list = { print: listCommands(sampleCommands) }
-  for (const words of [['--help'], ['-h'], ['help']]) expect(read(...words)).toEqual(list)
-  const { print: help } = read('report', 'send', '--help') as { print: string }
+  for (const words of [['--help'], ['-h'], ['help']]) expect(await read(...words)).toEqual(list)
+  const { print: help } = (await read('report', 'send', '--help')) as { print: string }
   for (const words of [
     ['help', 'report', 'send'],
     ['report', 'send', '-h', '--two'],
   ]) {
-    expect(read(...words)).toEqual({ print: help })
+    expect(await read(...words)).toEqual({ print: help })
   }
   for (const part of [
     '<file>',
@@ -100,26 +105,26 @@ test('shows the help for --help, -h and help', () => {
   }
 })
 
-test('shows the commands of a group for its --help', () => {
+test('shows the commands of a group for its --help', async () => {
   const print = listCommands([reportSend])
   for (const words of [
     ['report', '--help'],
     ['report', '-h'],
     ['help', 'report'],
   ])
-    expect(read(...words)).toEqual({ print })
+    expect(await read(...words)).toEqual({ print })
 })
 
-test('every command has --json, but for the programs, which have no result', () => {
-  const without = commands.filter(({ options }) => !('json' in options.shape)).map(({ name }) => name)
+test('every command has --json, but for the programs, which have no result', async () => {
+  const without = (await loadCommands()).filter(({ options }) => !('json' in options.shape)).map(({ name }) => name)
   expect(without).toEqual(['api', 'worker', 'migrate'])
 })
 
-test('the help lists all commands, and the help of a command lists all its options', () => {
-  const list = (parseCommandLine(commands, ['--help']) as { print: string }).print
-  for (const { name, summary, options, positionals } of commands) {
+test('the help lists all commands, and the help of a command lists all its options', async () => {
+  const list = ((await parseCommandLine(commands, ['--help'])) as { print: string }).print
+  for (const { name, summary, options, positionals } of await loadCommands()) {
     expect(list).toMatch(new RegExp(`^  ${name} +${summary}$`, 'm'))
-    const { print: help } = parseCommandLine(commands, [...name.split(' '), '--help']) as { print: string }
+    const { print: help } = (await parseCommandLine(commands, [...name.split(' '), '--help'])) as { print: string }
     for (const option of Object.keys(options.shape)) {
       expect(help).toContain(positionals?.includes(option) ? `<${option}>` : `--${option}`)
       expect(options.shape[option]?.meta()?.description).toMatch(/\w/)
@@ -152,6 +157,6 @@ test.each([
   ['listen --forward http://localhost:4000 --types deal.eaten', '--types: must be one of contact.created'],
   ['listen --forward http://localhost:4000 --secret guess', '--secret: must be whsec_'],
   ['doctor --dns-server dns.example.com', '--dns-server: must be an IP address'],
-])('rejects "rapport %s": %s', (words, problem) => {
-  expect(findUsageError(words.split(' '), commands)).toContain(problem)
+])('rejects "rapport %s": %s', async (words, problem) => {
+  expect(await findUsageError(words.split(' '), commands)).toContain(problem)
 })

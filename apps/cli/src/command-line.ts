@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { withSuggestion } from '@rapport/core/kernel/suggestion.ts'
 import { version } from '@rapport/core/runtime/version.ts'
-import { type Command, usageError } from './command.ts'
+import { type Command, type CommandSummary, type ListedCommand, loadCommand, usageError } from './command.ts'
 import { describeOptions, formatHelp, listCommands, type OptionDescription } from './help.ts'
 
 export interface ParsedCommand {
@@ -10,17 +10,21 @@ export interface ParsedCommand {
   options: Record<string, unknown>
 }
 
-/** Returns the command with its options, or the text of `--help` or `--version`. Throws if an argument is invalid. */
-export function parseCommandLine(
-  commands: readonly Command[],
+/**
+ * Returns the command with its options, or the text of `--help` or `--version`. Throws if an argument is invalid. Loads
+ * only the command that is named.
+ */
+export async function parseCommandLine(
+  commands: readonly ListedCommand[],
   args: readonly string[],
-): ParsedCommand | { print: string } {
+): Promise<ParsedCommand | { print: string }> {
   const [first = '', ...rest] = args
   if (first === 'help') return parseCommandLine(commands, [...rest, '--help'])
   if (first === '--version' || first === '-v') return { print: formatVersion(rest) }
   const isHelpRequested = args.includes('--help') || args.includes('-h')
-  const command = commands.find(({ name }) => name.split(' ').every((word, at) => args[at] === word))
-  if (command) {
+  const listed = commands.find(({ name }) => name.split(' ').every((word, at) => args[at] === word))
+  if (listed) {
+    const command = await loadCommand(listed)
     if (isHelpRequested) return { print: formatHelp(command) }
     return { command, options: readOptions(command, args.slice(command.name.split(' ').length)) }
   }
@@ -39,8 +43,8 @@ function formatVersion(rest: readonly string[]): string {
 /** `group` has the commands that begin with the first word. */
 function describeUnknownCommand(
   [first = '', second = '-']: readonly string[],
-  commands: readonly Command[],
-  group: readonly Command[],
+  commands: readonly CommandSummary[],
+  group: readonly CommandSummary[],
 ): string {
   if (first === '') return 'A command is required.'
   const names = (group.length > 0 ? group : commands).map(({ name }) => name)
@@ -94,4 +98,4 @@ function parse(command: Command, described: readonly OptionDescription[], args: 
 }
 
 /** The last line of the error for an invalid command line. */
-export const helpHint = ({ name }: Command) => `See "rapport ${name} --help".`
+export const helpHint = ({ name }: CommandSummary) => `See "rapport ${name} --help".`

@@ -26,11 +26,15 @@ export const commandGroups = [
   'Shell',
 ] as const
 
-export interface Command<Shape extends Options = Options> {
+export interface CommandSummary {
   readonly name: string
   readonly group: (typeof commandGroups)[number]
   /** Shown in the list of commands, in one line. */
   readonly summary: string
+}
+
+/** What the module of a command exports. */
+export interface CommandDefinition<Shape extends Options = Options> {
   /** The names of the options that are passed as positional arguments, in their order. */
   readonly positionals?: readonly string[]
   /** Whether the last positional argument may be repeated. Its option receives an array. */
@@ -43,9 +47,18 @@ export interface Command<Shape extends Options = Options> {
   run(cli: CliContext, options: z.output<Shape>): Promise<number>
 }
 
+/** A command of the list, whose module is loaded when it is needed. */
+export interface ListedCommand extends CommandSummary {
+  load(): Promise<CommandDefinition>
+}
+
+export type Command = CommandSummary & CommandDefinition
+
+export const loadCommand = async (listed: ListedCommand): Promise<Command> => ({ ...listed, ...(await listed.load()) })
+
 /** Infers the type of the options from their schema. */
-export function defineCommand<Shape extends OptionsWithJson>(command: Command<Shape>): Command {
-  return command
+export function defineCommand<Shape extends OptionsWithJson>(definition: CommandDefinition<Shape>): CommandDefinition {
+  return definition
 }
 
 /** The option `--json`. The description says what it prints. */

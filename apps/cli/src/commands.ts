@@ -1,59 +1,165 @@
-import type { Command } from './command.ts'
-import { backup } from './commands/backup.ts'
-import { campaignStatus } from './commands/campaign-status.ts'
-import { createCompletion } from './commands/completion.ts'
-import { distribute } from './commands/distribute.ts'
-import { doctor } from './commands/doctor.ts'
-import { importContacts } from './commands/import.ts'
-import { keyCreate } from './commands/key/create.ts'
-import { keyList } from './commands/key/list.ts'
-import { keyRevoke } from './commands/key/revoke.ts'
-import { listen } from './commands/listen.ts'
-import { queue } from './commands/queue.ts'
-import { restore } from './commands/restore.ts'
-import { restored } from './commands/restored.ts'
-import { rotateKey } from './commands/rotate-key.ts'
-import { userList } from './commands/user/list.ts'
-import { userReset } from './commands/user/reset.ts'
-import { webhookFailing } from './commands/webhook-failing.ts'
-import { workspaceCreate } from './commands/workspace/create.ts'
-import { workspaceDelete } from './commands/workspace/delete.ts'
-import { workspaceInvite } from './commands/workspace/invite.ts'
-import { workspaceList } from './commands/workspace/list.ts'
-import { workspaceResume } from './commands/workspace/resume.ts'
-import { workspaceSetQuota } from './commands/workspace/set-quota.ts'
-import { workspaceSetSenders } from './commands/workspace/set-senders.ts'
-import { workspaceShow } from './commands/workspace/show.ts'
-import { workspaceSuspend } from './commands/workspace/suspend.ts'
+/** All commands, in the order of the help. The module of a command is loaded when it is used: most take a second. */
+import { type Command, type ListedCommand, loadCommand } from './command.ts'
 import { programs } from './programs.ts'
 
-/** In the order of the help. */
-export const commands: readonly Command[] = [
+export const commands: readonly ListedCommand[] = [
   ...programs,
-  doctor,
-  queue,
-  campaignStatus,
-  webhookFailing,
-  backup,
-  restore,
-  restored,
-  rotateKey,
-  distribute,
-  workspaceList,
-  workspaceShow,
-  workspaceCreate,
-  workspaceInvite,
-  workspaceSetSenders,
-  workspaceSetQuota,
-  workspaceSuspend,
-  workspaceResume,
-  workspaceDelete,
-  userList,
-  userReset,
-  keyList,
-  keyCreate,
-  keyRevoke,
-  importContacts,
-  listen,
-  createCompletion(() => commands),
+  {
+    name: 'doctor',
+    group: 'Installation',
+    summary: 'Checks the installation and advises how to fix problems',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+  {
+    name: 'queue',
+    group: 'Installation',
+    summary: 'Shows unfinished work and the workers',
+    load: async () => (await import('./commands/queue.ts')).queue,
+  },
+  {
+    name: 'campaign status',
+    group: 'Installation',
+    summary: 'Shows how far campaigns are, and when they will be done',
+    load: async () => (await import('./commands/campaign-status.ts')).campaignStatus,
+  },
+  {
+    name: 'webhook failing',
+    group: 'Installation',
+    summary: 'Lists the webhooks that have failed for an hour or longer',
+    load: async () => (await import('./commands/webhook-failing.ts')).webhookFailing,
+  },
+  {
+    name: 'backup',
+    group: 'Installation',
+    summary: 'Backs up the database into a file',
+    load: async () => (await import('./commands/backup.ts')).backup,
+  },
+  {
+    name: 'restore',
+    group: 'Installation',
+    summary: 'Restores the database from a backup, without repeating its pending work',
+    load: async () => (await import('./commands/restore.ts')).restore,
+  },
+  {
+    name: 'restored',
+    group: 'Installation',
+    summary: 'After a restore by other means: prevents emails and webhooks from being sent twice',
+    load: async () => (await import('./commands/restored.ts')).restored,
+  },
+  {
+    name: 'rotate-key',
+    group: 'Installation',
+    summary: 'Re-encrypts webhook secrets with the current SECRET_KEY',
+    load: async () => (await import('./commands/rotate-key.ts')).rotateKey,
+  },
+  {
+    name: 'distribute',
+    group: 'Installation',
+    summary: 'Spreads the workspaces over the servers of a Citus cluster',
+    load: async () => (await import('./commands/distribute.ts')).distribute,
+  },
+  {
+    name: 'workspace list',
+    group: 'Workspaces',
+    summary: 'Lists the workspaces',
+    load: async () => (await import('./commands/workspace/list.ts')).workspaceList,
+  },
+  {
+    name: 'workspace show',
+    group: 'Workspaces',
+    summary: 'Shows the members, quotas, senders and problems of a workspace',
+    load: async () => (await import('./commands/workspace/show.ts')).workspaceShow,
+  },
+  {
+    name: 'workspace create',
+    group: 'Workspaces',
+    summary: 'Creates a workspace and invites its owner',
+    load: async () => (await import('./commands/workspace/create.ts')).workspaceCreate,
+  },
+  {
+    name: 'workspace invite',
+    group: 'Workspaces',
+    summary: 'Invites a member, such as a new owner',
+    load: async () => (await import('./commands/workspace/invite.ts')).workspaceInvite,
+  },
+  {
+    name: 'workspace set-senders',
+    group: 'Workspaces',
+    summary: 'Sets the domains that a workspace sends from',
+    load: async () => (await import('./commands/workspace/set-senders.ts')).workspaceSetSenders,
+  },
+  {
+    name: 'workspace set-quota',
+    group: 'Workspaces',
+    summary: 'Sets quotas of a workspace',
+    load: async () => (await import('./commands/workspace/set-quota.ts')).workspaceSetQuota,
+  },
+  {
+    name: 'workspace suspend',
+    group: 'Workspaces',
+    summary: 'Suspends a workspace: it can be read only',
+    load: async () => (await import('./commands/workspace/suspend.ts')).workspaceSuspend,
+  },
+  {
+    name: 'workspace resume',
+    group: 'Workspaces',
+    summary: 'Ends the suspension of a workspace',
+    load: async () => (await import('./commands/workspace/resume.ts')).workspaceResume,
+  },
+  {
+    name: 'workspace delete',
+    group: 'Workspaces',
+    summary: 'Deletes a workspace with all of its records',
+    load: async () => (await import('./commands/workspace/delete.ts')).workspaceDelete,
+  },
+  {
+    name: 'user list',
+    group: 'Users and keys',
+    summary: 'Lists the accounts and their workspaces',
+    load: async () => (await import('./commands/user/list.ts')).userList,
+  },
+  {
+    name: 'user reset',
+    group: 'Users and keys',
+    summary: 'Emails a link to reset the password of an account',
+    load: async () => (await import('./commands/user/reset.ts')).userReset,
+  },
+  {
+    name: 'key list',
+    group: 'Users and keys',
+    summary: 'Lists the API keys of a workspace',
+    load: async () => (await import('./commands/key/list.ts')).keyList,
+  },
+  {
+    name: 'key create',
+    group: 'Users and keys',
+    summary: 'Creates an API key',
+    load: async () => (await import('./commands/key/create.ts')).keyCreate,
+  },
+  {
+    name: 'key revoke',
+    group: 'Users and keys',
+    summary: 'Revokes an API key',
+    load: async () => (await import('./commands/key/revoke.ts')).keyRevoke,
+  },
+  {
+    name: 'import',
+    group: 'Development',
+    summary: 'Imports contacts from a file and shows the progress',
+    load: async () => (await import('./commands/import.ts')).importContacts,
+  },
+  {
+    name: 'listen',
+    group: 'Development',
+    summary: 'Forwards events to a local program, signed like webhooks',
+    load: async () => (await import('./commands/listen.ts')).listen,
+  },
+  {
+    name: 'completion',
+    group: 'Shell',
+    summary: 'Prints a script that completes commands and options in a shell',
+    load: async () => (await import('./commands/completion.ts')).createCompletion(loadCommands),
+  },
 ]
+
+export const loadCommands = (): Promise<Command[]> => Promise.all(commands.map(loadCommand))

@@ -7,11 +7,12 @@ import { promisify } from 'node:util'
 import { findProgram, unpackDebianPackage } from '@rapport/testing/processes/debian-package.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test, type TestContext } from 'vitest'
-import { commands } from './commands.ts'
+import { loadCommands } from './commands.ts'
 import { formatCompletion, type Shell, shells } from './completion.ts'
 import { describeOptions } from './help.ts'
 
 const run = promisify(execFile)
+const commands = await loadCommands()
 const folder = useForFile(() => {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'rapport-completion-')))
   mkdirSync(join(path, 'some folder'))

@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { projectDirectory } from '@rapport/core/runtime/local-instance.ts'
 import { expect, test } from 'vitest'
-import { commands } from './commands.ts'
+import { loadCommands } from './commands.ts'
 import { describeOptions } from './help.ts'
 
+const commands = await loadCommands()
 const page = readFileSync(join(projectDirectory, 'docs/command-line.md'), 'utf8')
 const [introduction = '', ...sections] = page.split(/^## /m)
 /** The sections of commands, by name, in their order. */

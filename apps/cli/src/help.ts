@@ -1,6 +1,6 @@
 /** Describes commands and their options: for `--help`, and for the completion of a shell. */
 import { z } from 'zod'
-import { type Command, commandGroups } from './command.ts'
+import { type Command, commandGroups, type CommandSummary } from './command.ts'
 
 export interface OptionDescription {
   name: string
@@ -29,7 +29,7 @@ export function describeOptions({ options, positionals = [] }: Command): OptionD
 }
 
 /** Formats the list of all commands, or of a group of commands. */
-export function listCommands(commands: readonly Command[]): string {
+export function listCommands(commands: readonly CommandSummary[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length))
   const sections = commandGroups.flatMap((group) => {
     const members = commands.filter((command) => command.group === group)

@@ -3,7 +3,6 @@ import { findLocalInstance, withLocalAddresses } from '@rapport/core/runtime/loc
 import { CommandFailed, exitCodes, usageError } from './command.ts'
 import { helpHint, parseCommandLine } from './command-line.ts'
 import { commands } from './commands.ts'
-import { describeError, errorCodeOf, exitCodeOf } from './describe-error.ts'
 import { openTerminal } from './terminal.ts'
 
 /** One Ctrl-C may arrive twice, from the terminal and the package manager. Within this time it counts as one. */
@@ -27,7 +26,7 @@ process.exit(await run(process.argv.slice(2)))
 
 async function run(args: readonly string[]): Promise<number> {
   try {
-    const parsed = parseCommandLine(commands, args)
+    const parsed = await parseCommandLine(commands, args)
     if ('print' in parsed) {
       terminal.print(parsed.print)
       return exitCodes.success
@@ -41,6 +40,8 @@ async function run(args: readonly string[]): Promise<number> {
       throw isUsageError ? usageError(`${error.message}\n${helpHint(parsed.command)}`) : error
     })
   } catch (error) {
+    // Loaded when it is needed, like the commands: it takes most of a second.
+    const { describeError, errorCodeOf, exitCodeOf } = await import('./describe-error.ts')
     const message = describeError(error)
     // Further lines of a text are aligned below the first.
     if (!args.includes('--json'))

@@ -82,8 +82,8 @@ test.each([
   [['set-quota', unknown, 'lists=1', 'contacts=-1'], 'contacts: must be a whole number'],
   [['set-quota', unknown, 'contacts='], 'contacts: must be a whole number'],
   [['suspend'], '<workspace>: is required'],
-])('workspace %j is rejected: %s', (words, problem) => {
-  expect(() => parseCommandLine(commands, ['workspace', ...words])).toThrow(problem)
+])('workspace %j is rejected: %s', async (words, problem) => {
+  await expect(parseCommandLine(commands, ['workspace', ...words])).rejects.toThrow(problem)
 })
 
 test('workspace set-senders rejects a domain that MAIL_FROM_DOMAINS does not allow', async () => {

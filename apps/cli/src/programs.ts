@@ -1,18 +1,20 @@
 /** The programs that `bin/rapport` starts itself. The CLI shows their help, and rejects arguments. */
 import { z } from 'zod'
-import { CommandFailed, type Command } from './command.ts'
+import { CommandFailed, type ListedCommand } from './command.ts'
 
-const program = (name: string, summary: string, notes: readonly string[]): Command => ({
+const program = (name: string, summary: string, notes: readonly string[]): ListedCommand => ({
   name,
   group: 'Programs',
   summary,
-  options: z.strictObject({}),
-  notes: notes.join('\n'),
-  // With neither an argument nor --help, only a call of main.ts without bin/rapport gets here.
-  run: () => Promise.reject(new CommandFailed(`start it with bin/rapport: "rapport ${name}"`)),
+  load: async () => ({
+    options: z.strictObject({}),
+    notes: notes.join('\n'),
+    // With neither an argument nor --help, only a call of main.ts without bin/rapport gets here.
+    run: () => Promise.reject(new CommandFailed(`start it with bin/rapport: "rapport ${name}"`)),
+  }),
 })
 
-export const programs: readonly Command[] = [
+export const programs: readonly ListedCommand[] = [
   program('api', 'Runs an API, until SIGTERM or Ctrl-C', [
     'Listens on HOST and PORT. Start as many as you need, behind a load balancer. It reads environment variables only:',
     'see "Configuration" in README.md. On SIGTERM it finishes active requests and exits with 0; a second signal exits at',

@@ -1,7 +1,7 @@
 /** Helpers for the tests of commands. */
 import type { LocalInstance } from '@rapport/core/runtime/local-instance.ts'
 import { expect } from 'vitest'
-import { type Command, exitCodes } from './command.ts'
+import { type CommandDefinition, exitCodes } from './command.ts'
 import { parseCommandLine } from './command-line.ts'
 import { commands } from './commands.ts'
 import { doctor } from './commands/doctor.ts'
@@ -23,7 +23,7 @@ export const unreachableEnvironment = {
 
 /** Starts a command in this process. */
 export function startInProcess(
-  command: Command,
+  command: CommandDefinition,
   options: Record<string, unknown>,
   { local, environment = {} }: { local?: LocalInstance; environment?: Record<string, string> } = {},
 ) {
@@ -44,7 +44,7 @@ export function startInProcess(
 
 /** Runs a command line against a database. Returns what it printed, and rejects unless the exit code is 0. */
 export async function runCommandLine(databaseUrl: string, words: string[], environment: Record<string, string> = {}) {
-  const parsed = parseCommandLine(commands, words)
+  const parsed = await parseCommandLine(commands, words)
   if ('print' in parsed) throw new Error(parsed.print)
   const { PUBLIC_URL, SECRET_KEY, MAIL_FROM } = unreachableEnvironment
   const { printed, logged, code } = startInProcess(parsed.command, parsed.options, {

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Command } from '../command.ts'
+import type { CommandDefinition } from '../command.ts'
 import { backup } from '../commands/backup.ts'
 import { restore } from '../commands/restore.ts'
 import { describeError } from '../describe-error.ts'
@@ -18,7 +18,7 @@ export interface Outcome {
   error: string | null
 }
 
-async function run(command: Command, options: Record<string, unknown>, environment: Record<string, string>) {
+async function run(command: CommandDefinition, options: Record<string, unknown>, environment: Record<string, string>) {
   const started = startInProcess(command, options, { environment: { ...unreachableEnvironment, ...environment } })
   const outcome = (error: string | null): Outcome => ({
     printed: error === null ? started.printed.join('\n') : null,

@@ -6,9 +6,6 @@ import { formatAge, formatBytes } from '../terminal.ts'
 const days = 'must be a whole number of days, at least 1'
 
 export const backup = defineCommand({
-  name: 'backup',
-  group: 'Installation',
-  summary: 'Backs up the database into a file',
   options: z.strictObject({
     directory: z
       .string()

@@ -7,9 +7,6 @@ import { IdOption } from '../id-option.ts'
 import { formatAge } from '../terminal.ts'
 
 export const campaignStatus = defineCommand({
-  name: 'campaign status',
-  group: 'Installation',
-  summary: 'Shows how far campaigns are, and when they will be done',
   positionals: ['campaign'],
   options: z.strictObject({
     campaign: IdOption('cmp')

@@ -2,12 +2,9 @@ import { z } from 'zod'
 import { type Command, defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { formatCompletion, shells } from '../completion.ts'
 
-/** `commands` are those to complete, with this one. */
-export const createCompletion = (commands: () => readonly Command[]) =>
+/** `loadCommands` loads those to complete, with this one. */
+export const createCompletion = (loadCommands: () => Promise<readonly Command[]>) =>
   defineCommand({
-    name: 'completion',
-    group: 'Shell',
-    summary: 'Prints a script that completes commands and options in a shell',
     positionals: ['shell'],
     options: z.strictObject({
       shell: z.enum(shells, 'must be bash, zsh or fish').meta(option('<shell>', 'bash, zsh or fish')),
@@ -23,7 +20,7 @@ export const createCompletion = (commands: () => readonly Command[]) =>
       'Load it again after an upgrade.',
     ].join('\n'),
     async run({ terminal }, { shell, json }) {
-      const script = formatCompletion(shell, commands())
+      const script = formatCompletion(shell, await loadCommands())
       terminal.print(json ? JSON.stringify({ shell, script }) : script)
       return exitCodes.success
     },

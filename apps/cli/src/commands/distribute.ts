@@ -14,9 +14,6 @@ import { withDatabase } from '../database.ts'
 import { formatBytes } from '../terminal.ts'
 
 export const distribute = defineCommand({
-  name: 'distribute',
-  group: 'Installation',
-  summary: 'Spreads the workspaces over the servers of a Citus cluster',
   options: z.strictObject({
     'dry-run': z.boolean().default(false).meta(flag('Prints what the command would do, and changes nothing')),
     json: jsonFlag('Prints the servers and the tables as JSON'),

@@ -27,9 +27,6 @@ const checks = [
 ].flat()
 
 export const doctor = defineCommand({
-  name: 'doctor',
-  group: 'Installation',
-  summary: 'Checks the installation and advises how to fix problems',
   options: z.strictObject({
     'dns-server': z
       .string()

@@ -22,9 +22,6 @@ import { formatBytes } from '../terminal.ts'
 const { onConflict, listId } = ImportOptions.shape
 
 export const importContacts = defineCommand({
-  name: 'import',
-  group: 'Development',
-  summary: 'Imports contacts from a file and shows the progress',
   positionals: ['file'],
   options: z.strictObject({
     file: z.string().optional().meta(option('<file>', 'CSV or NDJSON, optionally as .gz; "-" is standard input')),

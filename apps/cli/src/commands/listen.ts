@@ -17,9 +17,6 @@ const Types = z
   .pipe(z.array(z.enum([...eventTypes, '*'], { error: `must be one of ${eventTypes.join(', ')}` })))
 
 export const listen = defineCommand({
-  name: 'listen',
-  group: 'Development',
-  summary: 'Forwards events to a local program, signed like webhooks',
   options: z.strictObject({
     forward: z
       .url({ protocol: /^https?$/, error: 'must be an http or https URL' })

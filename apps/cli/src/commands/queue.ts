@@ -9,9 +9,6 @@ import { formatAge, formatTable, type Terminal } from '../terminal.ts'
 const refreshMs = 2_000
 
 export const queue = defineCommand({
-  name: 'queue',
-  group: 'Installation',
-  summary: 'Shows unfinished work and the workers',
   options: z.strictObject({
     watch: z.boolean().default(false).meta(flag('Refreshes every two seconds until Ctrl-C')),
     json: jsonFlag('Prints JSON, one line per refresh'),

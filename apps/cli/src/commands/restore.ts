@@ -4,9 +4,6 @@ import { CommandFailed, defineCommand, exitCodes, flag, jsonFlag, option } from 
 import { formatInterruptedWork } from './restored.ts'
 
 export const restore = defineCommand({
-  name: 'restore',
-  group: 'Installation',
-  summary: 'Restores the database from a backup, without repeating its pending work',
   positionals: ['file'],
   options: z.strictObject({
     file: z.string().meta(option('<file>', 'A file of "rapport backup" or "pg_dump --format=custom"')),

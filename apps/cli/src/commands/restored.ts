@@ -4,9 +4,6 @@ import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { withDatabase } from '../database.ts'
 
 export const restored = defineCommand({
-  name: 'restored',
-  group: 'Installation',
-  summary: 'After a restore by other means: prevents emails and webhooks from being sent twice',
   options: z.strictObject({
     before: z.iso
       .datetime({ offset: true, error: 'must be a timestamp such as 2027-01-31T04:00:00Z' })

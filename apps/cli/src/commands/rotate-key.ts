@@ -4,9 +4,6 @@ import { defineCommand, exitCodes, jsonFlag } from '../command.ts'
 import { withOperator } from '../database.ts'
 
 export const rotateKey = defineCommand({
-  name: 'rotate-key',
-  group: 'Installation',
-  summary: 'Re-encrypts webhook secrets with the current SECRET_KEY',
   options: z.strictObject({
     json: jsonFlag('Prints the counts as JSON'),
   }),

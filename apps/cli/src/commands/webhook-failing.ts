@@ -6,9 +6,6 @@ import { IdOption } from '../id-option.ts'
 import { formatTable } from '../terminal.ts'
 
 export const webhookFailing = defineCommand({
-  name: 'webhook failing',
-  group: 'Installation',
-  summary: 'Lists the webhooks that have failed for an hour or longer',
   options: z.strictObject({
     workspace: IdOption('wsp').optional().meta(option('<wsp_…>', 'Only webhooks of this workspace (default: all)')),
     json: jsonFlag('Prints the webhooks as JSON'),

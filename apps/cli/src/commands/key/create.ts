@@ -15,9 +15,6 @@ const Expiry = z.preprocess((value) => {
 }, expiresAt)
 
 export const keyCreate = defineCommand({
-  name: 'key create',
-  group: 'Users and keys',
-  summary: 'Creates an API key',
   options: z.strictObject({
     workspace: IdOption('wsp').meta(option('<wsp_…>', 'Workspace of the key')),
     name: name.meta(option('<text>', 'Name of the key, shown in the list of keys')),

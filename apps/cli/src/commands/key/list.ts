@@ -7,9 +7,6 @@ import { withWorkspace } from '../../database.ts'
 import { formatTable } from '../../terminal.ts'
 
 export const keyList = defineCommand({
-  name: 'key list',
-  group: 'Users and keys',
-  summary: 'Lists the API keys of a workspace',
   options: z.strictObject({
     workspace: IdOption('wsp').meta(option('<wsp_…>', 'Workspace of the keys')),
     json: jsonFlag('Prints the keys with all their fields as JSON'),

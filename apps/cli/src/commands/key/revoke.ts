@@ -5,9 +5,6 @@ import { namingId, withWorkspace } from '../../database.ts'
 import { IdOption } from '../../id-option.ts'
 
 export const keyRevoke = defineCommand({
-  name: 'key revoke',
-  group: 'Users and keys',
-  summary: 'Revokes an API key',
   positionals: ['key'],
   options: z.strictObject({
     key: IdOption('key').meta(option('<key>', 'Id of the API key (key_…), not the key itself')),

@@ -6,9 +6,6 @@ import { IdOption } from '../../id-option.ts'
 import { formatTable, type Terminal } from '../../terminal.ts'
 
 export const userList = defineCommand({
-  name: 'user list',
-  group: 'Users and keys',
-  summary: 'Lists the accounts and their workspaces',
   options: z.strictObject({
     workspace: IdOption('wsp').optional().meta(option('<wsp_…>', 'Only members of this workspace (default: all)')),
     json: jsonFlag('Prints the accounts as JSON'),

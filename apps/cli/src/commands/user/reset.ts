@@ -7,9 +7,6 @@ import { namingId, withOperator } from '../../database.ts'
 const { email } = ForgotPasswordInput.shape
 
 export const userReset = defineCommand({
-  name: 'user reset',
-  group: 'Users and keys',
-  summary: 'Emails a link to reset the password of an account',
   positionals: ['email'],
   options: z.strictObject({
     email: email.meta(option('<email>', 'Address of the account')),

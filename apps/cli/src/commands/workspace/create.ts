@@ -7,9 +7,6 @@ import { withOperator } from '../../database.ts'
 const { name, ownerEmail } = CreateWorkspaceInput.shape
 
 export const workspaceCreate = defineCommand({
-  name: 'workspace create',
-  group: 'Workspaces',
-  summary: 'Creates a workspace and invites its owner',
   options: z.strictObject({
     name: name.meta(option('<text>', 'Name of the workspace')),
     'owner-email': ownerEmail.meta(

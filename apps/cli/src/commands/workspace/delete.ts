@@ -7,9 +7,6 @@ import { withWorkspace } from '../../database.ts'
 import { IdOption } from '../../id-option.ts'
 
 export const workspaceDelete = defineCommand({
-  name: 'workspace delete',
-  group: 'Workspaces',
-  summary: 'Deletes a workspace with all of its records',
   positionals: ['workspace'],
   options: z.strictObject({
     workspace: IdOption('wsp').meta(option('<workspace>', 'Id of the workspace')),

@@ -8,9 +8,6 @@ import { IdOption } from '../../id-option.ts'
 const { email, role } = InviteInput.shape
 
 export const workspaceInvite = defineCommand({
-  name: 'workspace invite',
-  group: 'Workspaces',
-  summary: 'Invites a member, such as a new owner',
   positionals: ['workspace'],
   options: z.strictObject({
     workspace: IdOption('wsp').meta(option('<workspace>', 'Id of the workspace')),

@@ -5,9 +5,6 @@ import { withDatabase } from '../../database.ts'
 import { formatTable } from '../../terminal.ts'
 
 export const workspaceList = defineCommand({
-  name: 'workspace list',
-  group: 'Workspaces',
-  summary: 'Lists the workspaces',
   options: z.strictObject({
     json: jsonFlag('Prints the workspaces as JSON'),
   }),

@@ -6,9 +6,6 @@ import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
 import { withWorkspace } from '../../database.ts'
 
 export const workspaceResume = defineCommand({
-  name: 'workspace resume',
-  group: 'Workspaces',
-  summary: 'Ends the suspension of a workspace',
   positionals: ['workspace'],
   options: z.strictObject({
     workspace: IdOption('wsp').meta(option('<workspace>', 'Id of the workspace')),

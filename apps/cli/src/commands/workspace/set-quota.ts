@@ -22,9 +22,6 @@ const QuotaAssignment = z.string().transform((text, check): [QuotaName, number |
 })
 
 export const workspaceSetQuota = defineCommand({
-  name: 'workspace set-quota',
-  group: 'Workspaces',
-  summary: 'Sets quotas of a workspace',
   positionals: ['workspace', 'quotas'],
   isLastRepeated: true,
   options: z.strictObject({

@@ -24,9 +24,6 @@ const Domains = z
   .pipe(z.array(Domain))
 
 export const workspaceSetSenders = defineCommand({
-  name: 'workspace set-senders',
-  group: 'Workspaces',
-  summary: 'Sets the domains that a workspace sends from',
   positionals: ['workspace', 'domains'],
   options: z.strictObject({
     workspace: IdOption('wsp').meta(option('<workspace>', 'Id of the workspace')),

@@ -7,9 +7,6 @@ import { formatTable, type Terminal } from '../../terminal.ts'
 import { formatFailingWebhooks } from '../webhook-failing.ts'
 
 export const workspaceShow = defineCommand({
-  name: 'workspace show',
-  group: 'Workspaces',
-  summary: 'Shows the members, quotas, senders and problems of a workspace',
   positionals: ['workspace'],
   options: z.strictObject({
     workspace: IdOption('wsp').meta(option('<workspace>', 'Id of the workspace')),

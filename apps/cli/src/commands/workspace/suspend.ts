@@ -6,9 +6,6 @@ import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
 import { withWorkspace } from '../../database.ts'
 
 export const workspaceSuspend = defineCommand({
-  name: 'workspace suspend',
-  group: 'Workspaces',
-  summary: 'Suspends a workspace: it can be read only',
   positionals: ['workspace'],
   options: z.strictObject({
     workspace: IdOption('wsp').meta(option('<workspace>', 'Id of the workspace')),
