@@ -106,7 +106,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'lists.delete',
         summary: 'Delete a list',
         description:
-          'Deletes the list and its subscriptions. Emits `list.deleted`, but no events of the subscriptions. Returns 409 while a campaign to the list is SENDING or PAUSED.',
+          'Deletes the list and its subscriptions. Emits `list.deleted`, but no events of the subscriptions. The `emailSubscribedStatus` of the subscribers follows within seconds, and within minutes for a million of them. Returns 409 while a campaign to the list is SENDING or PAUSED.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },

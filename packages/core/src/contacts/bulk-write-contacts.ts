@@ -91,7 +91,7 @@ const tooManyTags = `tags: a contact can have at most ${maxTags} tags`
 /** Reads contacts by id, in order of creation. */
 export async function readContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<Contact[]> {
   const rows = await ctx.db
-    .select(contactColumns(ctx))
+    .select(contactColumns)
     .from(contacts)
     .where(
       and(eq(contacts.workspaceId, ctx.workspaceId), sql`${contacts.id} = any(${sql.param(ids.map(uuidOf))}::uuid[])`),

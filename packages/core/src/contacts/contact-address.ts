@@ -15,7 +15,7 @@ export async function findContactByEmail(ctx: Ctx, email: string): Promise<Conta
 export function findContactsByEmail(ctx: Ctx, emails: readonly string[]): Promise<ContactRow[]> {
   const lowerCase = emails.map((email) => email.toLowerCase())
   return ctx.db
-    .select(contactColumns(ctx))
+    .select(contactColumns)
     .from(contacts)
     .where(
       and(
@@ -59,7 +59,7 @@ export function alreadyExists(owner: ContactRow | undefined): AppError {
 
 function selectByEmail(ctx: Ctx, email: string) {
   return ctx.db
-    .select(contactColumns(ctx))
+    .select(contactColumns)
     .from(contacts)
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), sql`lower(${contacts.email}) = lower(${email})`))
 }

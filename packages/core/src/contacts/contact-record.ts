@@ -1,21 +1,12 @@
-import { getTableColumns, sql, type SQLWrapper } from 'drizzle-orm'
+import { getTableColumns } from 'drizzle-orm'
 import { contacts } from '../db/schema/index.ts'
-import { uuidOf } from '../kernel/ids.ts'
-import type { Ctx } from '../request/context.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { currentStatus } from '../subscriptions/subscribed-status.ts'
 import type { Contact } from './contacts.schema.ts'
 
 const { searchText: _, ...columns } = getTableColumns(contacts)
 
-/** All columns except the generated `searchText`, with the current status instead of the stored one. */
-export const contactColumns = (ctx: Ctx) => contactColumnsIn(sql`${uuidOf(ctx.workspaceId)}::uuid`)
-
-/** The same for prepared statements, which have the workspace as a parameter. */
-export const contactColumnsIn = (workspaceId: SQLWrapper) => ({
-  ...columns,
-  emailSubscribedStatus: currentStatus(workspaceId).as('emailSubscribedStatus'),
-})
+/** All columns except the generated `searchText`. */
+export const contactColumns = columns
 /** A page of contacts is bounded by them. */
 export const largeContactColumns = [contacts.customFieldValues, contacts.tags]
 export type ContactRow = Omit<typeof contacts.$inferSelect, 'searchText'>

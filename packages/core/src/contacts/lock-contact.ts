@@ -4,7 +4,7 @@ import { type Params, prepared } from '../db/prepared-query.ts'
 import { contactAliases, contacts } from '../db/schema/index.ts'
 import type { ContactId, WorkspaceId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
-import { contactColumnsIn, type ContactRow } from './contact-record.ts'
+import { contactColumns, type ContactRow } from './contact-record.ts'
 
 /**
  * Locks a contact until the transaction ends. Returns undefined if it does not exist. Every change of a contact or of
@@ -18,7 +18,7 @@ export async function lockContact(ctx: Ctx, id: ContactId): Promise<ContactRow |
 /** Prepared, because every change of a contact starts with it: see `updateStatement`. */
 const selectForUpdate = prepared('lock a contact', (db, param: Params<{ workspaceId: WorkspaceId; id: ContactId }>) =>
   db
-    .select(contactColumnsIn(sql.param(param('workspaceId'), contacts.workspaceId)))
+    .select(contactColumns)
     .from(contacts)
     .where(
       and(

@@ -11,7 +11,7 @@ import { notFound } from '../kernel/errors.ts'
 import { type ContactId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import type { Ctx } from '../request/context.ts'
-import { contactColumnsIn, type ContactRow, toContact } from './contact-record.ts'
+import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import type { Contact } from './contacts.schema.ts'
 
 /** Reads one contact. Throws `not_found`. */
@@ -38,7 +38,7 @@ const selectContacts = prepared(
   (db, param: Params<{ workspaceId: WorkspaceId; ids: readonly string[] }>) => {
     const workspaceId = sql.param(param('workspaceId'), contacts.workspaceId)
     return db
-      .select(contactColumnsIn(workspaceId))
+      .select(contactColumns)
       .from(contacts)
       .where(and(eq(contacts.workspaceId, workspaceId), sql`${contacts.id} = any(${param('ids')}::uuid[])`))
   },

@@ -138,8 +138,7 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
   return (await applyStoredOptOuts(ctx, saved)) ? ((await lockContact(ctx, saved.id)) ?? saved) : saved
 }
 
-/** The status is written by `subscribed-status.ts` only: `current` may have been read before it changed. */
-const updateRow = updateStatement(contacts, { unchanged: ['emailSubscribedStatus'] })
+const updateRow = updateStatement(contacts)
 
 /** Returns `next` with the time of the update, or `current` itself if nothing changed. */
 export function withTimeOfUpdate(current: ContactRow, next: ContactRow): ContactRow {

@@ -58,20 +58,17 @@ function toDriver(column: Column, value: unknown): unknown {
 }
 
 /**
- * Prepares an UPDATE of every column of one complete row, except `unchanged`, by `workspace_id` and `id`. For speed:
- * with statements that Drizzle builds for each call, `PATCH /contacts/{id}` reaches 0.65 times the throughput
- * (2026-11-22).
+ * Prepares an UPDATE of every column of one complete row by `workspace_id` and `id`. For speed: with statements that
+ * Drizzle builds for each call, `PATCH /contacts/{id}` reaches 0.65 times the throughput (2026-11-22).
  */
 export function updateStatement<Table extends PgTable & Record<'workspaceId' | 'id', Column>>(
   table: Table,
-  { unchanged = [] }: { unchanged?: readonly (keyof CompleteRow<Table> & string)[] } = {},
 ): (db: Db, row: CompleteRow<Table>) => Promise<unknown> {
-  const { table: name, from, stringify } = jsonRows(table)
-  const changed = writableColumns(table).filter(([property]) => !unchanged.some((name) => name === property))
+  const { table: name, assignments, from, stringify } = jsonRows(table)
   const update = preparedSql<{ row: string; workspaceId: unknown; id: unknown }>(
     `update ${name}`,
     (param) => sql`
-      update ${sql.identifier(name)} current set ${toAssignments(changed, 'next')} from ${from(param('row'), 'next')}
+      update ${sql.identifier(name)} current set ${assignments('next')} from ${from(param('row'), 'next')}
       where current.workspace_id = ${param('workspaceId')} and current.id = ${param('id')}`,
   )
   return (db, row) => {

@@ -38,6 +38,7 @@ const properties = {
   phone: { type: 'text', value: column('phone') },
   company: { type: 'text', value: column('company') },
   source: { type: 'text', value: column('source') },
+  emailSubscribedStatus: { type: 'option', value: column('email_subscribed_status'), options: emailSubscribedStatuses },
   lastActivityAt: { type: 'moment', value: column('last_activity_at') },
   createdAt: { type: 'moment', value: column('created_at') },
   updatedAt: { type: 'moment', value: column('updated_at') },
@@ -46,20 +47,17 @@ const properties = {
 const customTypes = { TEXT: 'text', SELECT: 'option', NUMBER: 'number', BOOLEAN: 'boolean', DATE: 'date' } as const
 
 export const customPrefix = 'customFieldValues.'
-const statusField = 'emailSubscribedStatus'
 
 /** Returns a field by the name that a filter gives it, or what is wrong with the name. */
 export function findContactField(
   name: string,
-  { customFields, customKeys, status }: { customFields: CustomFields; customKeys: readonly string[]; status: SQL },
+  { customFields, customKeys }: { customFields: CustomFields; customKeys: readonly string[] },
 ): ContactField | { message: string } {
-  if (name === statusField) return { type: 'option', value: status, options: emailSubscribedStatuses }
   if (Object.hasOwn(properties, name)) return properties[name as keyof typeof properties]
   const key = name.startsWith(customPrefix) ? name.slice(customPrefix.length) : undefined
   const definition = key === undefined ? undefined : customFields.get(key)
   if (key === undefined || !definition) {
-    const meant =
-      key === undefined ? suggestNear(name, [...Object.keys(properties), statusField]) : nearKey(key, customKeys)
+    const meant = key === undefined ? suggestNear(name, Object.keys(properties)) : nearKey(key, customKeys)
     return { message: `unknown field "${name}"${meant === undefined ? '' : ` (did you mean "${meant}"?)`}` }
   }
   const type = customTypes[definition.type]

@@ -1,10 +1,9 @@
 /** What a filter refers to: it is read before the filter is compiled. */
-import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { type CustomFields, findCustomFields, readCustomFieldKeys } from '../custom-fields/custom-fields.ts'
 import { campaigns, contactAliases, lists, pipelines } from '../db/schema/index.ts'
 import type { CampaignId, ListId, PipelineId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { filterableStatus } from '../subscriptions/subscribed-status.ts'
 import { customPrefix } from './contact-fields.ts'
 import type { Filter, Leaf } from './filter.schema.ts'
 
@@ -12,8 +11,6 @@ export interface FilterReferences {
   customFields: CustomFields
   /** All keys of the workspace, for suggestions, if the filter names an unknown one. */
   customKeys: readonly string[]
-  /** The `emailSubscribedStatus` of a contact. */
-  status: SQL
   lists: ReadonlySet<ListId>
   campaigns: ReadonlySet<CampaignId>
   pipelines: ReadonlySet<PipelineId>
@@ -31,7 +28,6 @@ export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterRe
   return {
     customFields,
     customKeys: keys.some((key) => !customFields.has(key)) ? await readCustomFieldKeys(ctx) : [],
-    status: await filterableStatus(ctx),
     lists: await findLists(
       ctx,
       leaves.flatMap((leaf) => ('list' in leaf ? [leaf.list] : [])),

@@ -832,7 +832,7 @@ export class Lists extends Resource {
   /**
    * Delete a list.
    *
-   * Deletes the list and its subscriptions. Emits `list.deleted`, but no events of the subscriptions. Returns 409 while a campaign to the list is SENDING or PAUSED.
+   * Deletes the list and its subscriptions. Emits `list.deleted`, but no events of the subscriptions. The `emailSubscribedStatus` of the subscribers follows within seconds, and within minutes for a million of them. Returns 409 while a campaign to the list is SENDING or PAUSED.
    *
    * Requires the role MEMBER.
    */

@@ -49,7 +49,7 @@ async function openContacts(ctx: Ctx, where: SQL | undefined) {
   const slots = limit > maxCountedExports ? 0 : limit
   const locks = Array.from({ length: slots }, (_, slot) => `export ${ctx.workspaceId} ${slot}`)
   const source = sql`from ${contacts} where ${where} order by ${contacts.createdAt}, ${contacts.id}`
-  const snapshot = await openSnapshot(ctx, { columns: contactColumns(ctx), source, locks })
+  const snapshot = await openSnapshot(ctx, { columns: contactColumns, source, locks })
   if (!snapshot) throw quotaExceeded('exports', limit, retryAfterSeconds)
   return snapshot
 }

@@ -7,7 +7,6 @@ import { found, withinPageBytes } from '../../request/page-bytes.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
-import { hasStatus } from '../../subscriptions/subscribed-status.ts'
 import { contactColumns, type ContactRow, largeContactColumns, toContact } from '../contact-record.ts'
 import { compileFilter } from '../../segments/compile-filter.ts'
 import { compileSegment } from '../../segments/segments.ts'
@@ -50,7 +49,7 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
     filters.email !== undefined ? sql`lower(${contacts.email}) = lower(${filters.email})` : undefined,
     filters.search !== undefined ? await searchCondition(ctx, filters.search) : undefined,
     filters.tag ? arrayContains(contacts.tags, filters.tag) : undefined,
-    filters.emailSubscribedStatus ? await hasStatus(ctx, filters.emailSubscribedStatus) : undefined,
+    filters.emailSubscribedStatus ? eq(contacts.emailSubscribedStatus, filters.emailSubscribedStatus) : undefined,
     filters.source !== undefined ? eq(contacts.source, filters.source) : undefined,
     isCreatedInRange(contacts, filters),
     isInRange(contacts.updatedAt, { after: filters.updatedAfter, before: filters.updatedBefore }),
@@ -85,7 +84,7 @@ function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: S
         .orderBy(...orderBy)
         .limit(limit)
       return ctx.db
-        .select({ ...contactColumns(ctx), rank, found })
+        .select({ ...contactColumns, rank, found })
         .from(withinPageBytes(contacts, rows, { orderBy, large: largeContactColumns }))
         .orderBy(...orderBy)
     },
@@ -108,7 +107,7 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
         .orderBy(...orderBy)
         .limit(limit)
       return ctx.db
-        .select({ ...contactColumns(ctx), found })
+        .select({ ...contactColumns, found })
         .from(withinPageBytes(contacts, rows, { orderBy, large: largeContactColumns }))
         .orderBy(...orderBy)
     },

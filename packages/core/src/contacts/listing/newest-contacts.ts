@@ -11,10 +11,10 @@ import { uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { type BoundedRow, found, withinPageBytes } from '../../request/page-bytes.ts'
 import type { PageWindow } from '../../request/paging.ts'
-import { contactColumnsIn, type ContactRow, largeContactColumns } from '../contact-record.ts'
+import { contactColumns, type ContactRow, largeContactColumns } from '../contact-record.ts'
 
 /** `workspaceId` is known and need not be selected. */
-const { workspaceId: _, ...columns } = contactColumnsIn(sql`${sql.placeholder('workspaceId')}::uuid`)
+const { workspaceId: _, ...columns } = contactColumns
 
 /** Reads a page of all contacts, newest first, by prepared statements whose rows Drizzle does not map. */
 export async function readNewestContacts(

@@ -16,7 +16,7 @@ export function previewFilter(ctx: Ctx, filter: Filter): Promise<FilterPreview> 
     const where = and(eq(contacts.workspaceId, ctx.workspaceId), await compileFilter(ctx, filter))
     const { total, isEstimate } = await countContacts(ctx, where)
     const sample = await ctx.db
-      .select(contactColumns(ctx))
+      .select(contactColumns)
       .from(contacts)
       .where(where)
       .orderBy(desc(contacts.createdAt), desc(contacts.id))
