@@ -1,107 +1,223 @@
-import { maxPageBytes } from '@rapport/core/request/page-bytes.ts'
+/** Pages of the largest records that the API accepts. */
+import { eventTypes } from '@rapport/core/events/event-definition.ts'
+import { addTestMember } from '@rapport/testing/fixtures/listing-rows.ts'
+import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { createParents, pathOf, recordMakers } from './listings.ts'
-import { startTestApi } from './testing.ts'
+import { createParents, pathOf, readListingTemplates, recordMakers } from './listings.ts'
+import { expectError, type Json, startTestApi } from './testing.ts'
 
-interface Page {
-  data: { id: string }[]
-  nextCursor: string | null
-}
+const maxPageBytes = 8_000_000
+const recordsPerPage = 100
 
-const api = useForFile(() => startTestApi({ environment: { QUOTA_IMPORTS: '0' } }))
+const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
 const fixture = useForFile(() => createParents(api, workspace))
-const recordBytes = 200_000
-const recordsEach = 8
+const create = (path: string, body: unknown) => api.create(path, workspace.key, body)
+const patch = (path: string, body: Json) => api.call('PATCH', path, { key: workspace.token, body })
 
-/** How each large column gets a value of about `recordBytes`. */
-const largeValues: Record<string, string> = {
-  forms: `fields = json_build_array(json_build_object('id', 'a', 'label', $1::text, 'type', 'TEXT', 'required', false))`,
-  form_submissions: `values = json_build_object('a', $1::text)`,
-  contacts: `custom_field_values = jsonb_build_object('a', $1::text)`,
-  tasks: `notes = $1::text`,
-  custom_fields: `options = array[$1::text]`,
-  imports: `errors = jsonb_build_array(jsonb_build_object('line', 2, 'message', $1::text))`,
-  events: `data = json_build_object('a', $1::text)`,
-  stages: `name = $1::text`,
+const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
+/** The most bytes that a text of this length can have. */
+const wide = (length: number, end: number | string = '') => String(end).padStart(length, '€')
+const many = <Item>(count: number, make: (n: number) => Item) => Array.from({ length: count }, (_, n) => make(n))
+/** Makes a value of as many bytes as fit, by the length of one of its texts. */
+const fill = <Value>(bytes: number, make: (text: string) => Value) =>
+  make(wide(Math.floor((bytes - bytesOf(make(''))) / 3)))
+/** JSON has two characters for a line break. */
+const notes = `x${'\n'.repeat(16_382)}x`
+
+let people = 0
+/** An address of 254 characters. */
+const longEmail = () => `${String((people += 1)).padStart(64, 'a')}@${`${'b'.repeat(61)}.`.repeat(3)}com`
+
+const choice = 'choice'.padEnd(63, 'x')
+const customFieldValues = fill(16_384, (c2) => ({ c0: wide(2_000), c1: wide(2_000), c2 }))
+const contact = {
+  firstName: wide(200),
+  lastName: wide(200),
+  phone: '1'.repeat(32),
+  company: wide(200),
+  source: wide(205),
+  tags: many(100, (n) => wide(100, n)),
+  customFieldValues,
 }
-const listings = [
-  '/forms',
-  '/forms/{id}/submissions',
-  '/contacts',
-  '/contacts?sort=email',
-  '/contacts?search=example',
-  '/contacts/{id}/activity',
-  '/contacts/{contactId}/tasks',
-  '/tasks',
-  '/custom-fields',
-  '/imports',
+const task = { title: wide(300), notes }
+const list = { name: wide(200), description: notes }
+const fields = fill(32_768, (label) => [
+  { id: 'email', label: 'Email', type: 'EMAIL', required: false, mapsTo: 'email' },
+  { id: 'message', label: 'Message', type: 'TEXTAREA', required: false },
+  ...many(5, (n) => ({ id: `c${n}`, label: wide(2_000, n), type: 'CONSENT', required: false })),
+  { id: 'c5', label: `x${label}`, type: 'CONSENT', required: false },
+])
+const form = {
+  name: wide(200),
+  fields,
+  tags: contact.tags,
+  successMessage: wide(2_000),
+  redirectUrl: `https://example.com/${wide(2_028)}`,
+}
+const values = fill(32_768, (message) => ({
+  ...Object.fromEntries(many(6, (n) => [`c${n}`, true])),
+  email: longEmail(),
+  message,
+}))
+const filter = fill(65_536, (eq) => ({
+  all: [
+    { field: 'company', in: many(100, (n) => wide(200, n)) },
+    { field: 'company', eq: `x${eq}` },
+  ],
+}))
+const pipeline = { name: wide(200), stages: many(100, (n) => ({ name: wide(200, n), winProbability: 100 })) }
+
+const addTask = () => create(`/contacts/${fixture.parents['contacts']}/tasks`, task)
+const addContact = () => create('/contacts', { ...contact, email: longEmail() })
+const submitForm = (given: Json = values) =>
+  api.call('POST', `/public/forms/${fixture.parents['forms']}/submit`, { body: { values: given } })
+
+/** Adds the largest record of each listing. */
+const largestRecords: Record<string, () => Promise<unknown>> = {
+  '/contacts': addContact,
+  async '/contacts/{id}/activity'() {
+    const { body } = await patch(`/contacts/${fixture.parents['contacts']}`, contact)
+    await submitForm({ ...values, email: body['email'] })
+  },
+  '/contacts/{contactId}/tasks': addTask,
+  '/tasks': addTask,
+  '/lists': () => create('/lists', list),
+  '/segments': () => create('/segments', { name: wide(200), filter }),
+  '/segments/{id}/contacts': addContact,
+  '/lists/{id}/subscribers': async () =>
+    create(`/lists/${fixture.parents['lists']}/subscribers`, { contactId: (await addContact())['id'] }),
+  '/webhooks': () => create('/webhooks', { url: `https://example.com/${'a'.repeat(2_028)}`, eventTypes }),
+  async '/webhooks/{id}/deliveries'() {
+    await recordMakers['/webhooks/{id}/deliveries']?.(fixture)
+    await api.query('update deliveries set response_body = repeat(chr(1), 4096)')
+  },
+  '/api-keys': () => create('/api-keys', { name: wide(200) }),
+  '/campaigns': () =>
+    create('/campaigns', {
+      name: wide(200),
+      subject: wide(300),
+      fromName: wide(200),
+      replyTo: longEmail(),
+      listId: fixture.parents['lists'],
+      html: 'x'.repeat(500_000),
+      text: 'x'.repeat(500_000),
+    }),
+  '/custom-fields': () =>
+    create('/custom-fields', {
+      key: choice,
+      label: wide(200),
+      type: 'SELECT',
+      options: many(200, (n) => wide(100, n)),
+    }),
+  '/invites': () => create('/invites', { email: longEmail(), role: 'VIEWER' }),
+  async '/members'() {
+    await addTestMember(api.database.db, Id('wsp').parse(workspace.id), longEmail())
+    await api.query('update users set name = $1', [wide(200)])
+  },
+  '/audit-log': () =>
+    patch('/workspace', {
+      name: wide(200),
+      fromName: wide(200),
+      postalAddress: wide(2_000),
+      logoUrl: `https://example.com/${wide(2_028)}`,
+    }),
+  '/imports': () =>
+    runTestImport(api.ctx(workspace.id), [`email,${choice}`, ...many(101, (n) => `p${n}@example.com,x`)].join('\n')),
+  '/forms': () => create('/forms', form),
+  '/forms/{id}/submissions': () => submitForm(),
+  '/pipelines': () => create('/pipelines', pipeline),
+  '/deals': async () => {
+    const contactId = fixture.parents['contacts']
+    const { id, stages } = (await create('/pipelines', pipeline)) as { id: string; stages: { id: string }[] }
+    return create('/deals', { name: wide(200), contactId, pipelineId: id, stageId: stages[0]?.id })
+  },
+}
+
+/** The listings of ids, times and short texts, and of the events of the records above. */
+const otherListings = [
+  '/sessions',
+  '/workspaces',
+  '/campaigns/{id}/recipients',
+  '/deals/{id}/activity',
   '/events',
-  '/events?sort=createdAt',
-  '/pipelines',
+  '/event-types',
 ]
-const randomText = (length: number) =>
-  Array.from({ length: length / 8 }, () => Math.random().toString(36).slice(2, 10).padEnd(8)).join('')
-/** PostgreSQL compresses the first one. */
-const texts = { compressed: 'x'.repeat(recordBytes), 'not compressed': randomText(recordBytes) }
 
 beforeAll(async () => {
-  for (const listing of new Set(listings.map((path) => path.replace(/\?.*/, ''))))
-    for (let n = 0; n < recordsEach; n++) await recordMakers[listing]?.(fixture)
+  for (const key of ['c0', 'c1', 'c2']) await create('/custom-fields', { key, label: 'Text', type: 'TEXT' })
+  fixture.parents['forms'] = String((await create('/forms', form))['id'])
+  for (const make of Object.values(largestRecords)) await make()
   const [{ count } = {}] = await api.query('select count(*)::int from events')
-  await waitUntil(async () => (await readPage('/events?limit=100')).body.data.length === Number(count), {
+  await waitUntil(async () => (await readAll('/events')).length === Number(count), {
     describe: 'the feed shows every event',
   })
 })
 
-const readPage = (path: string) => api.call<Page>('GET', pathOf(path, fixture), { key: workspace.token })
-
-/** Reads all pages of a listing. */
-async function readPages(path: string): Promise<Page[]> {
-  const pages: Page[] = []
+async function readAll(template: string): Promise<Json[]> {
+  const records: Json[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const separator = path.includes('?') ? '&' : '?'
-    const { status, body }: { status: number; body: Page } = await readPage(
-      `${path}${separator}limit=100${cursor && `&cursor=${cursor}`}`,
-    )
-    expect(status).toBe(200)
-    pages.push(body)
+    const path: string = `${pathOf(template, fixture)}?limit=100${cursor && `&cursor=${cursor}`}`
+    const { body }: { body: { data: Json[]; nextCursor: string | null } } = await api.call('GET', path, {
+      key: workspace.token,
+    })
+    records.push(...body.data)
     cursor = body.nextCursor
   }
-  return pages
+  return records
 }
 
-test.each(Object.entries(texts))('pages of large records end early: %s values', async (_, text) => {
-  const idsBefore = new Map<string, string[]>()
-  const update = async (value: string) => {
-    for (const [table, change] of Object.entries(largeValues)) await api.query(`update ${table} set ${change}`, [value])
+test('a page of 100 of the largest records of any listing is smaller than 8 MB', async () => {
+  const templates = await readListingTemplates(api)
+  const sizes: [string, number][] = []
+  for (const template of templates) {
+    const records = await readAll(template)
+    sizes.push([template, recordsPerPage * Math.max(0, ...records.map(bytesOf))])
   }
-  await update('')
-  for (const path of listings)
-    idsBefore.set(
-      path,
-      (await readPages(path)).flatMap(({ data }) => data.map(({ id }) => id)),
-    )
-  await update(text)
-  for (const path of listings) {
-    const pages = await readPages(path)
-    const sizes = pages.map((page) => JSON.stringify(page).length)
-    expect([path, pages.length > 1]).toEqual([path, true])
-    expect([path, Math.max(...sizes) < maxPageBytes + 1.1 * recordBytes]).toEqual([path, true])
-    expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(idsBefore.get(path))
-  }
+  expect(sizes.filter(([, size]) => size >= maxPageBytes)).toEqual([])
+  expect(templates.toSorted()).toEqual([...Object.keys(largestRecords), ...otherListings].toSorted())
 })
 
-test('a record that alone exceeds the bound has a page of its own', async () => {
-  await api.query(`update tasks set notes = $1`, ['x'.repeat(2 * maxPageBytes)])
-  const pages = await readPages('/tasks')
-  expect(pages.map(({ data }) => data.length)).toEqual(pages.map(() => 1))
+const largerRecords: [field: string, path: string, body: () => Json][] = [
+  [
+    'customFieldValues',
+    '/contacts',
+    () => ({ email: longEmail(), customFieldValues: { ...customFieldValues, c2: `${customFieldValues.c2}xxx` } }),
+  ],
+  ['notes', '/contacts/{contactId}/tasks', () => ({ ...task, notes: `${notes}x` })],
+  ['description', '/lists', () => ({ ...list, description: `${notes}x` })],
+  ['fields', '/forms', () => ({ ...form, fields: [...fields, { label: 'x', type: 'TEXT' }] })],
+  ['filter', '/segments', () => ({ name: 'x', filter: { all: [filter, { field: 'company', eq: 'x' }] } })],
+  ['message', '/public/forms/{id}/submit', () => ({ values: { ...values, message: `${values['message']}xxx` } })],
+]
+test.each(largerRecords)('a larger record is an error of its field %s', async (field, path, body) => {
+  const url = path.startsWith('/public') ? `/public/forms/${fixture.parents['forms']}/submit` : pathOf(path, fixture)
+  const response = await api.call('POST', url, { key: workspace.key, body: body() })
+  expectError(response, 400)
+  expect(response.body['issues']).toMatchObject([{ path: field }])
 })
 
-test('a page of small records is not bounded', async () => {
-  await api.query(`update tasks set notes = 'x'`)
-  const [page, ...others] = await readPages('/tasks')
-  expect([page?.data.length, others]).toEqual([2 * recordsEach, []])
+const half = 'x'.repeat(10_000)
+/** By path: a field, and values above its limit, by the length of a part. */
+const storedBefore: [path: string, field: string, make: (length: number) => unknown][] = [
+  ['/tasks', 'notes', (length) => `${half}${'x'.repeat(length)}`],
+  ['/lists', 'description', (length) => `${half}${'x'.repeat(length)}`],
+  [
+    '/forms',
+    'fields',
+    (n) => many(20, (id) => ({ id: `f${id}`, label: `${'x'.repeat(1_900)}${n}`, type: 'TEXT', required: false })),
+  ],
+  ['/segments', 'filter', (n) => ({ field: 'company', in: many(50, (one) => `${'x'.repeat(1_900)}${n}${one}`) })],
+]
+test.each(storedBefore)('%s: a %s above the limit may stay and shrink, not grow', async (path, field, make) => {
+  const [{ id } = {}] = await readAll(path)
+  const stored = typeof make(0) === 'string' ? `$1::jsonb #>> '{}'` : '$1::jsonb'
+  await api.query(`update ${path.slice(1)} set ${field} = ${stored}`, [JSON.stringify(make(9_000))])
+  const statusOf = async (body: Json) => (await patch(`${path}/${String(id)}`, body)).status
+  expect(await statusOf(path === '/tasks' ? { title: 'x' } : { name: 'x' })).toBe(200)
+  expect(await statusOf({ [field]: make(8_000) })).toBe(200)
+  expect(await statusOf({ [field]: make(10_000) })).toBe(400)
 })

@@ -220,7 +220,7 @@ test('values are stored unchanged', async () => {
   const values = {
     email: freshEmail(),
     name: `<script>alert(1)</script> {{7*7}} \${x} 👩‍👩‍👧 Robert'); drop table contacts;--`,
-    message: `=HYPERLINK("https://evil.example")\n\tjavascript:alert(1) \u202e${'é'.repeat(19_000)}`,
+    message: `=HYPERLINK("https://evil.example")\n\tjavascript:alert(1) \u202e${'é'.repeat(16_000)}`,
     constructor: '__proto__',
     age: -1.5e300,
   }
@@ -230,15 +230,15 @@ test('values are stored unchanged', async () => {
 })
 
 test('accepts a form with 100 fields and 200 options', async () => {
-  const options = Array.from({ length: 200 }, (_, n) => `${'o'.repeat(190)} ${n}`)
+  const options = Array.from({ length: 200 }, (_, n) => `${'o'.repeat(90)} ${n}`)
   const many = Array.from({ length: 100 }, (_, n) =>
-    n < 20
+    n === 0
       ? { id: `f${n}`, label: 'Choice', type: 'SELECT', options }
       : { id: `f${n}`, label: 'Text', type: 'TEXTAREA' },
   )
   const large = await api.create<Form>('/forms', workspace.key, { name: 'Large', fields: many })
   const values = Object.fromEntries(
-    many.map(({ id, type }) => [id, type === 'SELECT' ? options[199] : 'x'.repeat(12_000)]),
+    many.map(({ id, type }) => [id, type === 'SELECT' ? options[199] : 'x'.repeat(290)]),
   )
   const { status, body } = await submit(values, {}, large.id)
   expect(status).toBe(201)

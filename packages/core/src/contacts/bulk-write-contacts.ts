@@ -6,9 +6,14 @@ import type { Ctx } from '../request/context.ts'
 import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import { contacts } from '../db/schema/index.ts'
 import { textPropertyNames } from './contact-properties.ts'
-import { customValuesTooLarge, maxCustomValueBytes } from '../custom-fields/custom-fields.ts'
+import {
+  type CustomValues,
+  customValuesTooLarge,
+  exceedsCustomValueSize,
+  maxCustomValueBytes,
+} from '../custom-fields/custom-fields.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
-import { maxTags } from './update-contact.ts'
+import { maxTags, tooManyTags } from './update-contact.ts'
 import type { Contact } from './contacts.schema.ts'
 import { type CheckedContact, newContactRow } from './create-contact.ts'
 
@@ -63,30 +68,39 @@ export async function compareContacts(
 }
 
 /**
- * Finds existing contacts that would exceed the limit of tags or of custom field values, and returns the messages by
- * lower-case email.
+ * Finds contacts that would exceed the limit of tags or of custom field values, and returns the messages by lower-case
+ * email.
  */
 export async function findOverflow(ctx: Ctx, inputs: readonly CheckedContact[]): Promise<Map<string, string>> {
-  const adding = inputs.filter(
-    ({ tags = [], customFieldValues }) => tags.length > 0 || Object.keys(customFieldValues).length > 0,
-  )
-  if (adding.length === 0) return new Map()
-  const result = await ctx.db.execute<{ email: string; hasTooManyTags: boolean }>(sql`
-    select email, has_too_many_tags as "hasTooManyTags"
+  const isAdding = ({ tags = [], customFieldValues }: CheckedContact) =>
+    tags.length > 0 || Object.keys(customFieldValues).length > 0
+  const adding = new Map(inputs.filter(isAdding).map((input) => [input.email.toLowerCase(), input]))
+  if (adding.size === 0) return new Map()
+  // As text, JSON of PostgreSQL is at least as long as JSON of JavaScript, which counts.
+  const { rows } = await ctx.db.execute<{
+    email: string
+    hasTooManyTags: boolean | null
+    values: CustomValues | null
+  }>(sql`
+    select email, has_too_many_tags as "hasTooManyTags", current as values
     from (
-      select lower(c.email) as email,
+      select lower(p.email) as email, c.custom_field_values as current,
         cardinality(c.tags) + cardinality(p.tags) > ${maxTags}
           and cardinality(c.tags || ${newTags('p')}) > ${maxTags} as has_too_many_tags,
-        not c.custom_field_values @> p.custom_field_values
-          and octet_length((c.custom_field_values || p.custom_field_values)::text)
-            > greatest(${maxCustomValueBytes}, octet_length(c.custom_field_values::text)) as has_too_large_values
-      from ${rowsFrom(ctx, adding)}
-      join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and lower(c.email) = lower(p.email)) known
-    where has_too_many_tags or has_too_large_values`)
-  return new Map(result.rows.map((row) => [row.email, row.hasTooManyTags ? tooManyTags : customValuesTooLarge]))
+        octet_length((coalesce(c.custom_field_values, '{}') || p.custom_field_values)::text)
+          > ${maxCustomValueBytes} as may_be_too_large
+      from ${rowsFrom(ctx, [...adding.values()])}
+      left join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and lower(c.email) = lower(p.email)) compared
+    where has_too_many_tags or may_be_too_large`)
+  const overflow = new Map<string, string>()
+  for (const { email, hasTooManyTags, values } of rows) {
+    const current = values ?? undefined
+    const next = { ...current, ...adding.get(email)?.customFieldValues }
+    if (hasTooManyTags) overflow.set(email, tooManyTags)
+    else if (exceedsCustomValueSize(next, current)) overflow.set(email, customValuesTooLarge)
+  }
+  return overflow
 }
-
-const tooManyTags = `tags: a contact can have at most ${maxTags} tags`
 
 /** Reads contacts by id, in order of creation. */
 export async function readContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<Contact[]> {

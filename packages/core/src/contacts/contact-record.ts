@@ -7,8 +7,7 @@ const { searchText: _, ...columns } = getTableColumns(contacts)
 
 /** All columns except the generated `searchText`. */
 export const contactColumns = columns
-/** A page of contacts is bounded by them. */
-export const largeContactColumns = [contacts.customFieldValues, contacts.tags]
+
 export type ContactRow = Omit<typeof contacts.$inferSelect, 'searchText'>
 
 /** Converts a row to the shape used in responses, events and exports. */

@@ -106,7 +106,7 @@ const writable = {
   phone: emptyToNull(Phone).describe('The phone number. `null` or empty for none.'),
   company: emptyToNull(SingleLine(200)).describe('The company. `null` or empty for none.'),
   customFieldValues: customFieldValues.describe(
-    'Values by the key of the custom field. `null` removes a value. A contact can have at most 64 KiB of values, as JSON.',
+    'Values by the key of the custom field. `null` removes a value. A contact can have at most 16 KiB of values, as JSON.',
   ),
   tags: Tags.describe('The tags. Duplicates are removed.'),
   source: emptyToNull(SingleLine(sourceLength)).describe('Where the contact comes from. `null` or empty for none.'),

@@ -2,7 +2,6 @@ import { sql } from 'drizzle-orm'
 import { jsonRows } from '../db/json-rows.ts'
 import { contacts } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
-import { invalidField } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { contactQuotaExceeded, takeContactQuota } from '../quotas/contact-quota.ts'
 import type { Ctx } from '../request/context.ts'
@@ -13,10 +12,9 @@ import type { Contact, ContactInput } from './contacts.schema.ts'
 import {
   checkCustomValues,
   type CustomValues,
-  customValuesTooLarge,
-  exceedsCustomValueSize,
   lockCustomFields,
   mergeCustomValues,
+  requireCustomValueSize,
 } from '../custom-fields/custom-fields.ts'
 
 /**
@@ -25,6 +23,7 @@ import {
  */
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const contact = await checkNewContact(ctx, input)
+  requireCustomValueSize(contact.customFieldValues)
   const quota = await takeContactQuota(ctx, 1)
   if (quota.count < 1) throw await contactQuotaExceeded(ctx)
   if (await insertContact(ctx, contact)) return toContact(contact)
@@ -32,12 +31,10 @@ export async function createContact(ctx: Ctx, input: ContactInput): Promise<Cont
   throw alreadyExists(await findContactByEmail(ctx, contact.email))
 }
 
-/** Builds the row of a new contact. Throws `validation_error` for unknown or invalid custom values, or too many. */
+/** Builds the row of a new contact. Throws `validation_error` for unknown or invalid custom values. */
 export async function checkNewContact(ctx: Ctx, input: ContactInput): Promise<ContactRow> {
   const checked = await checkCustomValues(ctx, input.customFieldValues ?? {})
-  const customFieldValues = mergeCustomValues({}, checked)
-  if (exceedsCustomValueSize(customFieldValues)) throw invalidField('customFieldValues', customValuesTooLarge)
-  return newContactRow(ctx, { ...input, customFieldValues })
+  return newContactRow(ctx, { ...input, customFieldValues: mergeCustomValues({}, checked) })
 }
 
 /** Builds the row of a new contact from checked input. */

@@ -2,7 +2,6 @@ import { and, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { ContactId } from '../kernel/ids.ts'
-import { found, withinPageBytes } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { events } from '../db/schema/index.ts'
@@ -36,16 +35,12 @@ export async function listActivity(ctx: Ctx, id: ContactId, query: ActivityQuery
         .orderBy(...orderBy)
         .limit(limit)
         .as('events')
-      const rows = ctx.db
+      return ctx.db
         .select(getTableColumns(events))
         .from(sql`(${selectMergedIds(ctx, id)}) as merged`)
         .crossJoinLateral(ofContact)
         .orderBy(...orderBy)
         .limit(limit)
-      return ctx.db
-        .select({ ...getTableColumns(events), found })
-        .from(withinPageBytes(events, rows, { orderBy, large: [events.data] }))
-        .orderBy(...orderBy)
     },
   })
   return { ...page, data: page.data.map(toActivity) }

@@ -23,13 +23,14 @@ import {
   checkCustomValues,
   type CustomValue,
   type CustomValues,
-  customValuesTooLarge,
   exceedsCustomValueSize,
   mergeCustomValues,
+  requireCustomValueSize,
 } from '../custom-fields/custom-fields.ts'
 import { lockContact, lockContacts } from './lock-contact.ts'
 
 export const maxTags = 100
+export const tooManyTags = `tags: a contact can have at most ${maxTags} tags`
 
 /** Updates the given properties: merges `customFieldValues` (null removes a key) and replaces `tags`. */
 export function updateContact(ctx: Ctx, id: ContactId, change: ContactChange): Promise<Contact> {
@@ -68,7 +69,7 @@ export function changeTags(ctx: Ctx, { contactIds, add, remove }: TagsChange): P
 
 function withTagsAdded(contact: ContactRow, added: readonly string[]): ContactRow {
   const tags = [...new Set([...contact.tags, ...added])]
-  if (tags.length > maxTags) throw invalidField('tags', `tags: a contact can have at most ${maxTags} tags`)
+  if (tags.length > maxTags) throw invalidField('tags', tooManyTags)
   return { ...contact, tags }
 }
 
@@ -91,9 +92,11 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
  * `source` is set on a new contact only.
  */
 export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
+  const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
+  // For known contacts too: otherwise the error would tell the visitor that the contact is unknown.
+  requireCustomValueSize(mergeCustomValues({}, custom))
   const { contact, isNew } = await findOrCreateForUpdate(ctx, input)
   if (isNew) return toContact(contact)
-  const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
   const filled = mergeCustomValues(custom as CustomValues, contact.customFieldValues)
   const isTooLarge = exceedsCustomValueSize(filled, contact.customFieldValues)
   return saveAndEmit(ctx, contact, {
@@ -167,8 +170,7 @@ function updateLocked(ctx: Ctx, id: ContactId, edit: Edit): Promise<Contact> {
 async function applyChange(ctx: Ctx, current: ContactRow, change: ContactChange): Promise<ContactRow> {
   const customFieldValues = await checkCustomValues(ctx, change.customFieldValues ?? {})
   const next = mergeChange(current, { ...change, customFieldValues })
-  if (exceedsCustomValueSize(next.customFieldValues, current.customFieldValues))
-    throw invalidField('customFieldValues', customValuesTooLarge)
+  requireCustomValueSize(next.customFieldValues, current.customFieldValues)
   return next
 }
 
@@ -190,6 +192,10 @@ export type CheckedChange = Omit<ContactChange, 'customFieldValues'> & {
 async function findOrCreateForUpdate(ctx: Ctx, input: ContactInput): Promise<{ contact: ContactRow; isNew: boolean }> {
   for (;;) {
     const contact = await checkNewContact(ctx, input)
+    const isTooLarge = exceedsCustomValueSize(contact.customFieldValues)
+    const larger = isTooLarge ? await lockContactByEmail(ctx, input.email) : undefined
+    if (larger) return { contact: larger, isNew: false }
+    requireCustomValueSize(contact.customFieldValues)
     const quota = await takeContactQuota(ctx, 1)
     if (quota.count > 0 && (await insertContact(ctx, contact))) return { contact, isNew: true }
     quota.release(quota.count)

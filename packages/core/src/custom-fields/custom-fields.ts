@@ -6,6 +6,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { conflict, invalidField, invalidFields, type Issue, notFound, truncateText } from '../kernel/errors.ts'
 import { suggestForEach, withSuggestion } from '../kernel/suggestion.ts'
+import { exceedsSize } from '../kernel/stored-size.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
@@ -13,7 +14,6 @@ import { type CustomFieldId, newId } from '../kernel/ids.ts'
 import { enqueue } from '../jobs/outbox.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { requireOptionQuota } from './option-quota.ts'
-import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { customFields } from '../db/schema/index.ts'
@@ -75,12 +75,12 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
     query,
     ...byCreation<CustomFieldRow>(customFields),
     read: ({ after, orderBy, limit }) =>
-      selectBoundedPage(ctx.db, customFields, {
-        where: and(isLiveInWorkspace(ctx), isCreatedInRange(customFields, query), after),
-        orderBy,
-        limit,
-        large: [customFields.options],
-      }),
+      ctx.db
+        .select()
+        .from(customFields)
+        .where(and(isLiveInWorkspace(ctx), isCreatedInRange(customFields, query), after))
+        .orderBy(...orderBy)
+        .limit(limit),
   })
   return { ...page, data: page.data.map(toCustomField) }
 }
@@ -202,24 +202,25 @@ export function checkCustomValue(
   const result = valueSchemas[field.type].safeParse(value)
   if (!result.success) return { message: result.error.issues[0]?.message ?? 'is invalid' }
   if (field.type === 'SELECT' && !field.options.includes(String(result.data))) {
-    // A field can have options of 64 KiB, and an import keeps many of these messages.
-    return { message: truncateText(`must be one of ${field.options.join(', ')}`) }
+    // A field can have options of 64 KiB, and each of 100 imports on a page has 100 of these messages.
+    return { message: truncateText(`must be one of ${field.options.join(', ')}`, 200) }
   }
   return { value: result.data }
 }
 
 /** The size of `customFieldValues` of one contact, as JSON. */
-export const maxCustomValueBytes = 65_536
-export const customValuesTooLarge = 'customFieldValues: a contact can have at most 64 KiB of custom field values'
+export const maxCustomValueBytes = 16_384
+export const customValuesTooLarge = 'customFieldValues: a contact can have at most 16 KiB of custom field values'
 
 /** Whether the values of one contact are too large. If they are not larger than `current`, they are accepted. */
-export function exceedsCustomValueSize(values: CustomValues, current: CustomValues = {}): boolean {
-  if (values === current) return false
-  const size = bytesOf(values)
-  return size > maxCustomValueBytes && size > bytesOf(current)
+export function exceedsCustomValueSize(values: CustomValues, current?: CustomValues): boolean {
+  return exceedsSize(values, { maxBytes: maxCustomValueBytes, current })
 }
 
-const bytesOf = (values: CustomValues) => Buffer.byteLength(JSON.stringify(values))
+/** Throws `validation_error` if the values of one contact are too large. */
+export function requireCustomValueSize(values: CustomValues, current?: CustomValues): void {
+  if (exceedsCustomValueSize(values, current)) throw invalidField('customFieldValues', customValuesTooLarge)
+}
 
 /** Applies a change to custom values; null removes a key. */
 export function mergeCustomValues(

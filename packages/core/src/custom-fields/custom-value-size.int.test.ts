@@ -1,8 +1,11 @@
-/** The limit of 64 KiB for the custom field values of one contact. */
+/** The limit of 16 KiB for the custom field values of one contact. */
+import { eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { createTestContact } from '@rapport/testing/fixtures/factories.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { contacts } from '../db/schema/index.ts'
+import { type ContactId } from '../kernel/ids.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { inTransaction } from '../request/context.ts'
 import { writeContactBatch } from '../contacts/batch/write-contact-batch.ts'
@@ -16,23 +19,23 @@ const ctx = useTestCtx(database)
 
 const values = (from: number, count: number, character = 'x') =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${from + n}`, character.repeat(2_000)]))
-const half = values(0, 20)
-const otherHalf = values(20, 20)
+const half = values(0, 5)
+const otherHalf = values(5, 5)
 const tooLarge = {
   code: 'validation_error',
-  message: 'customFieldValues: a contact can have at most 64 KiB of custom field values',
-  issues: [{ path: 'customFieldValues', message: 'a contact can have at most 64 KiB of custom field values' }],
+  message: 'customFieldValues: a contact can have at most 16 KiB of custom field values',
+  issues: [{ path: 'customFieldValues', message: 'a contact can have at most 16 KiB of custom field values' }],
 }
 const email = 'ada@example.com'
 
 beforeEach(async () => {
-  for (let n = 0; n < 40; n += 1) await createCustomField(ctx, { key: `f${n}`, label: 'x', type: 'TEXT', options: [] })
+  for (let n = 0; n < 10; n += 1) await createCustomField(ctx, { key: `f${n}`, label: 'x', type: 'TEXT', options: [] })
 })
 
 test('a new contact with more custom values than the limit is rejected', async () => {
-  await expect(createTestContact(ctx, { customFieldValues: values(0, 40) })).rejects.toMatchObject(tooLarge)
-  await expect(createTestContact(ctx, { customFieldValues: values(0, 20, '€') })).rejects.toMatchObject(tooLarge)
-  await createTestContact(ctx, { customFieldValues: values(0, 32) })
+  await expect(createTestContact(ctx, { customFieldValues: values(0, 10) })).rejects.toMatchObject(tooLarge)
+  await expect(createTestContact(ctx, { customFieldValues: values(0, 3, '€') })).rejects.toMatchObject(tooLarge)
+  await createTestContact(ctx, { customFieldValues: values(0, 8) })
 })
 
 test('an update counts the values that the contact has', async () => {
@@ -48,7 +51,7 @@ test.each(['fail', 'update'] as const)('a batch with onConflict %s rejects only 
   const { id } = await createTestContact(ctx, { email, customFieldValues: half })
   const contacts = [
     { email, customFieldValues: otherHalf },
-    { email: 'b@example.com', customFieldValues: values(0, 40) },
+    { email: 'b@example.com', customFieldValues: values(0, 10) },
   ]
   const batch: ContactBatch = { contacts: [...contacts, { email: 'c@example.com' }], onConflict }
   const { results } = await writeContactBatch(ctx, batch, () => {})
@@ -60,10 +63,10 @@ test.each(['fail', 'update'] as const)('a batch with onConflict %s rejects only 
 
 test.each(['false', 'true'])('an import rejects only the row (dry run: %s)', async (dryRun) => {
   const { id } = await createTestContact(ctx, { email, customFieldValues: half })
-  const header = ['email', ...Object.keys(values(0, 40))].join(',')
+  const header = ['email', ...Object.keys(values(0, 10))].join(',')
   const row = (address: string, custom: Record<string, string>) =>
-    [address, ...Object.keys(values(0, 40)).map((key) => custom[key] ?? '')].join(',')
-  const rows = [row(email, otherHalf), row('b@example.com', values(0, 40)), row('c@example.com', half)]
+    [address, ...Object.keys(values(0, 10)).map((key) => custom[key] ?? '')].join(',')
+  const rows = [row(email, otherHalf), row('b@example.com', values(0, 10)), row('c@example.com', half)]
   const record = await runTestImport(ctx, [header, ...rows].join('\n'), { onConflict: 'update', dryRun })
   expect(record).toMatchObject({ created: 1, updated: 0, failed: 2 })
   expect(record.errors).toEqual([2, 3].map((line) => ({ line, message: tooLarge.message })))
@@ -82,4 +85,64 @@ test('a merge above the limit is rejected and changes nothing', async () => {
   const duplicate = await createTestContact(ctx, { customFieldValues: otherHalf })
   await expect(mergeContacts(ctx, kept.id, { contactId: duplicate.id })).rejects.toMatchObject(tooLarge)
   expect(await readContact(ctx, duplicate.id)).toEqual(duplicate)
+})
+
+/** Stores values above the limit, as an older version could. */
+async function createLargeContact(): Promise<ContactId> {
+  const { id } = await createTestContact(ctx, { email })
+  await ctx.db
+    .update(contacts)
+    .set({ customFieldValues: values(0, 10) })
+    .where(eq(contacts.id, id))
+  return id
+}
+/** Every way to write custom values of the contact. */
+const writes: Record<string, (id: ContactId, customFieldValues: Record<string, string>) => Promise<unknown>> = {
+  PATCH: (id, customFieldValues) => updateContact(ctx, id, { customFieldValues }),
+  PUT: (_, customFieldValues) => upsertContact(ctx, { email, customFieldValues }),
+  async batch(_, customFieldValues) {
+    const batch: ContactBatch = { contacts: [{ email, customFieldValues }], onConflict: 'update' }
+    const { results } = await writeContactBatch(ctx, batch, () => {})
+    if (results[0]?.status === 'FAILED') throw Object.assign(new Error(), results[0])
+  },
+  async import(_, customFieldValues) {
+    const row = JSON.stringify({ email, customFieldValues })
+    const { errors } = await runTestImport(ctx, row, { format: 'ndjson', onConflict: 'update' })
+    if (errors[0]) throw Object.assign(new Error(), { ...tooLarge, message: errors[0].message })
+  },
+}
+
+test.each(Object.entries(writes))(
+  'stored values above the limit may stay and shrink, not grow: %s',
+  async (_, write) => {
+    const id = await createLargeContact()
+    await updateContact(ctx, id, { firstName: 'Ada' })
+    await write(id, values(0, 10))
+    await write(id, { f0: 'shorter' })
+    await expect(write(id, { f0: 'much longer' })).rejects.toMatchObject(tooLarge)
+    expect(await readContact(ctx, id)).toMatchObject({
+      firstName: 'Ada',
+      customFieldValues: { ...values(0, 10), f0: 'shorter' },
+    })
+  },
+)
+
+test('a merge keeps what either contact had above the limit', async () => {
+  const large = await createLargeContact()
+  const { id } = await createTestContact(ctx, { customFieldValues: { f0: 'x' } })
+  const merged = await mergeContacts(ctx, id, { contactId: large })
+  expect(merged.customFieldValues).toEqual({ ...values(0, 10), f0: 'x' })
+})
+
+test.each(['skip', 'update'])('an import counts bytes as the API does (onConflict=%s)', async (onConflict) => {
+  // PostgreSQL writes JSON with spaces, and numbers without exponents.
+  await createCustomField(ctx, { key: 'n', label: 'x', type: 'NUMBER', options: [] })
+  const most = { ...values(0, 8), n: 1e300 }
+  const fitting = { ...most, f8: 'x'.repeat(16_384 - Buffer.byteLength(JSON.stringify({ ...most, f8: '' }))) }
+  const rows = [fitting, { ...fitting, f8: `${fitting.f8}x` }].map((customFieldValues, n) =>
+    JSON.stringify({ email: `p${n}@example.com`, customFieldValues }),
+  )
+  const record = await runTestImport(ctx, rows.join('\n'), { format: 'ndjson', onConflict })
+  expect(record).toMatchObject({ created: 1, failed: 1, errors: [{ line: 2, message: tooLarge.message }] })
+  await createTestContact(ctx, { customFieldValues: fitting })
 })

@@ -1,7 +1,8 @@
 /** Validates form values. The messages are shown to visitors. */
 import { z } from 'zod'
 import { Phone } from '../contacts/contacts.schema.ts'
-import { invalidFields, type Issue } from '../kernel/errors.ts'
+import { invalidField, invalidFields, type Issue } from '../kernel/errors.ts'
+import { exceedsSize } from '../kernel/stored-size.ts'
 import { suggestForEach } from '../kernel/suggestion.ts'
 import { Email, MultiLine, SingleLine } from '../kernel/validation.ts'
 import type { FormField } from '../db/schema/index.ts'
@@ -10,7 +11,8 @@ export type FormValues = Record<string, string | number | boolean>
 
 /**
  * Returns the values to store: trimmed, in the type of their field, without empty values. Throws `validation_error`
- * with one issue for each invalid value and each unknown field, by field id.
+ * with one issue for each invalid value and each unknown field, by field id, or for the longest value if they are too
+ * large together.
  */
 export function checkFormValues(fields: readonly FormField[], input: Record<string, unknown>): FormValues {
   const known = fields.map((field) => field.id)
@@ -24,8 +26,19 @@ export function checkFormValues(fields: readonly FormField[], input: Record<stri
     else if (result.value !== undefined) values[field.id] = result.value
   }
   if (issues.length > 0) throw invalidFields(issues)
+  if (exceedsSize(values, { maxBytes: maxValueBytes })) throw invalidField(findLongest(values), tooLarge)
   return values
 }
+
+const maxValueBytes = 32_768
+const tooLarge = 'Please shorten your answers. Together they can have at most 32 KiB.'
+
+function findLongest(values: FormValues): string {
+  const [longest = ''] = Object.keys(values).toSorted((a, b) => lengthOf(values[b]) - lengthOf(values[a]))
+  return longest
+}
+
+const lengthOf = (value: unknown) => String(value).length
 
 function checkFormValue(
   field: FormField,

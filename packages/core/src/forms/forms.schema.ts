@@ -148,7 +148,7 @@ const writable = {
     .array(FormFieldInput)
     .min(1, 'must not be empty')
     .max(100, 'must have at most 100 fields')
-    .describe('The fields in their order.'),
+    .describe('The fields in their order, at most 32 KiB as JSON.'),
   listId: Id('lst')
     .nullable()
     .describe(

@@ -8,11 +8,11 @@ import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError, invalidField, type Issue, notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { requireSize } from '../kernel/stored-size.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type FormId, type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
-import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { type FormField, forms } from '../db/schema/index.ts'
@@ -24,12 +24,15 @@ import { updateStatement } from '../db/json-rows.ts'
 
 export type FormRow = typeof forms.$inferSelect
 
+const maxFieldBytes = 32_768
+
 /**
  * Creates a form. Throws `validation_error` for an unknown mapping target or a list that no submission could subscribe
  * to, and `quota_exceeded` if the workspace has the maximum number of forms.
  */
 export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   const fields = await checkFields(ctx, input.fields)
+  requireSize('fields', fields, { maxBytes: maxFieldBytes })
   checkConsentToList({ ...input, fields })
   if (input.listId !== null) await checkListId(ctx, input.listId)
   const now = new Date()
@@ -73,12 +76,12 @@ export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>>
     query,
     ...byCreation<FormRow>(forms),
     read: ({ after, orderBy, limit }) =>
-      selectBoundedPage(ctx.db, forms, {
-        where: and(eq(forms.workspaceId, ctx.workspaceId), isCreatedInRange(forms, query), after),
-        orderBy,
-        limit,
-        large: [forms.fields],
-      }),
+      ctx.db
+        .select()
+        .from(forms)
+        .where(and(eq(forms.workspaceId, ctx.workspaceId), isCreatedInRange(forms, query), after))
+        .orderBy(...orderBy)
+        .limit(limit),
   })
   return { ...page, data: page.data.map(toForm) }
 }
@@ -93,6 +96,7 @@ export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
       .for('no key update')
     if (!current) throw notFound('Form')
     const fields = change.fields ? await checkFields(ctx, change.fields) : current.fields
+    requireSize('fields', fields, { maxBytes: maxFieldBytes, current: current.fields })
     const next: FormRow = { ...current, ...withoutUndefined(change), fields }
     checkConsentToList(next)
     if (change.listId) await checkListId(ctx, change.listId)

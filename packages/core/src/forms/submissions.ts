@@ -13,7 +13,6 @@ import { toTimestamp } from '../kernel/validation.ts'
 import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
 import { requestSubscription } from '../lists/subscribe.ts'
-import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { formSubmissions } from '../db/schema/index.ts'
@@ -122,17 +121,19 @@ export async function listSubmissions(ctx: Ctx, formId: FormId, query: Submissio
     query,
     ...byCreation<SubmissionRow>(formSubmissions),
     read: ({ after, orderBy, limit }) =>
-      selectBoundedPage(ctx.db, formSubmissions, {
-        where: and(
-          eq(formSubmissions.workspaceId, ctx.workspaceId),
-          eq(formSubmissions.formId, formId),
-          isCreatedInRange(formSubmissions, query),
-          after,
-        ),
-        orderBy,
-        limit,
-        large: [formSubmissions.values, formSubmissions.consents],
-      }),
+      ctx.db
+        .select()
+        .from(formSubmissions)
+        .where(
+          and(
+            eq(formSubmissions.workspaceId, ctx.workspaceId),
+            eq(formSubmissions.formId, formId),
+            isCreatedInRange(formSubmissions, query),
+            after,
+          ),
+        )
+        .orderBy(...orderBy)
+        .limit(limit),
   })
   return { ...page, data: page.data.map(toSubmission) }
 }

@@ -8,8 +8,6 @@ import {
   type CustomFields,
   type CustomValue,
   parseCustomValue,
-  customValuesTooLarge,
-  exceedsCustomValueSize,
 } from '../custom-fields/custom-fields.ts'
 import { toIssues } from '../kernel/zod-messages.ts'
 import type { FileRow } from './csv-rows.ts'
@@ -81,7 +79,6 @@ function toContact(
     if ('message' in checked) return { line, error: `${customPrefix}${key}: ${checked.message}` }
     values[key] = checked.value
   }
-  if (exceedsCustomValueSize(values)) return { line, error: customValuesTooLarge }
   return { line, contact: { ...result.data, customFieldValues: values } }
 }
 

@@ -10,7 +10,6 @@ import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ImportId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { enqueue } from '../jobs/outbox.ts'
-import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { importParts, imports } from '../db/schema/index.ts'
@@ -94,17 +93,19 @@ export async function listImports(ctx: Ctx, query: ImportQuery): Promise<Page<Im
     query,
     ...byCreation<ImportRecord>(imports),
     read: ({ after, orderBy, limit }) =>
-      selectBoundedPage(ctx.db, imports, {
-        where: and(
-          eq(imports.workspaceId, ctx.workspaceId),
-          query.status && inArray(imports.status, storedStatuses(query.status)),
-          isCreatedInRange(imports, query),
-          after,
-        ),
-        orderBy,
-        limit,
-        large: [imports.errors],
-      }),
+      ctx.db
+        .select()
+        .from(imports)
+        .where(
+          and(
+            eq(imports.workspaceId, ctx.workspaceId),
+            query.status && inArray(imports.status, storedStatuses(query.status)),
+            isCreatedInRange(imports, query),
+            after,
+          ),
+        )
+        .orderBy(...orderBy)
+        .limit(limit),
   })
   return { ...page, data: page.data.map(toImport) }
 }

@@ -1,8 +1,14 @@
 import { sql } from 'drizzle-orm'
-import { compareContacts, findOverflow, readContacts, writeContacts } from '../contacts/bulk-write-contacts.ts'
+import {
+  compareContacts,
+  findOverflow,
+  type OnConflict,
+  readContacts,
+  writeContacts,
+} from '../contacts/bulk-write-contacts.ts'
 import { splitByContactQuota } from '../contacts/contact-address.ts'
 import type { CheckedContact } from '../contacts/create-contact.ts'
-import { lockCustomFields } from '../custom-fields/custom-fields.ts'
+import { exceedsCustomValueSize, lockCustomFields } from '../custom-fields/custom-fields.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emitMany } from '../events/emit.ts'
 import { type ContactId, type ImportId, uuidOf } from '../kernel/ids.ts'
@@ -71,7 +77,7 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   const valid = await rejectUnknownFields(ctx, rows, rejected)
   for (const round of splitIntoRounds(valid, onConflict)) {
     const { inQuota, releaseUnused } = await rejectOverQuota(ctx, round, rejected)
-    const accepted = onConflict === 'skip' ? inQuota : await rejectOverflow(ctx, inQuota, rejected)
+    const accepted = await rejectOverflow(ctx, inQuota, { onConflict, rejected })
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
     releaseUnused(written.created.length)
     for (const { id } of written.created) createdIds.add(id)
@@ -97,20 +103,18 @@ async function preview(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Pr
   const [first = []] = splitIntoRounds(rows, 'skip')
   const unseen = await recordUnseen(ctx, claimed.id, first)
   const rejected: Outcome['rejected'] = []
-  if (claimed.onConflict === 'skip') {
-    const { known } = await compareContacts(ctx, contactsOf(unseen))
-    return { created: unseen.length - known, updated: 0, rejected }
-  }
-  const accepted = await rejectOverflow(ctx, unseen, rejected)
+  const { onConflict } = claimed
+  const accepted = await rejectOverflow(ctx, unseen, { onConflict, rejected })
   const { known, changed } = await compareContacts(ctx, contactsOf(accepted))
-  return { created: accepted.length - known, updated: changed + rows.length - unseen.length, rejected }
+  const updated = onConflict === 'skip' ? 0 : changed + rows.length - unseen.length
+  return { created: accepted.length - known, updated, rejected }
 }
 
 /**
  * Splits rows into rounds in which each email occurs once, because one statement can update a contact only once, and
  * rows with the same email must take effect in order. With `skip`, only the first row of an email counts.
  */
-function splitIntoRounds(rows: CheckedRow[], onConflict: 'skip' | 'update'): CheckedRow[][] {
+function splitIntoRounds(rows: CheckedRow[], onConflict: OnConflict): CheckedRow[][] {
   const rounds: CheckedRow[][] = []
   const seen = new Map<string, number>()
   for (const row of rows) {
@@ -124,8 +128,15 @@ function splitIntoRounds(rows: CheckedRow[], onConflict: 'skip' | 'update'): Che
 }
 
 /** Rejects rows that would give a contact too many tags or custom field values. Returns the others. */
-async function rejectOverflow(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']): Promise<CheckedRow[]> {
-  const messages = await findOverflow(ctx, contactsOf(rows))
+async function rejectOverflow(
+  ctx: Ctx,
+  rows: CheckedRow[],
+  { onConflict, rejected }: { onConflict: OnConflict; rejected: Outcome['rejected'] },
+): Promise<CheckedRow[]> {
+  const inputs = contactsOf(rows)
+  // With `skip`, only new contacts are written: a row must be too large by itself.
+  const isAlone = ({ customFieldValues }: CheckedContact) => exceedsCustomValueSize(customFieldValues)
+  const messages = await findOverflow(ctx, onConflict === 'skip' ? inputs.filter(isAlone) : inputs)
   const messageFor = ({ contact }: CheckedRow) => messages.get(contact.email.toLowerCase())
   for (const row of rows) {
     const message = messageFor(row)

@@ -90,8 +90,8 @@ export function limitIssues(issues: readonly Issue[]): Issue[] {
 }
 
 /** Limits the length of a public message that contains text of the request. */
-export function truncateText(text: string): string {
-  return text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
+export function truncateText(text: string, maxLength = maxTextLength): string {
+  return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
 }
 
 /** Removes the parameters of failed statements from an error and its causes: they hold personal data and hashes. */

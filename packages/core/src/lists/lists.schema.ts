@@ -34,7 +34,7 @@ export type List = z.output<typeof List>
 export const ListInput = z
   .strictObject({
     name: SingleLine(200, 1).describe('The name of the list. Subscribers see it.'),
-    description: MultiLine(20_000).default('').describe('What the list is about.'),
+    description: MultiLine(20_000).default('').describe('What the list is about, at most 16 KiB.'),
     doubleOptIn: z.boolean().default(true).describe('Whether subscribers must confirm by a link in an email.'),
   })
   .meta({ id: 'ListCreate', description: 'A new list.', examples: [{ name: 'Monthly newsletter' }] })
@@ -43,7 +43,7 @@ export type ListInput = z.output<typeof ListInput>
 export const ListChange = z
   .strictObject({
     name: SingleLine(200, 1).describe('The name of the list. Subscribers see it.'),
-    description: MultiLine(20_000).describe('What the list is about.'),
+    description: MultiLine(20_000).describe('What the list is about, at most 16 KiB.'),
     doubleOptIn: z.boolean().describe('Whether subscribers must confirm by a link in an email.'),
   })
   .partial()

@@ -4,6 +4,7 @@ import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { maxNoteBytes, requireSize } from '../kernel/stored-size.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type ListId, newId } from '../kernel/ids.ts'
@@ -27,6 +28,7 @@ type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: 
 
 /** Creates a list. Throws `quota_exceeded` if the workspace has the maximum number of lists. */
 export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
+  requireSize('description', input.description, { maxBytes: maxNoteBytes })
   const now = new Date()
   const list: typeof lists.$inferSelect = {
     workspaceId: ctx.workspaceId,
@@ -83,6 +85,7 @@ export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Prom
     const [current] = await ctx.db.select().from(lists).where(isLiveList(ctx, id)).for('no key update')
     if (!current) throw notFound('List')
     const next = { ...current, ...withoutUndefined(change) }
+    requireSize('description', next.description, { maxBytes: maxNoteBytes, current: current.description })
     if (!isDeepStrictEqual(next, current)) {
       await updateRow(ctx.db, { ...next, updatedAt: timeOfUpdate(current.updatedAt) })
     }

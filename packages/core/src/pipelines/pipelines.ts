@@ -1,14 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId, type PipelineId, uuidOf } from '../kernel/ids.ts'
+import { newId, type PipelineId } from '../kernel/ids.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
-import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { pipelines, stages } from '../db/schema/index.ts'
@@ -54,10 +53,6 @@ export async function readPipeline(ctx: Ctx, id: PipelineId): Promise<Pipeline> 
   return withStages(ctx, row)
 }
 
-const selectStageNames = (ctx: Ctx) => sql`(
-  select string_agg(s.name, '') from ${stages} s
-  where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.pipeline_id = ${pipelines.id})`
-
 /** Returns a page of the workspace's pipelines, each with its stages in order. */
 export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Page<Pipeline>> {
   const page = await readPage<PipelineRow>(ctx, {
@@ -65,12 +60,12 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
     query,
     ...byCreation<PipelineRow>(pipelines),
     read: ({ after, orderBy, limit }) =>
-      selectBoundedPage(ctx.db, pipelines, {
-        where: and(eq(pipelines.workspaceId, ctx.workspaceId), isCreatedInRange(pipelines, query), after),
-        orderBy,
-        limit,
-        large: [selectStageNames(ctx)],
-      }),
+      ctx.db
+        .select()
+        .from(pipelines)
+        .where(and(eq(pipelines.workspaceId, ctx.workspaceId), isCreatedInRange(pipelines, query), after))
+        .orderBy(...orderBy)
+        .limit(limit),
   })
   const stagesByPipeline = await readStages(
     ctx,

@@ -5,7 +5,6 @@ import { invalidField } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { decryptPayload, encryptPayload } from '../kernel/crypto.ts'
 import { Token } from '../kernel/validation.ts'
-import type { BoundedRow } from './page-bytes.ts'
 import { timeRange } from './time-range.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
@@ -26,8 +25,7 @@ export const PageQuery = z.strictObject({
       type: 'integer',
       minimum: 1,
       maximum: 100,
-      description:
-        'The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.',
+      description: 'The maximum number of records on the page.',
     }),
   cursor: Token(600)
     .optional()
@@ -113,8 +111,7 @@ interface Listing<Row> {
   }
   /** The tiebreaker, unique in the listing. */
   id: { column: SQLWrapper; valueOf: (row: Row) => IdOf<IdPrefix> }
-  /** Where records can be large, it selects `withinPageBytes`. */
-  read: (part: PageWindow) => Promise<(Row & BoundedRow)[]>
+  read: (part: PageWindow) => Promise<Row[]>
 }
 
 export interface PageWindow {
@@ -147,9 +144,8 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   })
   const data = rows.slice(0, query.limit)
   const last = data.at(-1)
-  const hasMore = (rows[0]?.found ?? rows.length) > data.length
   const nextCursor =
-    last && hasMore
+    last && rows.length > data.length
       ? encryptPayload(ctx.settings.keys.cursors, scope, [key.valueOf(last), uuidOf(id.valueOf(last))])
       : null
   return { data, nextCursor }

@@ -34,7 +34,7 @@ export type Segment = z.output<typeof Segment>
 
 const writable = {
   name: SingleLine(200, 1).describe('The name of the segment.'),
-  filter: ContactFilter.describe('The filter that a contact must match.'),
+  filter: ContactFilter.describe('The filter that a contact must match, at most 64 KiB.'),
 }
 const exampleFilter: Filter = { field: 'customFieldValues.plan', eq: 'pro' }
 

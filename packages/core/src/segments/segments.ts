@@ -4,6 +4,7 @@ import { segments } from '../db/schema/index.ts'
 import { AppError, invalidField, notFound } from '../kernel/errors.ts'
 import { newId, type SegmentId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { requireSize } from '../kernel/stored-size.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
@@ -19,11 +20,14 @@ import { updateStatement } from '../db/json-rows.ts'
 
 type SegmentRow = typeof segments.$inferSelect
 
+const maxFilterBytes = 65_536
+
 /**
  * Creates a segment. Throws `validation_error` if the filter names something unknown, and `quota_exceeded` if the
  * workspace has the maximum number of segments.
  */
 export async function createSegment(ctx: Ctx, input: SegmentInput): Promise<Segment> {
+  requireSize('filter', input.filter, { maxBytes: maxFilterBytes })
   await compileFilter(ctx, input.filter)
   const now = new Date()
   const segment: SegmentRow = {
@@ -89,6 +93,7 @@ export async function updateSegment(ctx: Ctx, id: SegmentId, change: SegmentChan
       .for('no key update')
     if (!current) throw notFound('Segment')
     const next = { ...current, ...withoutUndefined(change) }
+    requireSize('filter', next.filter, { maxBytes: maxFilterBytes, current: current.filter })
     if (isDeepStrictEqual(next, current)) return toSegment(current)
     const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
     await updateRow(ctx.db, saved)

@@ -1,6 +1,5 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { selectBoundedPage } from '../request/page-bytes.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../request/time-range.ts'
 import { dueOrder, tasks } from '../db/schema/index.ts'
@@ -27,12 +26,12 @@ async function readTaskPage(ctx: Ctx, name: string, query: TaskQuery) {
     key,
     id,
     read: ({ after, orderBy, limit }) =>
-      selectBoundedPage(ctx.db, tasks, {
-        where: and(taskFilter(ctx, query), after),
-        orderBy,
-        limit,
-        large: [tasks.notes],
-      }),
+      ctx.db
+        .select()
+        .from(tasks)
+        .where(and(taskFilter(ctx, query), after))
+        .orderBy(...orderBy)
+        .limit(limit),
   })
   return { ...page, data: page.data.map(toTask) }
 }

@@ -42,7 +42,7 @@ export type Task = z.output<typeof Task>
 
 const writable = {
   title: SingleLine(300, 1).describe('What to do.'),
-  notes: MultiLine(20_000).describe('Details, as plain text.'),
+  notes: MultiLine(20_000).describe('Details, as plain text, at most 16 KiB.'),
   dueAt: TimestampInput.nullable().describe('When the task is due. `null` for no due date.'),
   assigneeId: Id('usr').nullable().describe('The id of a user who is a member of the workspace. `null` for none.'),
 }

@@ -12,6 +12,7 @@ import { onConstraint } from '../db/database-errors.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
 import { emit } from '../events/emit.ts'
+import { maxNoteBytes, requireSize } from '../kernel/stored-size.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ContactId, newId, type TaskId, type UserId } from '../kernel/ids.ts'
 import { jsonRows, updateStatement } from '../db/json-rows.ts'
@@ -26,6 +27,7 @@ const assigneeNotFound = onConstraint('tasks_assignee_fk', () => invalidField('a
 
 /** Creates an OPEN task for a contact and emits `task.created`. Throws `not_found` if the contact does not exist. */
 export async function createTask(ctx: Ctx, contactId: ContactId, input: TaskInput): Promise<Task> {
+  requireSize('notes', input.notes, { maxBytes: maxNoteBytes })
   const now = new Date()
   const task: TaskRow = {
     workspaceId: ctx.workspaceId,
@@ -64,6 +66,7 @@ export async function readTask(ctx: Ctx, id: TaskId): Promise<Task> {
 export async function updateTask(ctx: Ctx, id: TaskId, change: TaskChange): Promise<Task> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, current) => {
     const next: TaskRow = { ...current, ...withoutUndefined(change) }
+    requireSize('notes', next.notes, { maxBytes: maxNoteBytes, current: current.notes })
     if (isDeepStrictEqual(next, current)) return toTask(current)
     const saved = await saveTask(ctx, current, next)
     await touchLastActivity(ctx, saved.contactId)

@@ -17,7 +17,6 @@ import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { EventId } from '../kernel/ids.ts'
-import { selectBoundedPage } from '../request/page-bytes.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { selectMergedIds } from '../contacts/contact-aliases.ts'
 import { isCreatedInRange, isIdInRange } from '../request/time-range.ts'
@@ -47,20 +46,22 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
     key: { column: events.transactionId, type: 'xid8', valueOf: (row) => row.transactionId },
     id: { column: events.id, valueOf: (row) => row.id },
     read: ({ after: cursor, orderBy, limit }) =>
-      selectBoundedPage(ctx.db, events, {
-        where: and(
-          eq(events.workspaceId, ctx.workspaceId),
-          sql`${events.transactionId} < (${oldestRunningTransaction})`,
-          afterCondition,
-          cursor,
-          type && inArray(events.type, type),
-          contactId && sql`${events.contactId} in (${selectMergedIds(ctx, contactId)})`,
-          isEventInRange(query),
-        ),
-        orderBy,
-        limit,
-        large: [events.data],
-      }),
+      ctx.db
+        .select()
+        .from(events)
+        .where(
+          and(
+            eq(events.workspaceId, ctx.workspaceId),
+            sql`${events.transactionId} < (${oldestRunningTransaction})`,
+            afterCondition,
+            cursor,
+            type && inArray(events.type, type),
+            contactId && sql`${events.contactId} in (${selectMergedIds(ctx, contactId)})`,
+            isEventInRange(query),
+          ),
+        )
+        .orderBy(...orderBy)
+        .limit(limit),
   })
   return { ...page, data: page.data.map(toEvent) }
 }

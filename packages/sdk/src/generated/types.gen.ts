@@ -967,7 +967,7 @@ export type ContactCreate = {
      */
     company?: string | null;
     /**
-     * Values by the key of the custom field. `null` removes a value. A contact can have at most 64 KiB of values, as JSON.
+     * Values by the key of the custom field. `null` removes a value. A contact can have at most 16 KiB of values, as JSON.
      */
     customFieldValues?: {
         [key: string]: string | number | boolean | null;
@@ -1037,7 +1037,7 @@ export type ContactUpdate = {
      */
     company?: string | null;
     /**
-     * Values by the key of the custom field. `null` removes a value. A contact can have at most 64 KiB of values, as JSON.
+     * Values by the key of the custom field. `null` removes a value. A contact can have at most 16 KiB of values, as JSON.
      */
     customFieldValues?: {
         [key: string]: string | number | boolean | null;
@@ -1077,7 +1077,7 @@ export type ContactUpsert = {
      */
     company?: string | null;
     /**
-     * Values by the key of the custom field. `null` removes a value. A contact can have at most 64 KiB of values, as JSON.
+     * Values by the key of the custom field. `null` removes a value. A contact can have at most 16 KiB of values, as JSON.
      */
     customFieldValues?: {
         [key: string]: string | number | boolean | null;
@@ -1915,7 +1915,7 @@ export type FormCreate = {
      */
     name: string;
     /**
-     * The fields in their order.
+     * The fields in their order, at most 32 KiB as JSON.
      */
     fields: Array<{
         /**
@@ -2018,7 +2018,7 @@ export type FormUpdate = {
      */
     name?: string;
     /**
-     * The fields in their order.
+     * The fields in their order, at most 32 KiB as JSON.
      */
     fields?: Array<{
         /**
@@ -2337,7 +2337,7 @@ export type ListCreate = {
      */
     name: string;
     /**
-     * What the list is about.
+     * What the list is about, at most 16 KiB.
      */
     description?: string;
     /**
@@ -2369,7 +2369,7 @@ export type ListUpdate = {
      */
     name?: string;
     /**
-     * What the list is about.
+     * What the list is about, at most 16 KiB.
      */
     description?: string;
     /**
@@ -3307,7 +3307,7 @@ export type SegmentCreate = {
      */
     name: string;
     /**
-     * The filter that a contact must match.
+     * The filter that a contact must match, at most 64 KiB.
      */
     filter: ContactFilter;
 };
@@ -3345,7 +3345,7 @@ export type SegmentUpdate = {
      */
     name?: string;
     /**
-     * The filter that a contact must match.
+     * The filter that a contact must match, at most 64 KiB.
      */
     filter?: ContactFilter;
 };
@@ -3614,7 +3614,7 @@ export type TaskCreate = {
      */
     title: string;
     /**
-     * Details, as plain text.
+     * Details, as plain text, at most 16 KiB.
      */
     notes?: string;
     /**
@@ -3650,7 +3650,7 @@ export type TaskUpdate = {
      */
     title?: string;
     /**
-     * Details, as plain text.
+     * Details, as plain text, at most 16 KiB.
      */
     notes?: string;
     /**
@@ -5708,7 +5708,7 @@ export type SessionsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -5832,7 +5832,7 @@ export type WorkspacesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -5951,7 +5951,7 @@ export type ApiKeysListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -6450,7 +6450,7 @@ export type InvitesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -6803,7 +6803,7 @@ export type MembersListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -7081,7 +7081,7 @@ export type AuditLogListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -7155,7 +7155,7 @@ export type ContactsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -8014,7 +8014,7 @@ export type ContactsListActivityData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -8151,7 +8151,7 @@ export type CustomFieldsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -8588,7 +8588,7 @@ export type ImportsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -8790,7 +8790,7 @@ export type FormsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -9136,7 +9136,7 @@ export type FormsListSubmissionsData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -9342,7 +9342,7 @@ export type ListsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -9696,7 +9696,7 @@ export type ListsListSubscribersData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -9990,7 +9990,7 @@ export type SegmentsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -10411,7 +10411,7 @@ export type SegmentsListContactsData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -10485,7 +10485,7 @@ export type CampaignsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -11560,7 +11560,7 @@ export type CampaignsListRecipientsData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -11705,7 +11705,7 @@ export type PipelinesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -12104,7 +12104,7 @@ export type DealsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -12494,7 +12494,7 @@ export type DealsListActivityData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -12565,7 +12565,7 @@ export type TasksListOfContactData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -12727,7 +12727,7 @@ export type TasksListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -13017,7 +13017,7 @@ export type WebhooksListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -13443,7 +13443,7 @@ export type WebhooksListDeliveriesData = {
     };
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -13821,7 +13821,7 @@ export type EventsListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**
@@ -13951,7 +13951,7 @@ export type EventTypesListData = {
     path?: never;
     query?: {
         /**
-         * The maximum number of records on the page. Large records end a page after about 1 MiB: then it has fewer records, and a `nextCursor`.
+         * The maximum number of records on the page.
          */
         limit?: number;
         /**

@@ -118,10 +118,19 @@ async function checkCustomFieldValues(
     const isSuggesting = results.size < maxSuggestedEntries
     const { values, issues } = parseCustomValues(fields, input.customFieldValues ?? {}, isSuggesting ? suggestions : [])
     if (issues.length > 0) results.set(index, invalidEntry(issues))
-    else if (exceedsCustomValueSize(mergeCustomValues({}, values))) results.set(index, tooLargeEntry)
     else checked.push({ index, input: { ...input, customFieldValues: values } })
   }
-  return { checked, results }
+  const tooLarge = await findTooLargeNew(ctx, checked)
+  for (const { index } of tooLarge) results.set(index, tooLargeEntry)
+  return { checked: checked.filter(({ index }) => !results.has(index)), results }
+}
+
+/** Finds the entries of new contacts that have too many custom values. */
+async function findTooLargeNew(ctx: Ctx, entries: readonly CheckedEntry[]): Promise<CheckedEntry[]> {
+  const tooLarge = entries.filter(({ input }) => exceedsCustomValueSize(mergeCustomValues({}, input.customFieldValues)))
+  if (tooLarge.length === 0) return []
+  const known = byEmail(await findContactsByEmail(ctx, tooLarge.map(emailOf)))
+  return tooLarge.filter((entry) => !known.has(emailOf(entry)))
 }
 
 /**

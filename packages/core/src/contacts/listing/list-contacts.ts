@@ -3,11 +3,10 @@ import { type Ctx, inTransaction } from '../../request/context.ts'
 import { invalidField } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import { withSuggestion } from '../../kernel/suggestion.ts'
-import { found, withinPageBytes } from '../../request/page-bytes.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import { isCreatedInRange, isInRange } from '../../request/time-range.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
-import { contactColumns, type ContactRow, largeContactColumns, toContact } from '../contact-record.ts'
+import { contactColumns, type ContactRow, toContact } from '../contact-record.ts'
 import { compileFilter } from '../../segments/compile-filter.ts'
 import { compileSegment } from '../../segments/segments.ts'
 import { withinFilterTime } from '../../segments/within-filter-time.ts'
@@ -76,18 +75,13 @@ function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: S
     query: { ...query, sort: '-rank' },
     key: { column: rank, type: 'float8', valueOf: (row) => String(row.rank) },
     id: { column: contacts.id, valueOf: (row) => row.id },
-    read: ({ after, orderBy, limit }) => {
-      const rows = ctx.db
-        .select()
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select({ ...contactColumns, rank })
         .from(ranked)
         .where(after)
         .orderBy(...orderBy)
-        .limit(limit)
-      return ctx.db
-        .select({ ...contactColumns, rank, found })
-        .from(withinPageBytes(contacts, rows, { orderBy, large: largeContactColumns }))
-        .orderBy(...orderBy)
-    },
+        .limit(limit),
   })
 }
 
@@ -100,16 +94,12 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
     id: { column: contacts.id, valueOf: (row) => row.id },
     read: ({ after, orderBy, limit, position }) => {
       if (isUnfiltered(query)) return readNewestContacts(ctx, { position, limit })
-      const rows = ctx.db
-        .select()
+      return ctx.db
+        .select(contactColumns)
         .from(contacts)
         .where(and(where, after))
         .orderBy(...orderBy)
         .limit(limit)
-      return ctx.db
-        .select({ ...contactColumns, found })
-        .from(withinPageBytes(contacts, rows, { orderBy, large: largeContactColumns }))
-        .orderBy(...orderBy)
     },
   })
 }

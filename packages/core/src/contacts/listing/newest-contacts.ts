@@ -3,15 +3,14 @@
  * page, `GET /contacts?limit=50` costs the API 1.7 times the CPU time (benchmark `read`, 2026-11-22).
  * `newest-contacts.int.test.ts` compares the results of both.
  */
-import { type SQL, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { contacts } from '../../db/schema/index.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
 import { selectList, toRow } from '../../db/raw-rows.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
-import { type BoundedRow, found, withinPageBytes } from '../../request/page-bytes.ts'
 import type { PageWindow } from '../../request/paging.ts'
-import { contactColumns, type ContactRow, largeContactColumns } from '../contact-record.ts'
+import { contactColumns, type ContactRow } from '../contact-record.ts'
 
 /** `workspaceId` is known and need not be selected. */
 const { workspaceId: _, ...columns } = contactColumns
@@ -20,33 +19,28 @@ const { workspaceId: _, ...columns } = contactColumns
 export async function readNewestContacts(
   ctx: Ctx,
   { position, limit }: Pick<PageWindow, 'position' | 'limit'>,
-): Promise<(ContactRow & BoundedRow)[]> {
+): Promise<ContactRow[]> {
   const values = { workspaceId: uuidOf(ctx.workspaceId), limit }
   const rows = await (position ? selectOlder(ctx.db, { ...values, ...position }) : selectNewest(ctx.db, values))
-  return rows.map((row) => ({ ...toRow({ ...columns, found }, row), workspaceId: ctx.workspaceId }))
+  return rows.map((row) => ({ ...toRow(columns, row), workspaceId: ctx.workspaceId }))
 }
-
-const orderBy = [sql`created_at desc`, sql`id desc`]
-const pageOf = (rows: SQL) => sql`
-  select ${selectList({ ...columns, found })}
-  from ${withinPageBytes(contacts, rows, { orderBy, large: largeContactColumns })}
-  order by ${sql.join(orderBy, sql`, `)}`
 
 const selectNewest = preparedSql<{ workspaceId: string; limit: number }, Record<string, unknown>>(
   'list contacts',
-  (param) =>
-    pageOf(sql`
-      select * from contacts where workspace_id = ${param('workspaceId')}
-      order by created_at desc, id desc limit ${param('limit')}`),
+  (param) => sql`
+    select ${selectList(columns)} from ${contacts}
+    where workspace_id = ${param('workspaceId')}
+    order by created_at desc, id desc limit ${param('limit')}`,
 )
 
 const selectOlder = preparedSql<
   { workspaceId: string; limit: number; key: string; uuid: string },
   Record<string, unknown>
->('list older contacts', (param) =>
-  pageOf(sql`
-    select * from contacts
+>(
+  'list older contacts',
+  (param) => sql`
+    select ${selectList(columns)} from ${contacts}
     where workspace_id = ${param('workspaceId')}
       and (created_at, id) < (${param('key')}::timestamptz, ${param('uuid')}::uuid)
-    order by created_at desc, id desc limit ${param('limit')}`),
+    order by created_at desc, id desc limit ${param('limit')}`,
 )

@@ -34,6 +34,19 @@ test('the duplicate fills empty properties, adds its tags and is deleted', async
   expect(await listEventTypes(ctx)).toEqual(['contact.created', 'contact.created', 'contact.merged'])
 })
 
+test('a merge that would exceed 100 tags is rejected and changes nothing', async () => {
+  const tagsFrom = (start: number) => Array.from({ length: 51 }, (_, n) => `tag ${start + n}`)
+  const kept = await createTestContact(ctx, { tags: tagsFrom(0) })
+  const [most, fitting] = [
+    await createTestContact(ctx, { tags: tagsFrom(51) }),
+    await createTestContact(ctx, { tags: tagsFrom(49) }),
+  ]
+  const tooMany = { code: 'validation_error', message: 'tags: a contact can have at most 100 tags' }
+  await expect(mergeContacts(ctx, kept.id, { contactId: most.id })).rejects.toMatchObject(tooMany)
+  expect(await readContact(ctx, most.id)).toEqual(most)
+  expect((await mergeContacts(ctx, kept.id, { contactId: fitting.id })).tags).toHaveLength(100)
+})
+
 test('one of two concurrent merges of the same pair succeeds', async () => {
   for (let round = 0; round < 10; round += 1) {
     const [a, b] = [await createTestContact(ctx), await createTestContact(ctx)]

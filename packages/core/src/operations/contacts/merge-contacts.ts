@@ -4,13 +4,13 @@ import { invalidField, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { emit } from '../../events/emit.ts'
 import { applyStoredOptOuts } from '../../subscriptions/apply-stored-opt-outs.ts'
-import { customValuesTooLarge, exceedsCustomValueSize } from '../../custom-fields/custom-fields.ts'
+import { exceedsCustomValueSize, requireCustomValueSize } from '../../custom-fields/custom-fields.ts'
 import { fillEmptyProperties } from '../../contacts/contact-properties.ts'
 import type { ContactRow } from '../../contacts/contact-record.ts'
 import { deleteContactRow } from '../../contacts/delete-contact-row.ts'
 import { lockContact, lockContacts } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
-import { saveContact } from '../../contacts/update-contact.ts'
+import { maxTags, saveContact, tooManyTags } from '../../contacts/update-contact.ts'
 import { storeOptOutsOfContact } from '../../subscriptions/opt-outs.ts'
 import { type Contact, type MergeInput } from '../../contacts/contacts.schema.ts'
 import { recordSubscriptionActivity } from '../../subscriptions/subscribed-status.ts'
@@ -31,8 +31,7 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     const movedAny = await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     const united = uniteProperties(survivor, duplicate)
-    if (exceedsCustomValueSize(united.customFieldValues, survivor.customFieldValues))
-      throw invalidField('customFieldValues', customValuesTooLarge)
+    requireMergedSize(united, [survivor, duplicate])
     await saveContact(ctx, survivor, united)
     if (movedAny) await recordSubscriptionActivity(ctx, [id])
     if (movedAny) await applyStoredOptOuts(ctx, survivor)
@@ -59,6 +58,13 @@ function uniteProperties(survivor: ContactRow, duplicate: ContactRow): ContactRo
     customFieldValues: { ...duplicate.customFieldValues, ...survivor.customFieldValues },
     lastActivityAt: laterOf(survivor.lastActivityAt, duplicate.lastActivityAt),
   }
+}
+
+/** What either contact had above a limit before may remain. */
+function requireMergedSize({ customFieldValues, tags }: ContactRow, merged: readonly ContactRow[]): void {
+  if (merged.every((one) => exceedsCustomValueSize(customFieldValues, one.customFieldValues)))
+    requireCustomValueSize(customFieldValues)
+  if (tags.length > Math.max(maxTags, ...merged.map((one) => one.tags.length))) throw invalidField('tags', tooManyTags)
 }
 
 function laterOf(one: Date | null, other: Date | null): Date | null {
