@@ -1,4 +1,4 @@
-import { recordHeartbeat, heartbeatIntervalMs } from '@rapport/core/jobs/worker-registry.ts'
+import { recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
 import { type WorkerDeps, runExclusively } from './worker-deps.ts'
 import { recoverOrphanedClaims, releaseOrphanedClaim, findClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
@@ -9,7 +9,7 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
   async function runOnce() {
     try {
       await recordHeartbeat(deps.db, deps.workerId)
-      const interrupted = await recoverOrphanedClaims(deps.db)
+      const interrupted = await recoverOrphanedClaims(deps.db, deps.timings.heartbeatTimeoutMs)
       deps.metrics.countInterrupted(interrupted)
       if (interrupted.deliveries > 0 || Object.keys(interrupted.mails).length > 0) {
         deps.log.warn(interrupted, 'recovered claims of a crashed worker: its work in flight is INTERRUPTED')
@@ -21,7 +21,7 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
       running = undefined
     }
   }
-  const timer = setInterval(() => void (running ??= runOnce()), heartbeatIntervalMs)
+  const timer = setInterval(() => void (running ??= runOnce()), deps.timings.heartbeatIntervalMs)
   return {
     async stop() {
       clearInterval(timer)

@@ -2,9 +2,7 @@ import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import type { JobsOptions } from 'bullmq'
 import type { QueueBackend, WorkQueue } from './queue-backend.ts'
-
-const addTimeoutMs = 8_000
-const closeTimeoutMs = 1_000
+import type { WorkerTimings } from './worker-timings.ts'
 
 /** The queues of a worker: adds jobs and reads their state. */
 export interface JobQueues {
@@ -28,13 +26,13 @@ const retryOptions = (attempts: number, delay: number): JobsOptions => ({
  * How often and how soon the queue retries a failed job. Retries are safe: a claim in PostgreSQL prevents duplicate
  * deliveries and mails. Webhook jobs need no retry, as the relay polls for backlogs.
  */
-const jobOptions: Record<QueueName, JobsOptions> = {
+const createJobOptions = ({ retryDelayMs }: WorkerTimings): Record<QueueName, JobsOptions> => ({
   webhooks: { attempts: 1 },
-  campaigns: retryOptions(10, 10_000),
-  mail: retryOptions(5, 30_000),
-  imports: retryOptions(10, 1_000),
-  maintenance: retryOptions(5, 5_000),
-}
+  campaigns: retryOptions(10, retryDelayMs.campaigns),
+  mail: retryOptions(5, retryDelayMs.mail),
+  imports: retryOptions(10, retryDelayMs.imports),
+  maintenance: retryOptions(5, retryDelayMs.maintenance),
+})
 
 /** Job names in the dashboard. */
 const jobNames: Record<QueueName, string> = {
@@ -45,8 +43,12 @@ const jobNames: Record<QueueName, string> = {
   maintenance: 'clear deleted records',
 }
 
-export function openJobQueues(backend: QueueBackend, onAdd: (queue: QueueName, count: number) => void): JobQueues {
+export function openJobQueues(
+  backend: QueueBackend,
+  { timings, onAdd }: { timings: WorkerTimings; onAdd?: (queue: QueueName, count: number) => void },
+): JobQueues {
   const queues = new Map<QueueName, WorkQueue>()
+  const jobOptions = createJobOptions(timings)
 
   /** Opens a queue on first use. A queue that is opened while Redis is unavailable would wait for it. */
   function queueOf(name: QueueName): WorkQueue {
@@ -72,17 +74,17 @@ export function openJobQueues(backend: QueueBackend, onAdd: (queue: QueueName, c
         opts: { ...jobOptions[queue], deduplication: { id: data.id, keepLastIfActive: true } },
       }))
       try {
-        await withTimeout(queueOf(queue).addBulk(entries), addTimeoutMs)
+        await withTimeout(queueOf(queue).addBulk(entries), timings.addTimeoutMs)
       } catch (error) {
         discardQueue(queue)
         throw error
       }
-      onAdd(queue, jobs.length)
+      onAdd?.(queue, jobs.length)
     },
     async close() {
       // While the queues are unavailable, `close` does not resolve.
       const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()))
-      await withTimeout(closed, closeTimeoutMs).catch(() => {})
+      await withTimeout(closed, timings.closeTimeoutMs).catch(() => {})
     },
   }
 }

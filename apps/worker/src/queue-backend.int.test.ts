@@ -1,7 +1,7 @@
 import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { openQueueBackend, openQueuePool } from './queue-backend.ts'
-import { silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
 
 test('a listener that is attached after a connection error still receives the error', async () => {
   const database = await createTestDatabase()
@@ -23,7 +23,10 @@ test('a listener that is attached after a connection error still receives the er
 
 test('the queues in PostgreSQL reject writes while its transactions are read-only', async () => {
   const database = await createTestDatabase()
-  const backend = await openQueueBackend(testWorkerConfig({ DATABASE_URL: database.url }), silentLog)
+  const backend = await openQueueBackend(testWorkerConfig({ DATABASE_URL: database.url }), {
+    log: silentLog,
+    timings: shortTimings,
+  })
   onTestFinished(async () => {
     await backend.close()
     await database.close()

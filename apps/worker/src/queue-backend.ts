@@ -18,6 +18,7 @@ import {
 } from 'bullmq'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import type { WorkerTimings } from './worker-timings.ts'
 
 type Concurrency = Pick<WorkerOptions, 'concurrency'>
 /** The queue methods that the worker uses. Both backends implement them. */
@@ -43,8 +44,15 @@ export interface QueueBackend {
 }
 
 /** Uses Redis if REDIS_URL is set (recommended for production), otherwise BullMQ's PostgreSQL backend. */
-export async function openQueueBackend(config: WorkerConfig, log: Logger): Promise<QueueBackend> {
-  return config.REDIS_URL ? openRedisBackend(config.REDIS_URL, log) : openPostgresBackend(directUrlOf(config), log)
+export async function openQueueBackend(config: WorkerConfig, options: BackendOptions): Promise<QueueBackend> {
+  return config.REDIS_URL
+    ? openRedisBackend(config.REDIS_URL, options)
+    : openPostgresBackend(directUrlOf(config), options)
+}
+
+interface BackendOptions {
+  log: Logger
+  timings: WorkerTimings
 }
 
 const weekSeconds = 7 * 24 * 3600
@@ -58,9 +66,13 @@ const jobRetention = {
  * If a worker crashes before it claims the work of a job, no claim in PostgreSQL shows this: BullMQ runs the job again
  * as stalled. The high maximum is safe, because the claim makes a second run a no-op.
  */
-const stalledJobOptions = { lockDuration: 15_000, stalledInterval: 5_000, maxStalledCount: 1_000 }
+const stalledJobOptions = ({ jobLockMs, stalledCheckMs }: WorkerTimings) => ({
+  lockDuration: jobLockMs,
+  stalledInterval: stalledCheckMs,
+  maxStalledCount: 1_000,
+})
 
-function openRedisBackend(url: string, log: Logger): QueueBackend {
+function openRedisBackend(url: string, { log, timings }: BackendOptions): QueueBackend {
   const onError = errorLogger(log, 'Redis unavailable; retrying')
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
   // Adds jobs. Fails fast: the work is stored in PostgreSQL, and the relay retries.
@@ -68,7 +80,7 @@ function openRedisBackend(url: string, log: Logger): QueueBackend {
     connectionName: 'rapport relay',
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: 5_000,
+    commandTimeout: timings.redisCommandTimeoutMs,
     retryStrategy,
   })
   // Fetches jobs. Waits for Redis without a limit.
@@ -87,7 +99,7 @@ function openRedisBackend(url: string, log: Logger): QueueBackend {
             connection: consumer,
             prefix: queuePrefix(name),
             ...jobRetention,
-            ...stalledJobOptions,
+            ...stalledJobOptions(timings),
             ...options,
           }),
           onError,
@@ -106,11 +118,11 @@ function openRedisBackend(url: string, log: Logger): QueueBackend {
   }
 }
 
-async function openPostgresBackend(connectionString: string, log: Logger): Promise<QueueBackend> {
+async function openPostgresBackend(connectionString: string, { log, timings }: BackendOptions): Promise<QueueBackend> {
   const onError = errorLogger(log, 'PostgreSQL queues unavailable; retrying')
   const postgres = withBackend(createPostgresBackend)
   const pool = openQueuePool(connectionString, onError)
-  await withTimeout(migrateQueues(pool), startTimeoutMs)
+  await withTimeout(migrateQueues(pool), timings.queueStartTimeoutMs)
   // BullMQ and @types/pg declare `on` differently.
   const connection = pool as unknown as PgPool
   return {
@@ -119,7 +131,12 @@ async function openPostgresBackend(connectionString: string, log: Logger): Promi
     openWorker: (name, process, options) =>
       withJobLogging(
         withErrorListener(
-          new postgres.Worker(name, process, { connection, ...jobRetention, ...stalledJobOptions, ...options }),
+          new postgres.Worker(name, process, {
+            connection,
+            ...jobRetention,
+            ...stalledJobOptions(timings),
+            ...options,
+          }),
           onError,
         ),
         log,
@@ -132,11 +149,6 @@ async function openPostgresBackend(connectionString: string, log: Logger): Promi
     close: () => withTimeout(pool.end()).catch(onError),
   }
 }
-
-/**
- * The startup fails if PostgreSQL is unreachable, or another worker's migration holds the lock, for longer than this.
- */
-const startTimeoutMs = 10_000
 
 /** Connections for queries, shared by all queues and workers. */
 const queryConnections = 15

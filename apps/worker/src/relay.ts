@@ -10,11 +10,10 @@ import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import type { Logger } from 'pino'
 import type { JobQueues } from './job-queues.ts'
 import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
+import type { WorkerTimings } from './worker-timings.ts'
 
 /** Minimum pause between two rounds, so that notifications within a few milliseconds share one round. */
 const minPauseMs = 4
-/** How often all other workers poll for backlogs, in case the polling worker shuts down or cannot reach the queues. */
-const otherWorkersPollMs = 3_000
 
 interface RelayOptions {
   database: Database
@@ -24,8 +23,7 @@ interface RelayOptions {
   workerId: string
   drainCooldown: DrainCooldown
   log: Logger
-  /** How often the relay looks for work without a notification. */
-  pollMs?: number
+  timings: WorkerTimings
 }
 
 /**
@@ -36,8 +34,9 @@ interface RelayOptions {
  * worker polls for backlogs without a notification; every worker publishes the outbox.
  */
 export function startRelay(options: RelayOptions): { close(): Promise<void> } {
-  const { database, listenUrl, queues, workerId, drainCooldown, log, pollMs = 1_000 } = options
+  const { database, listenUrl, queues, workerId, drainCooldown, log, timings } = options
   const { db } = database
+  const { pollMs } = timings
   const closing = new AbortController()
   const notifiedWebhooks = new Map<string, WorkJob>()
   let isOutboxNotified = false
@@ -65,7 +64,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
 
   async function publishOutbox(): Promise<void> {
     isOutboxNotified = false
-    const work = await findPublishableWork(db)
+    const work = await findPublishableWork(db, timings.republishMs)
     for (const [queue, group] of Map.groupBy(work, (item) => item.queue)) {
       const jobs = group.map(({ job }) => job)
       await queues.add(queue, jobs)
@@ -75,8 +74,8 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
 
   /** Publishes one page of backlogs. After a full page, the next round continues with the next page. */
   async function publishBacklogs(): Promise<void> {
-    const isDue = performance.now() - backlogsPolledAt >= otherWorkersPollMs
-    if (!isDue && !backlogCursor && !(await isPollingWorker(db, workerId))) return
+    const isDue = performance.now() - backlogsPolledAt >= timings.otherWorkersPollMs
+    if (!isDue && !backlogCursor && !(await isPollingWorker(db, workerId, timings.pollingWorkerTimeoutMs))) return
     backlogsPolledAt = performance.now()
     const { backlogs, last } = await findBacklogs(db, backlogCursor)
     backlogCursor = last

@@ -19,7 +19,7 @@ import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, expect, test } from 'vitest'
-import { silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
 import { startWorker } from './worker.ts'
 
 const database = useTestDatabase()
@@ -51,12 +51,14 @@ async function enqueueWork(ctx: Ctx, name: string) {
   return campaign
 }
 
-test('campaigns, emails and webhooks wait, and continue once resumed', { timeout: 60_000 }, async () => {
+test('campaigns, emails and webhooks wait, and continue once resumed', async () => {
   const [suspended, other] = [await createTestCtx(database.db), await createTestCtx(database.db)]
   const campaign = await enqueueWork(suspended, 'waiting')
   await suspendWorkspace(suspended)
   const otherCampaign = await enqueueWork(other, 'other')
-  worker = await startWorker(testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url }), silentLog)
+  worker = await startWorker(testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url }), silentLog, {
+    timings: shortTimings,
+  })
 
   await until('the other campaign is sent', async () => (await countRecipients(other, otherCampaign.id))['SENT'] === 3)
   await until('the other mail is sent', async () => mailsTo('other@') === 1)

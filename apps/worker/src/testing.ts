@@ -13,7 +13,7 @@ import { pino } from 'pino'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
-import { createDrainCooldown } from './webhook-delivery/drain-cooldown.ts'
+import { createDrainCooldown, type DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
 import { trackOrphanedClaims } from './heartbeat.ts'
 import { type DrainResult, drainWebhook } from './jobs/drain-webhook.ts'
@@ -25,9 +25,29 @@ import { openMailTransport } from './smtp/mail-transport.ts'
 import { createWorkerMetrics } from './observability/metrics.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
 import type { WorkerDeps } from './worker-deps.ts'
+import { defaultTimings, type WorkerTimings } from './worker-timings.ts'
 import { type CampaignId, uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
 
 export const silentLog = pino({ level: 'silent' })
+
+/**
+ * Intervals and timeouts that tests wait for. The others keep their defaults: they limit what a busy machine may take,
+ * such as the response of a receiver.
+ */
+export const shortTimings: WorkerTimings = {
+  ...defaultTimings,
+  heartbeatIntervalMs: 50,
+  pollMs: 50,
+  otherWorkersPollMs: 150,
+  republishMs: 500,
+  addTimeoutMs: 1_000,
+  redisCommandTimeoutMs: 500,
+  retryDelayMs: { campaigns: 50, mail: 50, imports: 50, maintenance: 50 },
+  drainCooldownMs: 50,
+  minRetryPauseMs: 10,
+  maxRetryPauseMs: 50,
+  shutdownIdleMs: 300,
+}
 
 /** No server listens on this port. */
 export const unreachableSmtpUrl = 'smtp://127.0.0.1:1'
@@ -41,12 +61,13 @@ export interface TestDeps extends WorkerDeps {
 /** Creates the dependencies of a newly registered worker. */
 export async function createTestDeps(
   db: Db,
-  options: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[] } = {},
+  options: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[]; timings?: WorkerTimings } = {},
 ): Promise<TestDeps> {
   const { smtpUrl = unreachableSmtpUrl, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = options
+  const { timings = shortTimings } = options
   const stopping = new AbortController()
   const mail = openMailTransport(smtpUrl)
-  const http = openOutboundHttp(allowedNetworks)
+  const http = openOutboundHttp(allowedNetworks, { timings })
   const webhookQuota = createQuotaCache('webhookRequests')
   const [workerId, activeJobs] = [await createTestWorker(db), new Map<string, Promise<void>>()]
   return {
@@ -63,11 +84,12 @@ export async function createTestDeps(
     requestCapacity: createRequestCapacity(webhookQuota.peek),
     limitDrainTransactions: limitConcurrency(10),
     concurrency: createConcurrencyMemory(),
-    drainCooldown: createDrainCooldown(),
+    drainCooldown: createDrainCooldown(timings.drainCooldownMs),
     requeueDrain: async () => {},
     log: silentLog,
     tracer: undefined,
     metrics: createWorkerMetrics(),
+    timings,
     stopping: stopping.signal,
     activeJobs,
     stop: () => stopping.abort(),
@@ -107,20 +129,20 @@ export function testWorkerConfig(env: Record<string, string> & { DATABASE_URL: s
 /** Starts the relay of a newly registered worker, and its queues. */
 export async function startTestRelay(
   config: WorkerConfig,
-  { database, pollMs }: { database: Database; pollMs: number },
+  options: { database: Database; timings?: WorkerTimings; drainCooldown?: DrainCooldown },
 ) {
-  const backend = await openQueueBackend(config, silentLog)
-  const queues = openJobQueues(backend, () => {})
+  const { database, timings = shortTimings, drainCooldown = createDrainCooldown(timings.drainCooldownMs) } = options
+  const backend = await openQueueBackend(config, { log: silentLog, timings })
+  const queues = openJobQueues(backend, { timings })
   const workerId = await createTestWorker(database.db)
-  const drainCooldown = createDrainCooldown()
   const listenUrl = config.DATABASE_URL
-  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log: silentLog, pollMs })
+  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log: silentLog, timings })
   async function close() {
     await relay.close()
     await queues.close()
     await backend.close()
   }
-  return { backend, relay, workerId, drainCooldown, close }
+  return { backend, relay, workerId, close }
 }
 
 /** Renders the campaign mail for one recipient. */

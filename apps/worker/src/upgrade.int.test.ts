@@ -6,7 +6,7 @@ import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/r
 import { restorePreviousRelease } from '@rapport/testing/previous-release/previous-release.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
 import { startWorker } from './worker.ts'
 
 const http = useForFile(() => startHttpReceiver())
@@ -29,7 +29,7 @@ test('finishes pending work of the previous release and recovers orphaned claims
     { count: 2 },
   ])
   const config = testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url })
-  const worker = await startWorker(config, silentLog)
+  const worker = await startWorker(config, silentLog, { timings: shortTimings })
   onTestFinished(() => worker.close())
 
   const unfinished = `
@@ -44,7 +44,7 @@ test('finishes pending work of the previous release and recovers orphaned claims
     union all select 'custom field' from custom_fields where removed_at is not null`
   await waitUntil(async () => (await read(unfinished)).length === 0, {
     describe: 'all work of the previous release is done',
-    timeoutMs: 50_000,
+    timeoutMs: 30_000,
   }).catch(async (error: unknown) => {
     throw new Error(`Unfinished: ${JSON.stringify(await read(unfinished))}`, { cause: error })
   })

@@ -3,6 +3,9 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { claimOrRelease, runExclusively } from './worker-deps.ts'
+import { defaultTimings } from './worker-timings.ts'
+
+const deps = { timings: { ...defaultTimings, minRetryPauseMs: 1, maxRetryPauseMs: 1 } }
 
 describe('runExclusively', () => {
   const create = () => ({ activeJobs: new Map<string, Promise<void>>() })
@@ -61,7 +64,7 @@ describe('retryWhileDatabaseDown', () => {
       if (calls < 3) throw createUnavailableError()
       return 'recorded'
     }
-    expect(await retryWhileDatabaseDown(record)).toBe('recorded')
+    expect(await retryWhileDatabaseDown(deps, record)).toBe('recorded')
     expect(calls).toBe(3)
   })
 
@@ -74,7 +77,7 @@ describe('retryWhileDatabaseDown', () => {
       if (calls < 4) throw createUnavailableError()
       return 'recorded'
     }
-    expect(await retryWhileDatabaseDown(record).finally(() => now.mockRestore())).toBe('recorded')
+    expect(await retryWhileDatabaseDown(deps, record).finally(() => now.mockRestore())).toBe('recorded')
   })
 
   test.each([
@@ -86,7 +89,7 @@ describe('retryWhileDatabaseDown', () => {
       calls += 1
       return Promise.reject(error)
     }
-    await expect(retryWhileDatabaseDown(record)).rejects.toBe(error)
+    await expect(retryWhileDatabaseDown(deps, record)).rejects.toBe(error)
     expect(calls).toBe(1)
   })
 })
@@ -99,13 +102,13 @@ describe('claimOrRelease', () => {
       if (steps.length < 3) throw createUnavailableError()
     }
     const lost = createUnavailableError()
-    await expect(claimOrRelease(() => Promise.reject(lost), release)).rejects.toBe(lost)
+    await expect(claimOrRelease(deps, () => Promise.reject(lost), release)).rejects.toBe(lost)
     expect(steps).toEqual(['release', 'release', 'release'])
   })
 
   test('keeps a claim that succeeded', async () => {
     const release = () => Promise.reject(new Error('released'))
-    expect(await claimOrRelease(async () => 'claimed', release)).toBe('claimed')
-    expect(await claimOrRelease(async () => undefined, release)).toBeUndefined()
+    expect(await claimOrRelease(deps, async () => 'claimed', release)).toBe('claimed')
+    expect(await claimOrRelease(deps, async () => undefined, release)).toBeUndefined()
   })
 })

@@ -14,6 +14,7 @@ import type { CountedMailTransport, WorkerMetrics } from './observability/metric
 import type { OutboundHttp } from './webhook-delivery/outbound-http.ts'
 import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import type { RequestCapacity } from './webhook-delivery/request-capacity.ts'
+import type { WorkerTimings } from './worker-timings.ts'
 
 /** The dependencies of every job. */
 export interface WorkerDeps {
@@ -41,6 +42,7 @@ export interface WorkerDeps {
   /** Undefined if tracing is disabled. */
   tracer: Tracer | undefined
   metrics: WorkerMetrics
+  timings: WorkerTimings
   /** Aborted when the worker shuts down: long-running jobs release and requeue the rest of their work. */
   stopping: AbortSignal
   /** The active jobs of this process, by the UUID of their record. */
@@ -99,11 +101,15 @@ export async function runExclusively(
 }
 
 /** A claim that failed may still be committed. Releases it and throws, so that the queue retries the job. */
-export async function claimOrRelease<Claim>(claim: () => Promise<Claim>, release: () => Promise<void>): Promise<Claim> {
+export async function claimOrRelease<Claim>(
+  deps: Pick<WorkerDeps, 'timings'>,
+  claim: () => Promise<Claim>,
+  release: () => Promise<void>,
+): Promise<Claim> {
   try {
     return await claim()
   } catch (error) {
-    await retryWhileDatabaseDown(release)
+    await retryWhileDatabaseDown(deps, release)
     throw error
   }
 }

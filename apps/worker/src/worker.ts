@@ -38,6 +38,7 @@ import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
 import { openQueueBackend } from './queue-backend.ts'
 import { startRelay } from './relay.ts'
 import type { WorkerDeps } from './worker-deps.ts'
+import { defaultTimings, type WorkerTimings } from './worker-timings.ts'
 
 /**
  * Starts the worker: the relay, and a BullMQ worker for each queue. `close` stops fetching jobs, waits for active jobs,
@@ -46,7 +47,7 @@ import type { WorkerDeps } from './worker-deps.ts'
 export async function startWorker(
   config: WorkerConfig,
   log: Logger,
-  now?: () => number,
+  { timings = defaultTimings, now }: { timings?: WorkerTimings; now?: (() => number) | undefined } = {},
 ): Promise<{ close(): Promise<void> }> {
   const onError = (error: Error) => log.warn({ err: error }, 'database connection lost')
   const database = openDatabase(config.DATABASE_URL, {
@@ -58,8 +59,9 @@ export async function startWorker(
   await assertSupportedServer(db)
   const stopping = new AbortController()
   const metrics = createWorkerMetrics()
-  const backend = await openQueueBackend(config, log)
-  const queues = openJobQueues(backend, (queue, count) => metrics.published.inc({ queue }, count))
+  const backend = await openQueueBackend(config, { log, timings })
+  const onAdd = (queue: QueueName, count: number) => metrics.published.inc({ queue }, count)
+  const queues = openJobQueues(backend, { timings, onAdd })
   const webhookQuota = createQuotaCache('webhookRequests')
   const deps: WorkerDeps = {
     db,
@@ -68,19 +70,20 @@ export async function startWorker(
     workerId: randomUUID(),
     mail: withMailMetrics(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
     mailRateLimiter: createMailRateLimiter(db, config.MAIL_RATE, stopping.signal),
-    http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS, { refusedPorts: config.WEBHOOK_REFUSED_PORTS }),
+    http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS, { timings, refusedPorts: config.WEBHOOK_REFUSED_PORTS }),
     webhookQuota,
     drainSlots: createFairSlots(config.WORKER_CONCURRENCY, webhookQuota.peek),
     unreachableSlots: createFairSlots(Math.ceil(config.WORKER_CONCURRENCY / 4), webhookQuota.peek),
     requestCapacity: createRequestCapacity(webhookQuota.peek),
     limitDrainTransactions: limitConcurrency(poolSize - reservedConnections),
     concurrency: createConcurrencyMemory(),
-    drainCooldown: createDrainCooldown(),
+    drainCooldown: createDrainCooldown(timings.drainCooldownMs),
     // While the queues are unavailable, the add fails; the relay's poll finds the backlog later.
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),
     log,
     tracer: await openTracer('rapport-worker', config),
     metrics,
+    timings,
     stopping: stopping.signal,
     activeJobs: new Map(),
   }
@@ -98,8 +101,8 @@ export async function startWorker(
   const listenUrl = (await isDirectUrlMissing(config)) ? undefined : directUrlOf(config)
   if (listenUrl === undefined) log.warn(pollingWarning)
   const { workerId, drainCooldown } = deps
-  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log })
-  const schedule = runPeriodically(() => ensureSchedule(queues))
+  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log, timings })
+  const schedule = runPeriodically(() => ensureSchedule(queues), timings.scheduleCheckMs)
   registerQueueMetrics(metrics.registry, backend, queues.queueOf)
   const handlers = createJobHandlers(deps, config)
   const jobTracker = createJobTracker()
@@ -108,7 +111,10 @@ export async function startWorker(
     const measured = withJobMetrics(metrics, name, handle)
     const processJob = async (job: Job) => {
       const data: unknown = job.data
-      const onProgress = throttle((progress: object) => void job.updateProgress(progress).catch(() => {}))
+      const onProgress = throttle(
+        (progress: object) => void job.updateProgress(progress).catch(() => {}),
+        timings.progressEveryMs,
+      )
       if (isKnownJob(name, data)) return jobTracker.track(measured(data, onProgress))
       log.warn({ queue: name }, 'job ignored: unknown data')
     }
@@ -127,14 +133,14 @@ export async function startWorker(
       // all
       // outcomes are in PostgreSQL, and a job that the queue did not mark as completed runs again and finds no work.
       const idleWait = new AbortController()
-      const ended = Promise.race([closed, jobTracker.waitUntilIdle(idleMs, idleWait.signal)])
+      const ended = Promise.race([closed, jobTracker.waitUntilIdle(timings.shutdownIdleMs, idleWait.signal)])
       // If the database stays unavailable, no outcome can be recorded, and the work of active jobs becomes INTERRUPTED.
-      await withTimeout(ended, shutdownTimeoutMs).catch(() => {})
+      await withTimeout(ended, timings.shutdownTimeoutMs).catch(() => {})
       idleWait.abort()
       await heartbeat.stop()
       const onError = (error: unknown) => log.warn({ err: error }, 'deregistration failed')
       await deregisterWorker(db, deps.workerId)
-        .then(() => recoverOrphanedClaims(db))
+        .then(() => recoverOrphanedClaims(db, timings.heartbeatTimeoutMs))
         .then(metrics.countInterrupted, onError)
       await stopRenderingThread()
       deps.mail.close()
@@ -154,11 +160,6 @@ const reservedConnections = 6
 const pollingWarning =
   'DATABASE_URL points to a connection pooler without LISTEN support: work is found by polling every second. ' +
   'Set DATABASE_DIRECT_URL to the address of the PostgreSQL server'
-
-/** How long the worker must be idle before the shutdown continues without waiting for the queues. */
-const idleMs = 2_000
-/** How long the shutdown waits for active jobs. */
-const shutdownTimeoutMs = 60_000
 
 function createJobTracker() {
   const jobs = new Set<Promise<unknown>>()
@@ -197,22 +198,18 @@ function withJobMetrics<Args extends unknown[]>(
   }
 }
 
-const scheduleCheckMs = 60_000
-
-/** Runs `work` immediately and then every minute. Ignores errors, as `work` fails while the queues are unavailable. */
-function runPeriodically(work: () => Promise<void>): { stop(): void } {
+/** Runs `work` immediately and then at each interval. Ignores errors, as `work` fails while the queues are unavailable. */
+function runPeriodically(work: () => Promise<void>, intervalMs: number): { stop(): void } {
   const run = () => void work().catch(() => {})
   run()
-  const timer = setInterval(run, scheduleCheckMs)
+  const timer = setInterval(run, intervalMs)
   return { stop: () => clearInterval(timer) }
 }
 
-const progressEveryMs = 500
-
-function throttle<Value>(report: (value: Value) => void): (value: Value) => void {
+function throttle<Value>(report: (value: Value) => void, intervalMs: number): (value: Value) => void {
   let reportedAt = performance.now()
   return (value) => {
-    if (performance.now() - reportedAt < progressEveryMs) return
+    if (performance.now() - reportedAt < intervalMs) return
     reportedAt = performance.now()
     report(value)
   }

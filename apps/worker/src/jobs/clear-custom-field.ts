@@ -12,7 +12,7 @@ export function clearCustomField(deps: WorkerDeps, job: WorkJob): Promise<void> 
     do {
       let email: string | undefined = ''
       while (email !== undefined) {
-        if (deps.stopping.aborted) return retryWhileDatabaseDown(() => requeueRemoval(ctx, id))
+        if (deps.stopping.aborted) return retryWhileDatabaseDown(deps, () => requeueRemoval(ctx, id))
         email = await clearNextBatch(ctx, id, email)
       }
     } while (!(await finishRemoval(ctx, id)))

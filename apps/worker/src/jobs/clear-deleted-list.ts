@@ -7,7 +7,7 @@ import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
 /** Deletes the rows of a deleted list in batches. Requeues the rest when the worker shuts down. */
 export async function clearDeletedListJob(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const ctx = ctxOf(deps, job)
-  while (await retryWhileDatabaseDown(() => clearDeletedList(ctx, job.id))) {
+  while (await retryWhileDatabaseDown(deps, () => clearDeletedList(ctx, job.id))) {
     if (deps.stopping.aborted) return requeueWork(ctx, [job.id])
   }
 }

@@ -7,7 +7,7 @@ import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
 /** Deletes the rows of a deleted workspace in batches. Requeues the rest when the worker shuts down. */
 export async function clearDeletedWorkspaceJob(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const ctx = ctxOf(deps, job)
-  while (await retryWhileDatabaseDown(() => clearDeletedWorkspace(ctx, job.id))) {
+  while (await retryWhileDatabaseDown(deps, () => clearDeletedWorkspace(ctx, job.id))) {
     if (deps.stopping.aborted) return requeueWork(ctx, [job.id])
   }
 }

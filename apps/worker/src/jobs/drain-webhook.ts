@@ -16,13 +16,6 @@ import type { DrainCapacity } from '../webhook-delivery/request-capacity.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, runExclusively, type WorkerDeps } from '../worker-deps.ts'
 
-/** How long a job drains a backlog before it is requeued behind the jobs of other webhooks. */
-const timeSliceMs = 2_000
-/** How long a job waits for a slot or for request capacity. */
-const maxWaitMs = 1_000
-/** How long the first outcome waits for others, so that they are recorded in one transaction. */
-const outcomeBatchMs = 10
-
 /** The deliveries of a job so far. The dashboard shows them. */
 export interface DrainProgress {
   delivered: number
@@ -51,7 +44,8 @@ export async function drainWebhook(
   const { workspaceId } = job
   await runExclusively(deps, job.id, async () => {
     await deps.webhookQuota.read(ctxOf(deps, job))
-    if (!(await deps.drainSlots.acquire(workspaceId, maxWaitMs))) return skipDrain(deps, job, progress)
+    if (!(await deps.drainSlots.acquire(workspaceId, deps.timings.drainMaxWaitMs)))
+      return skipDrain(deps, job, progress)
     const capacity = deps.requestCapacity.openDrain(workspaceId)
     try {
       await drainWithSlot(deps, job, { capacity, progress, onProgress })
@@ -75,15 +69,18 @@ interface DrainRun {
  */
 async function drainWithSlot(deps: WorkerDeps, job: WorkJob, run: DrainRun): Promise<void> {
   const { workspaceId } = job
+  const { drainMaxWaitMs, firstPauseMs } = deps.timings
   const webhookId = idOf('whk', job.id)
-  const claim: BacklogClaim = { workspaceId, webhookId, workerId: deps.workerId, tokens: [], unreachableCount: 0 }
-  if (run.capacity.reserve(1) === 0) await withTimeout(run.capacity.whenReleased(), maxWaitMs).catch(() => {})
+  const { workerId } = deps
+  const claim: BacklogClaim = { workspaceId, webhookId, workerId, tokens: [], unreachableCount: 0, firstPauseMs }
+  if (run.capacity.reserve(1) === 0) await withTimeout(run.capacity.whenReleased(), drainMaxWaitMs).catch(() => {})
   const limit = run.capacity.reserve(deps.concurrency.get(webhookId))
   if (limit === 0 || deps.stopping.aborted) return skipDrain(deps, job, run.progress)
   let hasUnreachableSlot = false
   const admitUnreachable = () => (hasUnreachableSlot ||= deps.unreachableSlots.tryAcquire(workspaceId))
   try {
     const take = await claimOrRelease(
+      deps,
       () => deps.limitDrainTransactions(() => claimBacklog(deps.db, claim, { limit, admitUnreachable })),
       () => releaseBacklog(deps.db, claim),
     )
@@ -108,7 +105,7 @@ async function runTimeSlice(
   claim: BacklogClaim,
   { take, capacity, progress, onProgress }: DrainRun & { take: TakeResult },
 ): Promise<boolean> {
-  const endsAt = performance.now() + timeSliceMs
+  const endsAt = performance.now() + deps.timings.drainTimeSliceMs
   const connections = deps.http.openConnections()
   const inFlight = new Map<string, Promise<EndedDelivery>>()
   const attemptAll = ({ receiver, deliveries }: TakeResult) => {
@@ -122,7 +119,7 @@ async function runTimeSlice(
   try {
     while (inFlight.size > 0) {
       capacity.setInFlight(inFlight.size)
-      const ended = await collectEnded(inFlight)
+      const ended = await collectEnded(deps, inFlight)
       // Releases capacity before the next reservation, so that a lower concurrency applies immediately.
       capacity.setInFlight(inFlight.size)
       countOutcomes(progress, ended)
@@ -133,7 +130,7 @@ async function runTimeSlice(
       const isEnding: boolean = !current || isSliceOver || deps.stopping.aborted
       const limit: number = isEnding ? 0 : capacity.reserve(deps.concurrency.get(claim.webhookId)) - inFlight.size
       const step = { ended, inFlight: [...inFlight.keys()], limit: Math.max(0, limit) }
-      current = await retryWhileDatabaseDown(() =>
+      current = await retryWhileDatabaseDown(deps, () =>
         deps.limitDrainTransactions(() => recordAndTakeNext(deps.db, claim, step)),
       )
       if (current) attemptAll(current)
@@ -146,11 +143,14 @@ async function runTimeSlice(
 }
 
 /** Waits until an attempt ends, and then a moment for others. Removes the ended attempts from `inFlight`. */
-async function collectEnded(inFlight: Map<string, Promise<EndedDelivery>>): Promise<EndedDelivery[]> {
+async function collectEnded(
+  { timings }: WorkerDeps,
+  inFlight: Map<string, Promise<EndedDelivery>>,
+): Promise<EndedDelivery[]> {
   const ended: EndedDelivery[] = []
   const attempts = [...inFlight.values()].map((attempt) => attempt.then((delivery) => void ended.push(delivery)))
   await Promise.race(attempts)
-  await withTimeout(Promise.all(attempts), outcomeBatchMs).catch(() => {})
+  await withTimeout(Promise.all(attempts), timings.outcomeBatchMs).catch(() => {})
   const collected = [...ended]
   for (const { uuid } of collected) inFlight.delete(uuid)
   return collected

@@ -10,7 +10,7 @@ import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
  */
 export async function eraseContactJob(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const ctx = ctxOf(deps, job)
-  while ((await retryWhileDatabaseDown(() => eraseNextStep(ctx, job.id))) === 'continue') {
+  while ((await retryWhileDatabaseDown(deps, () => eraseNextStep(ctx, job.id))) === 'continue') {
     if (deps.stopping.aborted) return requeueWork(ctx, [job.id])
   }
 }

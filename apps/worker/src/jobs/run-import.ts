@@ -32,6 +32,7 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
     const ctx = ctxOf(deps, job)
     const claim = { id: idOf('imp', job.id), workerId: deps.workerId }
     const claimed = await claimOrRelease(
+      deps,
       () => claimImport(ctx, job.id, deps.workerId),
       async () => void (await releaseImport(ctx, claim)),
     )
@@ -41,18 +42,19 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
     }
     try {
       const result = await importChunks(deps, ctx, claimed)
-      if (result === 'unfinished') return await retryWhileDatabaseDown(() => releaseAndRequeueImport(ctx, claimed))
+      if (result === 'unfinished')
+        return await retryWhileDatabaseDown(deps, () => releaseAndRequeueImport(ctx, claimed))
       if (result === 'lost') return
-      await retryWhileDatabaseDown(() => finishImport(ctx, claimed))
+      await retryWhileDatabaseDown(deps, () => finishImport(ctx, claimed))
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
-        await retryWhileDatabaseDown(() => releaseImport(ctx, claimed))
+        await retryWhileDatabaseDown(deps, () => releaseImport(ctx, claimed))
         // The queue stores the message. A failed statement's message contains personal data, so it is not rethrown.
         throw new Error('The database became unavailable during the import', { cause: error })
       }
       // For the same reason, only the cause of a failed statement is logged.
       const reason = error instanceof Error && error.cause ? error.cause : error
-      const isOwner = await retryWhileDatabaseDown(() => failImport(ctx, claimed, toFailureReason(error)))
+      const isOwner = await retryWhileDatabaseDown(deps, () => failImport(ctx, claimed, toFailureReason(error)))
       if (!isOwner) return
       deps.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'import failed')
     }
@@ -74,7 +76,7 @@ async function importChunks(
   for await (const chunk of readChunks(ctx, claimed)) {
     if ((await writing) === 'lost') return 'lost'
     if (deps.stopping.aborted || (await isSuspended(ctx))) return 'unfinished'
-    writing = retryWhileDatabaseDown(() => writeChunk(ctx, claimed, chunk))
+    writing = retryWhileDatabaseDown(deps, () => writeChunk(ctx, claimed, chunk))
     // Prevents an unhandled rejection: if reading the next chunk fails, `writing` is never awaited.
     writing.catch(() => {})
     count += 1

@@ -38,18 +38,19 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
   return runExclusively(deps, job.id, async () => {
     const ctx = ctxOf(deps, job)
     const batch = await claimOrRelease(
+      deps,
       () => claimBatch(ctx, job.id, deps.workerId),
       () => interruptAndRelease(deps, ctx, job.id),
     )
     if (!batch) return delayUnclaimableWork(ctx, job.id)
     try {
       const end = batch.isCanceled ? await skipRecipients(ctx, batch) : await sendGroups(deps, ctx, batch)
-      if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueBatch(ctx, batch))
+      if (end === 'stopped') return await retryWhileDatabaseDown(deps, () => releaseAndRequeueBatch(ctx, batch))
     } catch (error) {
-      await retryWhileDatabaseDown(() => interruptAndRelease(deps, ctx, job.id))
+      await retryWhileDatabaseDown(deps, () => interruptAndRelease(deps, ctx, job.id))
       throw error
     }
-    const end = await retryWhileDatabaseDown(() => finishBatch(ctx, batch))
+    const end = await retryWhileDatabaseDown(deps, () => finishBatch(ctx, batch))
     if (end === 'waiting') throw new Error('Some recipients are still WAITING or SENDING; retrying')
   })
 }
@@ -69,13 +70,14 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     await mailRateLimiter.wait(group.length)
     if (deps.stopping.aborted) return 'stopped'
     const { stopped, recipients } = await claimOrRelease(
+      deps,
       () => claimRecipients(ctx, batch, group),
       () => releaseRecipients(ctx, batch, group),
     )
     if (stopped) return 'stopped'
     const smtpOutcomes = await sendGroup(deps, render, recipients)
     const { outcomes, refusal } = decideOutcomes(smtpOutcomes)
-    await retryWhileDatabaseDown(() => recordRecipientOutcomes(ctx, batch, outcomes))
+    await retryWhileDatabaseDown(deps, () => recordRecipientOutcomes(ctx, batch, outcomes))
     const sent = outcomes.filter(({ status }) => status === 'SENT').length
     const { requestId } = ctx
     deps.log.debug({ requestId, campaignId: batch.campaignId, mails: outcomes.length, sent }, 'mail group processed')
@@ -136,7 +138,7 @@ function findTemplateFault(smtpOutcomes: SmtpOutcome[], minGroupSize: number): s
 /** Pauses the campaign, unless it was canceled or completed in the meantime. */
 async function pauseForReason(deps: WorkerDeps, ctx: Ctx, { batch, reason }: { batch: ClaimedBatch; reason: string }) {
   try {
-    await retryWhileDatabaseDown(() => pauseCampaign(ctx, batch.campaignId, reason))
+    await retryWhileDatabaseDown(deps, () => pauseCampaign(ctx, batch.campaignId, reason))
     deps.log.warn({ requestId: ctx.requestId, campaignId: batch.campaignId, reason }, 'campaign paused')
   } catch (error) {
     if (!(error instanceof AppError)) throw error

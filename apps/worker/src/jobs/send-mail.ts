@@ -14,6 +14,7 @@ export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
     await deps.mailRateLimiter.waitForSingle()
     if (deps.stopping.aborted) return requeueWork(ctx, [job.id])
     const mail = await claimOrRelease(
+      deps,
       () => claimMail(ctx, job.id, deps.workerId),
       () => releaseMail(ctx, job.id, deps.workerId),
     )
@@ -22,7 +23,7 @@ export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
     const details = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
     if (outcome.kind === 'sent') deps.log.debug(details, 'mail sent')
     else deps.log.info({ ...details, reason: outcome.error }, 'mail not sent')
-    const next = await retryWhileDatabaseDown(() => recordMailOutcome(ctx, mail, outcome))
+    const next = await retryWhileDatabaseDown(deps, () => recordMailOutcome(ctx, mail, outcome))
     if (next === 'retry') throw new Error(outcome.kind === 'sent' ? '' : outcome.error)
   })
 }

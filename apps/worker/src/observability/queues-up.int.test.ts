@@ -6,17 +6,17 @@ import type { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { openJobQueues } from '../job-queues.ts'
 import { openQueueBackend } from '../queue-backend.ts'
-import { silentLog, testWorkerConfig } from '../testing.ts'
+import { shortTimings as timings, silentLog, testWorkerConfig } from '../testing.ts'
 import { registerQueueMetrics } from './metrics.ts'
 
 /** Connects to the queues like a worker. Returns a function that reads the metrics about the queues and Redis. */
 async function connect(redis: TestRedis) {
   const config = testWorkerConfig({ DATABASE_URL: 'postgres://127.0.0.1:1/not-used', REDIS_URL: redis.url })
-  const backend = await openQueueBackend(config, silentLog)
+  const backend = await openQueueBackend(config, { log: silentLog, timings })
   onTestFinished(() => backend.close())
   await backend.firstConnection
   const registry = createRegistry()
-  registerQueueMetrics(registry, backend, openJobQueues(backend, () => {}).queueOf)
+  registerQueueMetrics(registry, backend, openJobQueues(backend, { timings }).queueOf)
   if (backend.ping) registerRedisMetrics(registry, backend.ping)
   const valueOf = async (name: string) => (await registry.getSingleMetric(name)?.get())?.values[0]?.value
   return async () => ({ queues: await valueOf('rapport_queues_up'), redis: await valueOf('rapport_redis_up') })
@@ -36,7 +36,8 @@ test.each<{ name: string; reject: (redis: Redis, other: TestRedis) => Promise<un
   },
   {
     name: 'a read-only replica',
-    reject: async (redis, { port }) => {
+    reject: async (redis, { url, port }) => {
+      await withRedis(url, (primary) => primary.config('SET', 'repl-diskless-sync-delay', '0'))
       await redis.call('REPLICAOF', '127.0.0.1', port)
       const isInSync = async () => (await redis.info('replication')).includes('master_link_status:up')
       await waitUntil(isInSync, { describe: 'the replica has the data', timeoutMs: 20_000 })

@@ -1,9 +1,7 @@
 import { LRUCache } from 'lru-cache'
 
-const cooldownMs = 1_000
-
 /**
- * Webhooks whose last job was skipped within the past second. During this time, notifications of new deliveries add no
+ * Webhooks whose last job was skipped within the cooldown. During this time, notifications of new deliveries add no
  * job for them; the poll finds their backlogs.
  */
 export interface DrainCooldown {
@@ -11,7 +9,7 @@ export interface DrainCooldown {
   isActive(webhookUuid: string): boolean
 }
 
-export function createDrainCooldown(): DrainCooldown {
+export function createDrainCooldown(cooldownMs: number): DrainCooldown {
   const webhooks = new LRUCache<string, true>({ max: 10_000, ttl: cooldownMs })
   return {
     start: (webhookUuid) => void webhooks.set(webhookUuid, true),

@@ -11,7 +11,6 @@ export interface NameResolver {
   close(): void
 }
 
-const queryTimeoutMs = 1_500
 const maxSystemLookups = 2
 
 /**
@@ -19,7 +18,7 @@ const maxSystemLookups = 2
  * four slow names would delay all other lookups. Names are therefore resolved with `dns.resolve`, which needs no
  * thread. `dns.lookup`, which also reads the hosts file, is the fallback for names without a DNS record, two at a time.
  */
-export function openNameResolver(servers?: readonly string[]): NameResolver {
+export function openNameResolver(queryTimeoutMs: number, servers?: readonly string[]): NameResolver {
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 })
   if (servers) resolver.setServers(servers)
   const runLookup = limitConcurrency(maxSystemLookups)

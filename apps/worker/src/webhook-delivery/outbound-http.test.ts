@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { defaultTimings } from '../worker-timings.ts'
 import { openOutboundHttp, type OutboundHttp } from './outbound-http.ts'
 
 let http: OutboundHttp
@@ -194,30 +195,35 @@ describe('a refused port of this machine', () => {
   })
 })
 
-describe.concurrent('the timeout of ten seconds', { timeout: 20_000 }, () => {
-  const minDurationMs = 9_500
+describe('the timeout of a request', () => {
+  const requestTimeoutMs = 500
+  let impatient: OutboundHttp
+  beforeAll(() => {
+    impatient = openOutboundHttp(['127.0.0.0/8'], { timings: { ...defaultTimings, requestTimeoutMs } })
+  })
+  afterAll(() => impatient.close())
 
   test('fails a request without a response', async () => {
     const server = await startRawServer(() => {})
-    const outcome = await post(server.url)
-    expect(outcome).toMatchObject({ status: null, error: 'No response within 10 seconds' })
-    expect(outcome.durationMs).toBeGreaterThan(minDurationMs)
+    const outcome = await post(server.url, impatient)
+    expect(outcome).toMatchObject({ status: null, error: 'No response within 0.5 seconds' })
+    expect(outcome.durationMs).toBeGreaterThan(requestTimeoutMs - 25)
     await server.close()
   })
 
   test('fails a request whose response headers arrive slowly', async () => {
     const server = await startRawServer((socket) => sendSlowly(socket, 'HTTP/1.1 200 OK\r\n', 'x: y\r\n'))
-    const outcome = await post(server.url)
-    expect(outcome).toMatchObject({ status: null, error: 'No response within 10 seconds' })
+    const outcome = await post(server.url, impatient)
+    expect(outcome).toMatchObject({ status: null, error: 'No response within 0.5 seconds' })
     await server.close()
   })
 
   test('truncates a slow body; the request succeeds by its status', async () => {
     const head = 'HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n'
     const server = await startRawServer((socket) => sendSlowly(socket, head, '.'))
-    const outcome = await post(server.url)
+    const outcome = await post(server.url, impatient)
     expect(outcome).toMatchObject({ status: 200, error: null, body: expect.stringMatching(/^\.{5,}$/) })
-    expect(outcome.durationMs).toBeGreaterThan(minDurationMs)
+    expect(outcome.durationMs).toBeGreaterThan(requestTimeoutMs - 25)
     await server.close()
   })
 })
@@ -225,7 +231,7 @@ describe.concurrent('the timeout of ten seconds', { timeout: 20_000 }, () => {
 async function sendSlowly(socket: Socket, head: string, chunk: string) {
   socket.write(head)
   while (!socket.destroyed) {
-    await pause(200, undefined, { ref: false })
+    await pause(20, undefined, { ref: false })
     if (!socket.destroyed) socket.write(chunk)
   }
 }

@@ -4,9 +4,8 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import { isAllowedAddress, isAllowedName, isLoopbackAddress } from '@rapport/core/webhooks/address-policy.ts'
 import { Agent, buildConnector } from 'undici'
 import { openNameResolver } from './name-resolver.ts'
+import { defaultTimings, type WorkerTimings } from '../worker-timings.ts'
 
-const connectTimeoutMs = 5_000
-const totalTimeoutMs = 10_000
 const maxReadBytes = 65_536
 const maxKeptBytes = 4_096
 
@@ -48,14 +47,19 @@ class BlockedAddress extends Error {}
  * - `refusedPorts` are ports of this machine that a request never reaches, although loopback addresses are allowed. They
  *   are checked on the connection, before anything is sent on it.
  * - Redirects are not followed, and TLS certificates are verified.
- * - A request may take five seconds to connect and ten seconds in total; at most 64 KiB of the response are read.
+ * - At most 64 KiB of the response are read.
  */
 export function openOutboundHttp(
   allowedNetworks: readonly string[],
-  options: { dnsServers?: readonly string[]; ca?: string; refusedPorts?: readonly number[] } = {},
+  options: {
+    timings?: WorkerTimings
+    dnsServers?: readonly string[]
+    ca?: string
+    refusedPorts?: readonly number[]
+  } = {},
 ): OutboundHttp {
-  const { dnsServers, ca, refusedPorts = [] } = options
-  const resolver = openNameResolver(dnsServers)
+  const { timings = defaultTimings, dnsServers, ca, refusedPorts = [] } = options
+  const resolver = openNameResolver(timings.nameQueryTimeoutMs, dnsServers)
   const guardedLookup: LookupFunction = (hostname, options, done) => {
     resolver.resolve(hostname).then(
       (addresses) => {
@@ -75,13 +79,13 @@ export function openOutboundHttp(
 
   return {
     openConnections() {
-      const agent = openAgent({ lookup: guardedLookup, secureContext, refusedPorts })
+      const agent = openAgent({ lookup: guardedLookup, secureContext, refusedPorts, timings })
       agents.add(agent)
       return {
         async post(url, message) {
           const startedAt = performance.now()
           const outcome = await attempt(agent, url, message).catch((error: unknown) => ({
-            error: describeError(error),
+            error: describeError(error, timings),
           }))
           return {
             status: null,
@@ -109,7 +113,7 @@ export function openOutboundHttp(
     // undici does not call `lookup` for an IP address, so it is checked here.
     const isAllowed = isIP(host) ? isAllowedAddress : isAllowedName
     if (!isAllowed(host, allowedNetworks)) throw new BlockedAddress()
-    const { status, body } = await sendRequest(agent, address, message)
+    const { status, body } = await sendRequest({ agent, timeoutMs: timings.requestTimeoutMs }, address, message)
     if (status >= 200 && status < 300) return { status, body }
     const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver responded with ${status}`
     return { status, body, error }
@@ -121,11 +125,12 @@ function openAgent(options: {
   lookup: LookupFunction
   secureContext: SecureContext
   refusedPorts: readonly number[]
+  timings: WorkerTimings
 }): Agent {
-  const { refusedPorts, ...connectorOptions } = options
+  const { refusedPorts, timings, ...connectorOptions } = options
   const connect = buildConnector({
     ...connectorOptions,
-    timeout: connectTimeoutMs,
+    timeout: timings.connectTimeoutMs,
     rejectUnauthorized: true,
     allowH2: false,
   })
@@ -143,8 +148,6 @@ function openAgent(options: {
         done(null, socket)
       })
     },
-    headersTimeout: totalTimeoutMs,
-    bodyTimeout: totalTimeoutMs,
     maxResponseSize: -1,
     // HTTP/2 would send several requests over one connection.
     allowH2: false,
@@ -156,11 +159,15 @@ function isRefused({ remoteAddress = '', remotePort = 0 }: Socket, refusedPorts:
 }
 
 /** Sends a request. A response that is truncated or too long is returned as far as it was read. */
-async function sendRequest(agent: Agent, { origin, pathname, search }: URL, { headers, body }: Message) {
+async function sendRequest(
+  { agent, timeoutMs }: { agent: Agent; timeoutMs: number },
+  { origin, pathname, search }: URL,
+  { headers, body }: Message,
+) {
   const deadline = new AbortController()
   const abort = () => deadline.abort(new DOMException('Request timed out', 'TimeoutError'))
   // If the process was suspended, the response may be in the socket buffer: `setImmediate` lets it be read first.
-  const timer = setTimeout(() => setImmediate(abort), totalTimeoutMs)
+  const timer = setTimeout(() => setImmediate(abort), timeoutMs)
   try {
     const response = await agent.request({
       origin,
@@ -196,10 +203,10 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
 
 const nameErrors = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ETIMEOUT', 'ENODATA', 'ESERVFAIL', 'EREFUSED'])
 
-function describeError(error: unknown): string {
+function describeError(error: unknown, { connectTimeoutMs, requestTimeoutMs }: WorkerTimings): string {
   if (!(error instanceof Error)) return 'The request failed'
   if (error instanceof BlockedAddress) return 'The address is not public and not allowed'
-  if (error.name === 'TimeoutError') return `No response within ${totalTimeoutMs / 1000} seconds`
+  if (error.name === 'TimeoutError') return `No response within ${requestTimeoutMs / 1000} seconds`
   const code = (error as NodeJS.ErrnoException).code ?? ''
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return `No connection within ${connectTimeoutMs / 1000} seconds`
   if (nameErrors.has(code)) return `The hostname could not be resolved (${code})`

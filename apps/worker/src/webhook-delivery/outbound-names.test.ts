@@ -14,6 +14,7 @@ import {
 import { type NameServer, startNameServer } from '@rapport/testing/network/name-server.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { defaultTimings } from '../worker-timings.ts'
 import { openOutboundHttp, type OutboundHttp } from './outbound-http.ts'
 
 const message = { headers: { 'content-type': 'application/json' }, body: '{}' }
@@ -96,6 +97,9 @@ describe('a hostname', () => {
 
   test('that never resolves does not delay other requests', async () => {
     dns.setAddresses('quick.example', [['127.0.0.1']])
+    const timings = { ...defaultTimings, nameQueryTimeoutMs: 300 }
+    const http = openOutboundHttp(['127.0.0.0/8'], { timings, dnsServers: [dns.address] })
+    const post = (name: string) => http.openConnections().post(`http://${name}:${receiver.port}/${name}`, message)
     const slow = Array.from({ length: 40 }, (_, n) => post(`silent-${n}.example`))
     const first = await Promise.race([...slow, post('quick.example')])
     expect(first).toMatchObject({ status: 200 })
@@ -104,6 +108,7 @@ describe('a hostname', () => {
     for (const { error } of await Promise.all(slow)) {
       expect(error).toMatch(/^The hostname could not be resolved \(ETIMEOUT\)$|^No connection within 5 seconds$/)
     }
+    await http.close()
   })
 })
 

@@ -114,7 +114,7 @@ export async function changeByWorkspace(
 const publishedPerWorkspace: Record<OutboxQueue, number> = { campaigns: 20, mail: 100, imports: 4, maintenance: 20 }
 
 /** After this time a published row that still exists is published again: Redis may have lost the job. */
-const republishMs = 10_000
+export const republishMs = 10_000
 
 /** A job to be added to a queue. */
 export interface PublishableWork {
@@ -128,7 +128,7 @@ export interface PublishableWork {
  * workspaces, which takes 15 ms for 100,000 rows. Campaigns and imports of suspended workspaces are skipped. Single
  * mails are not, because the claim lets password resets pass.
  */
-export async function findPublishableWork(db: Db): Promise<PublishableWork[]> {
+export async function findPublishableWork(db: Db, republishAfterMs = republishMs): Promise<PublishableWork[]> {
   const now = new Date()
   const limits = JSON.stringify(publishedPerWorkspace)
   const result = await db.execute<PublishableRow>(sql`
@@ -142,7 +142,7 @@ export async function findPublishableWork(db: Db): Promise<PublishableWork[]> {
         and (published_at is null or published_at <= ${now.toISOString()})
         and (not backlog.is_suspended or o.queue in ('mail', 'maintenance'))
       order by created_at, id limit coalesce((${limits}::json ->> backlog.queue)::int, 0)) work
-    where published_at is null or published_at < ${new Date(now.getTime() - republishMs).toISOString()}
+    where published_at is null or published_at < ${new Date(now.getTime() - republishAfterMs).toISOString()}
     order by turn, created_at`)
   return result.rows.map(toPublishableWork)
 }

@@ -7,7 +7,9 @@ import { toTimestamp } from '../kernel/validation.ts'
 
 export const heartbeatIntervalMs = 3_000
 /** A worker whose last heartbeat is older than this, by the clock of the database, counts as crashed. */
-export const heartbeatTimeout = sql`interval '15 seconds'`
+export const heartbeatTimeoutMs = 15_000
+/** A worker whose last heartbeat is older than this does not poll for webhook backlogs. */
+export const pollingWorkerTimeoutMs = 7_000
 
 /** Registers the worker or renews its heartbeat. A worker that counted as crashed is registered again. */
 export async function recordHeartbeat(db: Db, workerId: string, clockAt = new Date()): Promise<void> {
@@ -38,7 +40,7 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
       clockOffsetMs: sql<
         number | null
       >`round(extract(epoch from ${workers.clockAt} - ${workers.seenAt}) * 1000)::float8`,
-      isAlive: sql<boolean>`${workers.seenAt} > now() - ${heartbeatTimeout}`,
+      isAlive: isSeenWithin(heartbeatTimeoutMs),
     })
     .from(workers)
     .orderBy(workers.startedAt, workers.id)
@@ -56,9 +58,16 @@ export async function expireHeartbeats(db: Db): Promise<void> {
 }
 
 /** Whether this worker is the one that polls for webhook backlogs: the live worker with the smallest id. */
-export async function isPollingWorker(db: Db, workerId: string): Promise<boolean> {
-  const result = await db.execute<{ id: string }>(
-    sql`select id from workers where seen_at > now() - interval '7 seconds' order by id limit 1`,
-  )
-  return result.rows[0]?.id === workerId
+export async function isPollingWorker(db: Db, workerId: string, timeoutMs = pollingWorkerTimeoutMs): Promise<boolean> {
+  const [first] = await db
+    .select({ id: workers.id })
+    .from(workers)
+    .where(isSeenWithin(timeoutMs))
+    .orderBy(workers.id)
+    .limit(1)
+  return first?.id === workerId
 }
+
+/** A condition: whether the last heartbeat of a worker is at most `timeoutMs` old. */
+export const isSeenWithin = (timeoutMs: number) =>
+  sql<boolean>`${workers.seenAt} > now() - ${timeoutMs}::float8 * interval '1 ms'`

@@ -157,6 +157,9 @@ describe('claims of a crashed worker', () => {
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING' })
     expect(await isInFlight(inFlight)).toBe(true)
     expect(await findClaims(database.db, workerId)).toContain(uuid)
+    // With a shorter timeout, it counts as crashed.
+    expect(await recoverOrphanedClaims(database.db, 13_000)).toMatchObject({ deliveries: 1 })
+    expect(await findClaims(database.db, workerId)).toEqual([])
   })
 
   test('recorded outcomes do not change', async () => {

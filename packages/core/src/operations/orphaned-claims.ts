@@ -1,12 +1,12 @@
 /** Recovers orphaned claims: those of crashed workers, and those of running workers that no job is working on. */
-import { and, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { and, not, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { interruptRecipients } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
 import { campaignBatches, campaignRecipients, imports, mails, webhookDrains, workers } from '../db/schema/index.ts'
 import { transaction } from '../db/transaction.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { wakeForWebhooks } from '../jobs/wake-relays.ts'
-import { heartbeatTimeout } from '../jobs/worker-registry.ts'
+import { heartbeatTimeoutMs, isSeenWithin } from '../jobs/worker-registry.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { type AnyMailKind, type MailKind, maxMailAttempts } from '../mail/mails.ts'
@@ -25,11 +25,11 @@ export interface InterruptedCounts {
  * they are shown, and only a user can send them again. Work that is safe to repeat is requeued. That includes single
  * mails such as confirmations, because a duplicate is better than none. It excludes test mails and last attempts.
  */
-export async function recoverOrphanedClaims(db: Db): Promise<InterruptedCounts> {
+export async function recoverOrphanedClaims(db: Db, timeoutMs = heartbeatTimeoutMs): Promise<InterruptedCounts> {
   return transaction(db, async (db) => {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${recoveryLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: {} }
-    await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${heartbeatTimeout}`))
+    await db.delete(workers).where(not(isSeenWithin(timeoutMs)))
     const claims = await listClaims(db)
     // Read after the claims: a worker registers before its first claim.
     const registered = new Set((await db.select({ id: workers.id }).from(workers)).map(({ id }) => id))

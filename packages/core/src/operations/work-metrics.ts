@@ -4,7 +4,7 @@ import { findNewestBackup } from '../backups/backup-records.ts'
 import type { Db } from '../db/client.ts'
 import { readSecondsAhead } from '../db/partitions.ts'
 import { queueNames } from '../jobs/queues.ts'
-import { heartbeatTimeout } from '../jobs/worker-registry.ts'
+import { heartbeatTimeoutMs, isSeenWithin } from '../jobs/worker-registry.ts'
 import { createUnlabeledGauge, createGauge } from '../runtime/metrics.ts'
 import { readOutboxLag } from './work-summary.ts'
 import { countFailingWebhooks } from '../webhooks/health/failing-webhooks.ts'
@@ -25,7 +25,7 @@ export async function readWorkMetrics(db: Db): Promise<WorkMetrics> {
       greatest(0, extract(epoch from now() - min(created_at) filter (where coalesce(unreachable_count, 0) = 0)))::float8
     from deliveries left join webhook_drains using (workspace_id, webhook_id) where status = 'PENDING'`)
   const workers = await db.execute<{ count: number }>(
-    sql`select count(*)::int as count from workers where seen_at > now() - ${heartbeatTimeout}`,
+    sql`select count(*)::int as count from workers where ${isSeenWithin(heartbeatTimeoutMs)}`,
   )
   return { queues: queues.rows, workers: workers.rows[0]?.count ?? 0 }
 }

@@ -36,6 +36,8 @@ import type { Receiver } from './signed-delivery.ts'
 export interface BacklogClaim extends Claim {
   /** The number of consecutive rounds without a response, see `circuit-breaker.ts`. */
   unreachableCount: number
+  /** The first pause of an unreachable receiver. */
+  firstPauseMs?: number
   /** The end of the last round with conclusive outcomes, see `getConclusiveOutcomes`. */
   assessedAt?: Date
 }

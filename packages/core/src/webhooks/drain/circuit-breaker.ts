@@ -1,6 +1,7 @@
 /** The number of consecutive rounds without a response after which the circuit opens. */
 const threshold = 3
-const [firstPauseMs, maxPauseMs] = [1_000, 60_000]
+export const firstPauseMs = 1_000
+const maxPauseMs = 60_000
 
 /** Returns the number of consecutive rounds without a response. A round is a set of concurrent attempts. */
 export function countUnreachable(count: number, round: readonly { responseStatus: number | null }[]): number {
@@ -9,9 +10,9 @@ export function countUnreachable(count: number, round: readonly { responseStatus
 }
 
 /** Returns how long to pause the webhook: 0 below the threshold, then 1 s, doubling to at most 60 s. */
-export function getPauseMs(unreachableCount: number): number {
+export function getPauseMs(unreachableCount: number, firstMs = firstPauseMs): number {
   if (unreachableCount < threshold) return 0
-  return Math.min(firstPauseMs * 2 ** (unreachableCount - threshold), maxPauseMs)
+  return Math.min(firstMs * 2 ** (unreachableCount - threshold), maxPauseMs)
 }
 
 /** Limits new attempts: an unreachable receiver gets one attempt at a time, to test whether it responds. */

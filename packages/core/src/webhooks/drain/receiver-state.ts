@@ -36,7 +36,7 @@ export function getConclusiveOutcomes(
 
 /** `ended` must be in the order in which the attempts ended. */
 export function computeReceiverState(
-  claim: { unreachableCount: number; assessedAt?: Date },
+  claim: { unreachableCount: number; assessedAt?: Date; firstPauseMs?: number },
   ended: readonly EndedDelivery[],
   now = new Date(),
 ): ReceiverState {
@@ -44,7 +44,7 @@ export function computeReceiverState(
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)
   const unreachableCount = countUnreachable(claim.unreachableCount, getConclusiveOutcomes(claim, ended))
-  const pauseMs = unreachableCount > claim.unreachableCount ? getPauseMs(unreachableCount) : 0
+  const pauseMs = unreachableCount > claim.unreachableCount ? getPauseMs(unreachableCount, claim.firstPauseMs) : 0
   return {
     succeededAt: lastSuccess === -1 ? null : now,
     failedAt: outcomes.some(({ status }) => status === 'FAILED') ? now : null,

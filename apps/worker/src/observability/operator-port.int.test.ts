@@ -6,11 +6,11 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
-import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { type Logger, pino } from 'pino'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { silentLog, testWorkerConfig } from '../testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../testing.ts'
 import { startWorker } from '../worker.ts'
 
 const database = useTestDatabase()
@@ -27,7 +27,7 @@ interface StartOptions {
 async function start(env: Record<string, string> = {}, { log = silentLog, now }: StartOptions = {}) {
   const port = await findFreePort()
   const config = testWorkerConfig({ DATABASE_URL: database.url, WORKER_PORT: String(port), ...env })
-  const worker = await startWorker(config, log, now)
+  const worker = await startWorker(config, log, { timings: shortTimings, now })
   let closing: Promise<void> | undefined
   const close = () => (closing ??= worker.close())
   onTestFinished(close)
@@ -80,29 +80,8 @@ test('a port that is in use fails the startup', async () => {
   await expect(startWorker(taken, silentLog)).rejects.toThrow('EADDRINUSE')
 })
 
-test('/ready is 200 and degraded while Redis is unavailable', async () => {
-  const redis = await createUnreliableRedis()
-  onTestFinished(() => redis.close())
-  const worker = await start({ REDIS_URL: redis.url })
-  const states = async () => (await worker.get('/ready')).status
-  await waitUntil(async () => readiness((await worker.get('/ready')).text), { describe: 'the worker responds' })
-  redis.pause()
-  const { status, text } = await worker.get('/ready')
-  expect([status, readiness(text)]).toEqual([
-    200,
-    {
-      status: 'degraded',
-      parts: { database: 'up', redis: 'down', server: 'up' },
-      clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
-      version,
-    },
-  ])
-  redis.resume()
-  expect(await states()).toBe(200)
-})
-
 test('/ready is 503 and names the cause: database down or migrations pending', async () => {
-  const redis = await createUnreliableRedis()
+  const redis = await createTestRedis()
   onTestFinished(() => redis.close())
   const proxy = await startTestProxy(database.url)
   onTestFinished(() => proxy.close())
@@ -126,7 +105,8 @@ test('/ready is 503 and names the cause: database down or migrations pending', a
 })
 
 test('/ready is 503 while the worker shuts down with an active job', async () => {
-  const receiver = await startHttpReceiver(() => ({ delayMs: 1_500 }))
+  const response = Promise.withResolvers<undefined>()
+  const receiver = await startHttpReceiver(() => response.promise)
   onTestFinished(() => receiver.close())
   await createTestWebhook(ctx, { url: receiver.url })
   const worker = await start()
@@ -135,6 +115,7 @@ test('/ready is 503 while the worker shuts down with an active job', async () =>
   const closed = worker.close()
   const { status, text } = await worker.get('/ready')
   expect([status, readiness(text)]).toMatchObject([503, { parts: { server: 'shutting down' } }])
+  response.resolve(undefined)
   await closed
 })
 
@@ -153,7 +134,7 @@ test('/metrics requires METRICS_TOKEN if it is set', async () => {
 test.each(['redis', 'postgres'])(
   '/metrics counts deliveries, jobs and published work, with the queues in %s',
   async (backend) => {
-    const redis = backend === 'redis' ? await createUnreliableRedis() : undefined
+    const redis = backend === 'redis' ? await createTestRedis() : undefined
     onTestFinished(async () => redis?.close())
     const own = await createTestDatabase()
     onTestFinished(() => own.close())

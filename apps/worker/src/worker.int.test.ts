@@ -17,23 +17,22 @@ import {
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
-import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
 import { startWorker } from './worker.ts'
 import { findClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const redis = useForFile(createUnreliableRedis)
+const redis = useForFile(createTestRedis)
 const http = useForFile(() => startHttpReceiver())
 const smtp = useForFile(() => startSmtpReceiver())
 let worker: Awaited<ReturnType<typeof startWorker>> | undefined
-beforeEach(async () => {
+beforeEach(() => {
   http.respondWith(() => undefined)
   smtp.decide(() => 'accept')
-  await redis.start()
 })
 afterEach(async () => {
   await closeWorker()
@@ -42,7 +41,7 @@ afterEach(async () => {
 
 const start = async (env: Record<string, string>) => {
   const config = testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url, ...env })
-  worker = await startWorker(config, silentLog)
+  worker = await startWorker(config, silentLog, { timings: shortTimings })
 }
 
 async function closeWorker() {
@@ -95,7 +94,7 @@ describe.each([
 
   test('delivers for one workspace while the receivers of five others do not respond', async () => {
     const quiet = Promise.withResolvers<void>()
-    // The noisy receivers respond only after the quiet workspace's delivery; their requests time out after ten seconds.
+    // The noisy receivers respond only after the quiet workspace's delivery.
     http.respondWith(async ({ url }) => {
       if (url === `/quiet-${name}`) quiet.resolve()
       else await quiet.promise
@@ -125,7 +124,8 @@ describe.each([
   })
 
   test('that shuts down finishes its active jobs and leaves no claims', async () => {
-    http.respondWith(() => ({ delayMs: 2_000 }))
+    const response = Promise.withResolvers<undefined>()
+    http.respondWith(() => response.promise)
     smtp.decide(() => ({ delayMs: 100 }))
     await start(environment())
     const campaign = await createTestCampaign(ctx, { confirmed: 200 })
@@ -134,7 +134,9 @@ describe.each([
     await waitForRequest(`close-${name}`)
     await sendCampaign(ctx, campaign.id)
     await smtp.waitFor(before + 1)
-    await expectCleanClose()
+    const closing = expectCleanClose()
+    response.resolve(undefined)
+    await closing
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
     const counts = await countRecipients(ctx, campaign.id)
     expect(Object.keys(counts)).toEqual(['SENT'])
@@ -200,29 +202,15 @@ describe.each([
   })
 })
 
-describe('if Redis', () => {
-  const onRedis = () => ({ REDIS_URL: redis.url })
-
-  test('is unavailable at startup, the worker starts and works once Redis is available', async () => {
-    await redis.stop()
-    await start(onRedis())
-    await createDelivery('late-redis')
-    expect(await listWorkerIds()).toHaveLength(1)
-    await redis.start()
-    await waitUntilDone()
-    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
-  })
-
-  test('is flushed with active and waiting jobs, each delivery is sent once', async () => {
-    http.respondWith(() => ({ delayMs: 150 }))
-    await start({ ...onRedis(), WORKER_CONCURRENCY: '2' })
-    await createTestWebhook(ctx, { url: `${http.url}/flushed` })
-    for (let contact = 0; contact < 6; contact++) await createTestContact(ctx)
-    await waitForRequest('flushed')
-    await redis.flush()
-    await waitUntilDone()
-    expect(http.requests.filter(({ url }) => url === '/flushed')).toHaveLength(6)
-  })
+test('if Redis is flushed with active and waiting jobs, each delivery is sent once', async () => {
+  http.respondWith(() => ({ delayMs: 150 }))
+  await start({ REDIS_URL: redis.url, WORKER_CONCURRENCY: '2' })
+  await createTestWebhook(ctx, { url: `${http.url}/flushed` })
+  for (let contact = 0; contact < 6; contact++) await createTestContact(ctx)
+  await waitForRequest('flushed')
+  await redis.flush()
+  await waitUntilDone()
+  expect(http.requests.filter(({ url }) => url === '/flushed')).toHaveLength(6)
 })
 
 test('a worker recovers the claims of a crashed worker and its own orphaned claims', async () => {
@@ -244,7 +232,7 @@ test('a worker recovers the claims of a crashed worker and its own orphaned clai
     const deliveries = await Promise.all([readSingleDelivery(ctx), readSingleDelivery(other)])
     return deliveries.every(({ status }) => status === 'INTERRUPTED')
   }
-  await waitUntil(areInterrupted, { describe: 'both deliveries are INTERRUPTED', timeoutMs: 15_000 })
+  await waitUntil(areInterrupted, { describe: 'both deliveries are INTERRUPTED' })
   expect(http.requests.filter(({ url }) => ['/crashed', '/lost'].includes(url))).toEqual([])
   expect(await listWorkerIds()).toEqual([own])
 })

@@ -1,0 +1,62 @@
+/** The clocks of a worker process: its intervals and timeouts. A test passes shorter ones than it could wait for. */
+import { heartbeatIntervalMs, heartbeatTimeoutMs, pollingWorkerTimeoutMs } from '@rapport/core/jobs/worker-registry.ts'
+import { republishMs } from '@rapport/core/jobs/outbox.ts'
+import { firstPauseMs } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
+
+export type WorkerTimings = Readonly<typeof defaultTimings>
+
+export const defaultTimings = {
+  // The worker registry
+  heartbeatIntervalMs,
+  /** A worker without a heartbeat for this long counts as crashed: another worker recovers its claims. */
+  heartbeatTimeoutMs,
+
+  // The relay
+  /** How often the relay looks for work without a notification. */
+  pollMs: 1_000,
+  /** How often all other workers poll for backlogs, in case the polling worker shuts down or cannot reach the queues. */
+  otherWorkersPollMs: 3_000,
+  /** A worker without a heartbeat for this long does not poll for backlogs: the next one does. */
+  pollingWorkerTimeoutMs,
+  /** Published work that is not done after this time is published again. */
+  republishMs,
+
+  // The queues
+  addTimeoutMs: 8_000,
+  closeTimeoutMs: 1_000,
+  redisCommandTimeoutMs: 5_000,
+  /** The startup fails if PostgreSQL is unreachable, or another worker's migration holds the lock, for longer. */
+  queueStartTimeoutMs: 10_000,
+  /** BullMQ runs a job again if its process has not renewed its lock for this long. */
+  jobLockMs: 15_000,
+  stalledCheckMs: 5_000,
+  /** How soon a queue retries a failed job. The delay doubles with each attempt. */
+  retryDelayMs: { campaigns: 10_000, mail: 30_000, imports: 1_000, maintenance: 5_000 },
+  scheduleCheckMs: 60_000,
+  progressEveryMs: 500,
+
+  // Webhooks
+  connectTimeoutMs: 5_000,
+  /** For a request with its response. */
+  requestTimeoutMs: 10_000,
+  /** Each name is queried twice. */
+  nameQueryTimeoutMs: 1_500,
+  /** How long a job drains a backlog before it is requeued behind the jobs of other webhooks. */
+  drainTimeSliceMs: 2_000,
+  /** How long a drain waits for a slot or for request capacity. */
+  drainMaxWaitMs: 1_000,
+  /** How long the first outcome waits for others, so that they are recorded in one transaction. */
+  outcomeBatchMs: 10,
+  drainCooldownMs: 1_000,
+  firstPauseMs,
+
+  // While PostgreSQL is unavailable, outcomes are recorded again after a pause that doubles.
+  minRetryPauseMs: 50,
+  maxRetryPauseMs: 2_000,
+
+  // The shutdown
+  /** How long the worker must be idle before the shutdown continues without waiting for the queues. */
+  shutdownIdleMs: 2_000,
+  /** How long the shutdown waits for active jobs. */
+  shutdownTimeoutMs: 60_000,
+}
