@@ -34,7 +34,13 @@ for (const programs of await findBackupServers()) {
 async function expectNothingIsRepeated(programs: BackupServerPrograms) {
   const server = await startBackupServer(programs)
   onTestFinished(() => server.close())
-  const stack = await startStack('redis', { MAIL_RATE: String(mailsPerSecond) }, await server.createDatabase('rapport'))
+  const stack = await startStack(
+    'redis',
+    { MAIL_RATE: String(mailsPerSecond) },
+    {
+      database: await server.createDatabase('rapport'),
+    },
+  )
   onTestFinished(() => stack.close())
   const receiver = await startHttpReceiver(() => ({ delayMs: 2_000 }))
   onTestFinished(() => receiver.close())

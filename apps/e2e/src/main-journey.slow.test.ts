@@ -17,7 +17,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
   let stack: Stack
   let key: string
   beforeAll(async () => {
-    stack = await startStack(backend)
+    stack = await startStack(backend, {}, { hasRealWorker: true })
     ;({ key } = await stack.api.createWorkspace())
   })
   afterAll(() => stack.close())

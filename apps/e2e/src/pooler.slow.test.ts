@@ -36,7 +36,7 @@ describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
 
   // With the queues in PostgreSQL: they use more connection features than the rest of Rapport.
   test('writes, webhooks, imports, exports and campaigns work', async () => {
-    stack = await startStack('postgres', { DATABASE_DIRECT_URL: direct.url, WORKER_CONCURRENCY: '10' }, database)
+    stack = await startStack('postgres', { DATABASE_DIRECT_URL: direct.url, WORKER_CONCURRENCY: '10' }, { database })
     const { api, inbox } = stack
     const { key, workspaceId } = await api.createWorkspace()
     const receiver = await startHttpReceiver()
@@ -82,7 +82,7 @@ describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
   test('without DATABASE_DIRECT_URL, polls for work and warns about missing timeouts', async () => {
     await pooler.close()
     await putBehindPooler('select 1')
-    stack = await startStack('redis', {}, database)
+    stack = await startStack('redis', {}, { database })
     expect(stack.workers[0]?.stdout()).toContain('Set DATABASE_DIRECT_URL')
     const missing = 'Connections have no idle_in_transaction_session_timeout, no lock_timeout, no statement_timeout'
     for (const program of [...stack.apis, ...stack.workers]) {

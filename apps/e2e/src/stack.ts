@@ -34,13 +34,20 @@ export interface Stack {
 /** Long enough for processes to start on a busy machine. */
 export const timeoutMs = 60_000
 
-/** Starts an API process and a worker process on a new database. */
+interface StackOptions {
+  /** Default: a new database. */
+  database?: TestDatabase | undefined
+  /** Starts the real worker. The default recovers, polls and times out sooner. */
+  hasRealWorker?: boolean
+}
+
+/** Starts an API process and a worker process. */
 export async function startStack(
   backend: QueueBackend,
   extra: Record<string, string> = {},
-  existingDatabase?: TestDatabase,
+  options: StackOptions = {},
 ): Promise<Stack> {
-  const database = existingDatabase ?? (await createTestDatabase())
+  const database = options.database ?? (await createTestDatabase())
   const redis = backend === 'redis' ? await createUnreliableRedis() : undefined
   const inbox = await startSmtpReceiver()
   const port = await findFreePort()
@@ -70,7 +77,7 @@ export async function startStack(
 
   async function startWorker() {
     const worker = await startProcess({
-      script: 'apps/worker/src/main.ts',
+      script: options.hasRealWorker ? 'apps/worker/src/main.ts' : 'apps/worker/test/main.ts',
       env,
       readyPattern: /worker ready/,
       timeoutMs,
@@ -90,8 +97,7 @@ export async function startStack(
     if (failed.length > 0) throw new Error(`A process did not exit with code 0: ${JSON.stringify(failed)}`)
   }
 
-  await startApi()
-  await startWorker()
+  await Promise.all([startApi(), startWorker()])
   return { api: createApi(url), env, database, redis, inbox, apis, workers, startApi, startWorker, close }
 }
 

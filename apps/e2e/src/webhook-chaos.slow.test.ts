@@ -28,7 +28,7 @@ test.for(queueBackends)(
   async (backend, { annotate }) => {
     const random = createRandom(seed)
     const server = isLong ? await startRestartablePostgres() : undefined
-    const stack = await startStack(backend, {}, server?.database)
+    const stack = await startStack(backend, {}, { database: server?.database })
     onTestFinished(() => stack.close())
     const run = await startChaosRun(stack, plan, { random, receiverRandom: createRandom(seed + 1) })
     onTestFinished(() => run.receiver.close())

@@ -108,7 +108,8 @@ export async function startChaosRun(
       frozen.add(worker)
       worker.kill('SIGSTOP')
       await stack.startWorker()
-      await pause(20_000)
+      // Longer than the heartbeat timeout.
+      await pause(6_000)
       worker.kill('SIGCONT')
       await pause(3_000)
       frozen.delete(worker)

@@ -1,15 +1,10 @@
-import {
-  createTestContact,
-  createTestWebhook,
-  readSingleDelivery,
-  testSettings,
-} from '@rapport/testing/fixtures/factories.ts'
+import { createTestContact, createTestWebhook, readSingleDelivery } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { beforeEach, expect, test } from 'vitest'
-import { unreachableSmtpUrl } from './testing.ts'
+import { startWorkerProcess } from './testing-processes.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -21,18 +16,9 @@ beforeEach(async () => {
 
 const script = 'apps/worker/src/main.ts'
 const startMain = () =>
-  startProcess({
+  startWorkerProcess({
     script,
-    readyPattern: /worker ready/,
-    env: {
-      DATABASE_URL: database.url,
-      REDIS_URL: redis.url,
-      PUBLIC_URL: testSettings.publicUrl,
-      SECRET_KEY: 'a secret that is known to every test',
-      MAIL_FROM: testSettings.mailFrom,
-      SMTP_URL: unreachableSmtpUrl,
-      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-    },
+    env: { DATABASE_URL: database.url, REDIS_URL: redis.url, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
   })
 
 test('SIGTERM while Redis is unavailable: finishes the active job and exits with 0', async () => {

@@ -4,27 +4,24 @@ import {
   addSubscribers,
   createTestList,
   createTestWebhook,
-  testSettings,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { countRows, queueTestImport } from '@rapport/testing/fixtures/imports.ts'
-import { type StartedProcess, startProcess } from '@rapport/testing/processes/processes.ts'
+import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, expect, test } from 'vitest'
 import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
+import { startWorkerProcess } from '../testing-processes.ts'
 
-const secret = 'a secret that is known to every test'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 const redis = useForFile(createTestRedis)
 let worker: StartedProcess
 afterEach(() => stop('SIGTERM'))
 
-/** The tests start several processes in sequence. */
-const timeout = 240_000
 const rowCount = 12_000
 /** Every tenth row repeats the first contact, and every hundredth row has no valid email address. */
 const file = () =>
@@ -33,9 +30,7 @@ const file = () =>
   )
 const counts = { status: 'COMPLETED', processed: rowCount - 1, failed: 119, skipped: 1_080, created: 10_800 }
 
-test('imports every row once, with one event, although the worker is killed repeatedly', {
-  timeout,
-}, async () => {
+test('imports every row once, with one event, although the worker is killed repeatedly', async () => {
   const list = await createTestList(ctx)
   const [deleted = newId('con')] = await addSubscribers(ctx, list.id, {
     count: 1,
@@ -82,9 +77,7 @@ test('imports every row once, with one event, although the worker is killed repe
   expect(await listPendingWork(ctx, 'imports')).toEqual([])
 })
 
-test('SIGTERM during an import requeues the rest, and another worker continues', {
-  timeout,
-}, async () => {
+test('SIGTERM during an import requeues the rest, and another worker continues', async () => {
   const { id } = await queueTestImport(ctx, file())
   await start()
   await waitForProgress(id, rowCount * 0.1)
@@ -95,18 +88,7 @@ test('SIGTERM during an import requeues the rest, and another worker continues',
 })
 
 async function start() {
-  worker = await startProcess({
-    script: 'apps/worker/src/main.ts',
-    env: {
-      DATABASE_URL: database.url,
-      REDIS_URL: redis.url,
-      SMTP_URL: 'smtp://127.0.0.1:1',
-      PUBLIC_URL: testSettings.publicUrl,
-      MAIL_FROM: testSettings.mailFrom,
-      SECRET_KEY: secret,
-    },
-    readyPattern: /worker ready/,
-  })
+  worker = await startWorkerProcess({ env: { DATABASE_URL: database.url, REDIS_URL: redis.url } })
 }
 
 async function stop(signal: NodeJS.Signals) {

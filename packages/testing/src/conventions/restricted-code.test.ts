@@ -22,10 +22,11 @@ test('only the configuration and the examples read environment variables', () =>
   expect(findCode(otherFiles, /process\.env\b|\benv\b.*from 'node:process'/)).toEqual([])
 })
 
+/** The worker has two main programs, one of them for tests. */
+const otherPrograms = ['apps/worker/src/run-worker.ts', 'packages/testing/src/run-tests.ts']
+
 test('only main programs call process.exit and handle signals', () => {
-  const otherFiles = sourceFiles.filter(
-    ({ path }) => !path.endsWith('/main.ts') && path !== 'packages/testing/src/run-tests.ts',
-  )
+  const otherFiles = sourceFiles.filter(({ path }) => !path.endsWith('/main.ts') && !otherPrograms.includes(path))
   expect(findCode(otherFiles, /process\.(exit|abort)\(|process\.\w+\(\s*['"`]SIG/)).toEqual([])
 })
 

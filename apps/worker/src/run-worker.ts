@@ -1,0 +1,41 @@
+import { ConfigError, describeRemovedVariables, readWorkerConfig } from '@rapport/core/runtime/config.ts'
+import { describeStartupError } from '@rapport/core/db/database-errors.ts'
+import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
+import { openLog } from '@rapport/core/runtime/logging.ts'
+import { version } from '@rapport/core/runtime/version.ts'
+import { startWorker } from './worker.ts'
+import { defaultTimings, type WorkerTimings } from './worker-timings.ts'
+
+/** Runs the worker until a signal stops it. Exits with 78 if the environment is invalid. */
+export async function runWorker(timings: WorkerTimings = defaultTimings): Promise<void> {
+  try {
+    await start(timings)
+  } catch (error) {
+    console.error(error instanceof ConfigError ? error.message : describeStartupError(error))
+    process.exit(error instanceof ConfigError ? 78 : 1)
+  }
+}
+
+async function start(timings: WorkerTimings) {
+  const config = readWorkerConfig()
+  const log = await openLog('rapport-worker', { level: config.LOG_LEVEL })
+  log.info({ version }, 'starting')
+  for (const message of describeRemovedVariables()) log.warn(message)
+  const worker = await startWorker(config, log, { timings })
+  announceReady(config.NOTIFY_SOCKET, (error) => log.warn({ err: error }, 'systemd notification failed'))
+
+  let stopping = false
+  async function stop() {
+    // A second signal exits immediately.
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info('stopping')
+    await worker.close()
+    log.info('stopped')
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
+  // A worker with an IPC channel to a parent process exits with it. Without a parent, `connected` is undefined.
+  process.on('disconnect', () => void stop())
+  if ((process as { connected?: boolean }).connected === false) void stop()
+}
