@@ -2,12 +2,13 @@ import sensible from '@fastify/sensible'
 import { createAuthenticator } from '@rapport/core/auth/authenticate.ts'
 import { stopRenderingThread } from '@rapport/core/campaigns/templates/rendering.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
-import { settingsFrom } from '@rapport/core/request/context.ts'
+import { type Settings, settingsFrom } from '@rapport/core/request/context.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import type { Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { documentation } from './docs/documentation.ts'
+import { type ApiTimings, defaultTimings } from './http/server/api-timings.ts'
 import { authentication } from './http/authentication.ts'
 import { jsonBody } from './http/body/json-body.ts'
 import { slowRequests } from './http/body/slow-requests.ts'
@@ -25,7 +26,7 @@ import { rateLimits } from './http/rate-limit/rate-limit.ts'
 import { readiness } from './http/readiness.ts'
 import { requestContext } from './http/request-context.ts'
 import { schemaCompilers } from './http/schema-compilers.ts'
-import { requestTimeoutMs, serverOptions } from './http/server/server-options.ts'
+import { serverOptions } from './http/server/server-options.ts'
 import { tracing } from './http/tracing.ts'
 import { unknownRoutes } from './http/unknown-routes.ts'
 import { mcpRoutes } from './mcp/mcp.ts'
@@ -69,26 +70,28 @@ export interface Dependencies {
   stopping?: AbortSignal
   /** The clock of the process, in milliseconds since 1970. Default: `Date.now`. */
   now?: (() => number) | undefined
-  /** How long a request waits if its workspace has too many concurrent requests. */
-  maxWaitMs?: number | undefined
-  /** For tests: see `contactRoutes`. */
-  exportIdleMs?: number | undefined
+  /** Replaces some of `defaultTimings`. */
+  timings?: Partial<ApiTimings>
+  /** Replaces some of the settings of the configuration. */
+  settings?: Partial<Settings>
 }
 
 /** Builds the API without opening a socket. Fails if a plugin is registered before its dependencies. */
 export async function buildApp(dependencies: Dependencies): Promise<FastifyInstance> {
   const { config, database, redis, tracer, stopping, now } = dependencies
-  const app = Fastify(serverOptions(config, dependencies.log))
+  const settings = { ...settingsFrom(config), ...dependencies.settings }
+  const timings = { ...defaultTimings, ...dependencies.timings }
+  const app = Fastify(serverOptions(config, dependencies.log, timings))
   await app.register(sensible)
   await app.register(errorHandler)
   await app.register(schemaCompilers)
   await app.register(jsonBody)
-  await app.register(slowRequests, { timeoutMs: requestTimeoutMs })
-  await app.register(requestContext, { database, settings: settingsFrom(config), stopping })
+  await app.register(slowRequests, { timeoutMs: timings.requestTimeoutMs })
+  await app.register(requestContext, { database, settings, stopping })
   await app.register(ownHost, { config })
   await app.register(tracing, { tracer })
   await app.register(debugLog)
-  await app.register(rateLimits, { redis, exempt: config.RATE_LIMIT_EXEMPT })
+  await app.register(rateLimits, { redis, exempt: config.RATE_LIMIT_EXEMPT, probeMs: timings.redisProbeMs })
   await app.register(crossOrigin, { origins: config.CORS_ORIGINS })
   await app.register(conditionalRequests)
   await app.register(documentation, { publicUrl: config.PUBLIC_URL })
@@ -96,20 +99,20 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(metrics, { config, database, redis })
   await app.register(unknownRoutes)
 
-  const publicForms = createPublicFormCache()
-  await app.register(readiness, { database, redis, stopping, now })
+  const publicForms = createPublicFormCache(timings.publicFormTtlMs)
+  await app.register(readiness, { database, redis, stopping, now, timeoutMs: timings.readinessTimeoutMs })
   await app.register(healthRoutes)
   await app.register(homePage)
-  await app.register(credentialRoutes)
-  await app.register(publicFormRoutes(publicForms))
-  await app.register(publicListRoutes)
+  await app.register(credentialRoutes, timings)
+  await app.register(publicFormRoutes(publicForms), timings)
+  await app.register(publicListRoutes, timings)
   await app.register(subscriptionPages)
-  await app.register(formPages)
-  await app.register(accountPages)
+  await app.register(formPages, timings)
+  await app.register(accountPages, timings)
   await app.register(embedScript)
   await app.register(trackingPages)
-  await app.register(workspaceRoutes, { ...dependencies, publicForms })
-  await app.register(dashboard, { config })
+  await app.register(workspaceRoutes, { config, database, publicForms, timings })
+  await app.register(dashboard, { config, closeTimeoutMs: timings.queueCloseTimeoutMs })
   app.addHook('onClose', stopRenderingThread)
   return app
 }
@@ -117,20 +120,20 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
 /** The routes that require a credential. */
 async function workspaceRoutes(
   scope: FastifyInstance,
-  options: Pick<Dependencies, 'config' | 'database' | 'exportIdleMs' | 'maxWaitMs'> & { publicForms: PublicFormCache },
+  options: Pick<Dependencies, 'config' | 'database'> & { publicForms: PublicFormCache; timings: ApiTimings },
 ) {
-  const { config, database, publicForms, exportIdleMs, maxWaitMs } = options
+  const { config, database, publicForms, timings } = options
   await scope.register(authentication, { authenticate: createAuthenticator(database.db) })
-  await scope.register(concurrentRequests, { maxWaitMs })
+  await scope.register(concurrentRequests, timings)
   await scope.register(meRoutes)
   await scope.register(idempotencyKeys)
   await scope.register(apiKeyRoutes)
   await scope.register(teamRoutes)
   await scope.register(auditRoutes)
-  await scope.register(contactRoutes, { exportIdleMs })
+  await scope.register(contactRoutes, timings)
   await scope.register(contactBatchRoutes)
   await scope.register(customFieldRoutes)
-  await scope.register(importRoutes)
+  await scope.register(importRoutes, timings)
   await scope.register(formRoutes(publicForms))
   await scope.register(listRoutes)
   await scope.register(segmentRoutes)

@@ -9,10 +9,8 @@ import { errorLogger, openLog } from '@rapport/core/runtime/logging.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import { buildApp } from './app.ts'
+import { defaultTimings } from './http/server/api-timings.ts'
 import { openRedis } from './http/rate-limit/redis-connection.ts'
-
-/** The statement timeout of the database: after this time, no request is still running. */
-const closeTimeoutMs = 10_000
 
 async function start() {
   const config = readApiConfig()
@@ -41,7 +39,7 @@ async function start() {
     // /ready now fails, but requests are still served: a load balancer has time to stop sending them.
     await sleep(config.SHUTDOWN_DELAY_MS)
     // Otherwise a client that never finishes its request, or never reads its response, would block the shutdown.
-    setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs).unref()
+    setTimeout(() => app.server.closeAllConnections(), defaultTimings.closeTimeoutMs).unref()
     await app.close()
     await tracer?.close()
     redis?.disconnect()

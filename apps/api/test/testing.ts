@@ -5,14 +5,14 @@ import type { ApiKey, CreatedApiKey, Session } from '@rapport/core/auth/auth.sch
 import { type ApiConfig, readApiConfig } from '@rapport/core/runtime/config.ts'
 import { type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
 import { Id, type IdPrefix } from '@rapport/core/kernel/ids.ts'
-import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { Role } from '@rapport/core/db/schema/index.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { readMailedToken } from '@rapport/testing/fixtures/factories.ts'
+import { cheapPasswordCost, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { expect } from 'vitest'
-import { buildApp } from '../src/app.ts'
+import { buildApp, type Dependencies } from '../src/app.ts'
+import type { ApiTimings } from '../src/http/server/api-timings.ts'
 import type { ErrorBody } from '../src/http/errors/error-handler.ts'
 import { createStatusCheck } from './documented-statuses.ts'
 
@@ -86,6 +86,9 @@ export function testEnvironment(databaseUrl: string): Record<string, string> {
   }
 }
 
+/** Statistics alone need steps that hide the duration of a request. */
+const testTimings: Partial<ApiTimings> = { constantTimeStepMs: 1 }
+
 let addresses = 0
 
 /** A client address that is unique in this test file. */
@@ -104,26 +107,22 @@ export function freshEmail(): string {
 
 /** Starts the API without a socket. `environment` overrides `testEnvironment`. */
 export async function startTestApi(
-  options: {
+  options: Partial<Pick<Dependencies, 'redis' | 'now' | 'timings' | 'settings'>> & {
     environment?: Record<string, string>
-    redis?: RedisClient
     database?: TestDatabase
-    /** The clock of the process, in milliseconds. */
-    now?: () => number
-    maxWaitMs?: number
-    /** After this time, an export whose client reads nothing is ended. */
-    exportIdleMs?: number
   } = {},
 ): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase())
   const config = readApiConfig({ ...testEnvironment(database.url), LOG_LEVEL: 'error', ...options.environment })
   const lines: string[] = []
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
-  const { redis, now, exportIdleMs, maxWaitMs } = options
-  const app = await buildApp({ config, database, redis, log, now, exportIdleMs, maxWaitMs })
+  const { redis, now } = options
+  const timings = { ...testTimings, ...options.timings }
+  const settings = { passwordCost: cheapPasswordCost, ...options.settings }
+  const app = await buildApp({ config, database, redis, log, now, timings, settings })
   await app.ready()
   const expectDocumented = createStatusCheck(app)
-  const baseCtx = { db: database.db, requestId: 'test', settings: settingsFrom(config) }
+  const baseCtx = { db: database.db, requestId: 'test', settings: { ...settingsFrom(config), ...settings } }
 
   async function call<Body>(method: string, path: string, given: Call = {}): Promise<ApiResponse<Body>> {
     const payload = given.raw ?? (given.body === undefined ? undefined : JSON.stringify(given.body))

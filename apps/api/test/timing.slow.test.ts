@@ -2,18 +2,23 @@
  * The response time does not reveal whether an email address is known. This is the only test that depends on measured
  * time. It alternates between known and unknown addresses, so that load on the machine affects both series equally.
  */
+import { defaultPasswordCost } from '@rapport/core/auth/passwords.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { mannWhitneyScore } from '@rapport/testing/mann-whitney.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
+import { defaultTimings } from '../src/http/server/api-timings.ts'
 import { type Json, startTestApi } from './testing.ts'
 
-const pairs = 200
+const pairs = countRuns({ gate: 80, full: 200 })
 /** Equal series exceed this score once in a million times; two such scores in a row are no coincidence. */
 const isSure = (score: number) => Math.abs(score) > 4.9
-const stepMs = 50
+const { constantTimeStepMs: stepMs } = defaultTimings
 
-const api = useForFile(() => startTestApi())
+const api = useForFile(() =>
+  startTestApi({ timings: { constantTimeStepMs: stepMs }, settings: { passwordCost: defaultPasswordCost } }),
+)
 const workspace = useForFile(() => api.signUp())
 let list = ''
 beforeAll(async () => {

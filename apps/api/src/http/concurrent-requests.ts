@@ -4,6 +4,7 @@ import { AppError } from '@rapport/core/kernel/errors.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import type { ApiTimings } from './server/api-timings.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -11,8 +12,6 @@ declare module 'fastify' {
     hasOwnQuota?: boolean
   }
 }
-
-const defaultMaxWaitMs = 10_000
 
 /** A request with a large body occupies the process for tens of milliseconds and several times its size in memory. */
 const largeBodyBytes = 262_144
@@ -24,8 +23,8 @@ const maxLargeBodies = 4
  * requests with a large body, four run concurrently: forty would delay other workspaces by seconds.
  */
 export const concurrentRequests = fp(
-  async (scope: FastifyInstance, { maxWaitMs = defaultMaxWaitMs }: { maxWaitMs?: number | undefined }) => {
-    const quota = createQuotaCache('requests')
+  async (scope: FastifyInstance, { maxWaitMs, quotaTtlMs }: Pick<ApiTimings, 'maxWaitMs' | 'quotaTtlMs'>) => {
+    const quota = createQuotaCache('requests', quotaTtlMs)
     const slots = createFairSlots(Infinity, quota.peek)
     const largeBodySlots = createFairSlots(Infinity, () => maxLargeBodies)
     const endings = new WeakMap<FastifyRequest, () => void>()

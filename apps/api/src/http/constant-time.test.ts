@@ -29,7 +29,7 @@ test.each([
   [51, 49],
   [120, 30],
 ])('after %d ms of work, waits %d ms until the end of the step', async (spentMs, restMs) => {
-  expect(await inConstantTime(workFor(spentMs))).toBe('done')
+  expect(await inConstantTime({ constantTimeStepMs: 50 }, workFor(spentMs))).toBe('done')
   expect(slept()).toEqual([restMs])
 })
 
@@ -38,6 +38,6 @@ test('failed work takes the same time and rejects with its own error', async () 
     await workFor(7)()
     throw new Error('so')
   }
-  await expect(inConstantTime(failing)).rejects.toThrow('so')
+  await expect(inConstantTime({ constantTimeStepMs: 50 }, failing)).rejects.toThrow('so')
   expect(slept()).toEqual([43])
 })

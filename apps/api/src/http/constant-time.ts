@@ -1,12 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ApiTimings } from './server/api-timings.ts'
 
-const stepMs = 50
+export type ConstantTime = Pick<ApiTimings, 'constantTimeStepMs'>
 
 /**
  * Runs work whose duration depends on whether an email address is known, confirmed or already mailed. Resolves or
- * rejects only at a multiple of 50 ms after the start. Nearly all work takes one step, so the duration reveals nothing.
+ * rejects only at a multiple of `constantTimeStepMs` after the start. Nearly all work takes one step of 50 ms, so the
+ * duration reveals nothing.
  */
-export async function inConstantTime<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function inConstantTime<Result>(
+  { constantTimeStepMs: stepMs }: ConstantTime,
+  work: () => Promise<Result>,
+): Promise<Result> {
   const startedAt = performance.now()
   try {
     return await work()

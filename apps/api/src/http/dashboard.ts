@@ -22,11 +22,11 @@ const contentSecurityPolicy =
 
 /** The queue dashboard at `/queues`, with its own user and password. Works with both queue backends. */
 export const dashboard = fp(
-  async (app: FastifyInstance, { config }: { config: ApiConfig }) => {
+  async (app: FastifyInstance, { config, closeTimeoutMs }: { config: ApiConfig; closeTimeoutMs: number }) => {
     const password = config.DASHBOARD_PASSWORD
     if (!password) return
     const queues = openQueues(config, errorLogger(app.log, 'dashboard cannot reach the queues'))
-    app.addHook('onClose', queues.close)
+    app.addHook('onClose', () => queues.close(closeTimeoutMs))
     const adapter = new FastifyAdapter()
     adapter.setBasePath('/queues')
     createBullBoard({
@@ -110,10 +110,10 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
     queue.on('error', onError)
     return queue
   })
-  async function close() {
+  async function close(timeoutMs: number) {
     // While Redis is unavailable, `close` never resolves.
     redis?.disconnect()
-    await withTimeout(Promise.allSettled(all.map((queue) => queue.close())), 1_000).catch(() => {})
+    await withTimeout(Promise.allSettled(all.map((queue) => queue.close())), timeoutMs).catch(() => {})
   }
   return { all, close }
 }

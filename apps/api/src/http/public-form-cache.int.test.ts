@@ -11,6 +11,7 @@ import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { newId } from '@rapport/core/kernel/ids.ts'
+import { defaultTimings } from './server/api-timings.ts'
 import { createPublicFormCache, type PublicFormCache, readPublicForm } from './public-form-cache.ts'
 
 let database: TestDatabase
@@ -31,7 +32,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   form = await createForm(ctx, FormInput.parse({ name: 'Before', fields: [{ label: 'Message', type: 'TEXT' }] }))
-  cache = createPublicFormCache()
+  cache = createPublicFormCache(defaultTimings.publicFormTtlMs)
   lookups = 0
 })
 afterAll(() => database.close())
@@ -66,7 +67,7 @@ test('does not cache a missing form; concurrent requests share the lookup', asyn
 })
 
 test('a dropped form is read again; other caches expire within a second', async () => {
-  const elsewhere = createPublicFormCache()
+  const elsewhere = createPublicFormCache(defaultTimings.publicFormTtlMs)
   expect([await nameIn(), await nameIn(elsewhere)]).toEqual(['Before', 'Before'])
   await rename()
   cache.drop(ctx, form.id)

@@ -23,10 +23,8 @@ export interface PublicFormCache {
   drop(ctx: BaseCtx, id: FormId): void
 }
 
-const ttlMs = 900
-
 /** Concurrent requests share one lookup. A missing form is not cached. */
-export function createPublicFormCache(): PublicFormCache {
+export function createPublicFormCache(ttlMs: number): PublicFormCache {
   const cache = new LRUCache<FormId, PublicFormResponse, BaseCtx>({
     max: 1_000,
     maxSize: 32 * 1_048_576,

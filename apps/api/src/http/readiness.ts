@@ -20,13 +20,15 @@ interface Options {
   stopping?: AbortSignal | undefined
   /** The clock of the process, in milliseconds since 1970. */
   now?: (() => number) | undefined
+  /** The timeout of each check. */
+  timeoutMs: number
 }
 
 /** Decorates the app with `readReadiness`, for `/ready` and the home page. */
 export const readiness = fp(
-  async (app: FastifyInstance, { database, redis, stopping, now }: Options) => {
+  async (app: FastifyInstance, { database, redis, stopping, now, timeoutMs }: Options) => {
     let closing = false
-    const clock = watchClock({ db: database.db, log: app.log, now })
+    const clock = watchClock({ db: database.db, log: app.log, now, timeoutMs })
     app.addHook('onListen', async () => clock.start())
     app.addHook('preClose', async () => {
       closing = true
@@ -37,6 +39,7 @@ export const readiness = fp(
         db: database.db,
         pingRedis: redis && (() => probeRedis(redis)),
         readClock: () => clock.read(),
+        timeoutMs,
         isStopping: closing || stopping?.aborted === true,
       }),
     )

@@ -9,6 +9,7 @@ import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { ConstantTime } from '../http/constant-time.ts'
 import { toErrorBody } from '../http/errors/error-handler.ts'
 import { PublicQuery } from '../routes/shapes.ts'
 import { type AccountPage, describeRejection, parseFields, sendAccountPage } from './account-page.ts'
@@ -115,7 +116,7 @@ const pages: Record<string, Page> = {
  * The pages behind the links in invite, password reset and verification emails. GET changes nothing; the form posts to
  * the URL of the page.
  */
-export const accountPages: FastifyPluginAsyncZod = async (app) => {
+export const accountPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'buffer', bodyLimit: 65_536 },
@@ -126,7 +127,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
     if (!page || toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
     return sendMessage(reply.code(400), { title: 'This link does not work', ...page.invalidLink })
   })
-  await app.register(forgotPasswordPage)
+  await app.register(forgotPasswordPage, timings)
   for (const [path, page] of Object.entries(pages)) {
     const schema = {
       tags: ['Hosted pages'],

@@ -2,7 +2,7 @@ import { ForgotPasswordInput } from '@rapport/core/auth/auth.schema.ts'
 import { requestPasswordReset } from '@rapport/core/auth/password-resets.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { PublicQuery } from '../routes/shapes.ts'
 import { sendAccountPage } from './account-page.ts'
 import { errorPageResponse, pageResponse } from './document.ts'
@@ -18,7 +18,7 @@ const page = {
 }
 
 /** The page that emails a link to choose a new password. The pages that ask for a password link to it. */
-export const forgotPasswordPage: FastifyPluginAsyncZod = async (app) => {
+export const forgotPasswordPage: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
   const schema = { tags: ['Hosted pages'], querystring: PublicQuery }
   app.get(
     path,
@@ -55,7 +55,7 @@ export const forgotPasswordPage: FastifyPluginAsyncZod = async (app) => {
         const problem = `The email ${error.issues[0]?.message ?? 'is invalid'}.`
         return sendAccountPage(reply.code(400), { ...page, email: email ?? '' }, { problem })
       }
-      await inConstantTime(() => requestPasswordReset(baseCtx, input))
+      await inConstantTime(timings, () => requestPasswordReset(baseCtx, input))
       return sendMessage(reply, {
         title: 'Check your email',
         text: 'If this address has an account, we have sent a link to it. The link expires after one hour.',

@@ -10,7 +10,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { toErrorBody } from '../http/errors/error-handler.ts'
 import { IdParams, PublicQuery } from '../routes/shapes.ts'
-import { inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { pageResponse, parsePostedForm, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
 import { sendMessage, suspendedMessage } from './message-page.ts'
@@ -25,7 +25,7 @@ const versionName = '_version'
 const keyName = '_key'
 
 /** The hosted form: a page that works without JavaScript, and that any site may embed in a frame. */
-export const formPages: FastifyPluginAsyncZod = async (app) => {
+export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'buffer' },
@@ -86,7 +86,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
-      return inConstantTime(() => submitPage(request, reply, form))
+      return inConstantTime(timings, () => submitPage(request, reply, form))
     },
   )
 

@@ -1,4 +1,5 @@
 /** Password resets, email verification and invites: routes without a credential. */
+import { defaultPasswordCost } from '@rapport/core/auth/passwords.ts'
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import {
@@ -13,7 +14,8 @@ import {
 
 const newPassword = 'another sentence that is secret'
 
-const api = useForFile(() => startTestApi())
+// Cheap password checks would not fill their queue.
+const api = useForFile(() => startTestApi({ settings: { passwordCost: defaultPasswordCost } }))
 const workspace = useForTest(() => api.signUp())
 
 const post = (path: string, body: unknown) => api.call('POST', path, { body })

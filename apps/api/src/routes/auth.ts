@@ -21,14 +21,14 @@ import { acceptInvite } from '@rapport/core/team/invites.ts'
 import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../http/authentication.ts'
-import { inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 import { resetPassword } from '@rapport/core/operations/reset-password.ts'
 
 const tags = ['Authentication']
 
 /** The routes that issue and restore credentials. They require none. */
-export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
+export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
   app.post(
     '/auth/signup',
     {
@@ -66,7 +66,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Session },
       },
     },
-    (request) => inConstantTime(() => logIn(request.baseCtx, request.body)),
+    (request) => inConstantTime(timings, () => logIn(request.baseCtx, request.body)),
   )
 
   app.post(
@@ -85,7 +85,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await inConstantTime(() => requestPasswordReset(request.baseCtx, request.body))
+      await inConstantTime(timings, () => requestPasswordReset(request.baseCtx, request.body))
       reply.code(202).serializer(() => '')
       return null
     },

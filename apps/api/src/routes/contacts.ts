@@ -25,6 +25,7 @@ import { SingleLine } from '@rapport/core/kernel/validation.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { ApiTimings } from '../http/server/api-timings.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
@@ -32,11 +33,7 @@ import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')
 
-/** `exportIdleMs`: after this time, an export whose client reads nothing is ended. */
-export const contactRoutes: FastifyPluginAsyncZod<{ exportIdleMs?: number | undefined }> = async (
-  app,
-  { exportIdleMs },
-) => {
+export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs'>> = async (app, { exportIdleMs }) => {
   app.post(
     '/contacts',
     {

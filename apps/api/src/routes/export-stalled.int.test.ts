@@ -5,7 +5,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { expectError, freshAddress, startTestApi, type TestWorkspace } from '../../test/testing.ts'
 
-const api = useForFile(() => startTestApi({ exportIdleMs: 500 }))
+const api = useForFile(() => startTestApi({ timings: { exportIdleMs: 500 } }))
 let port: number
 beforeAll(async () => {
   ;({ port } = await api.listen())

@@ -102,7 +102,7 @@ test('a PostgreSQL outage returns 503, and the API recovers automatically', asyn
 })
 
 test('a hung PostgreSQL is reported as down', async () => {
-  const api = await start()
+  const api = await start({ timings: { readinessTimeoutMs: 500 } })
   expect((await api.call('GET', '/ready')).status).toBe(200)
   const lockHolder = await openTransaction(api.database.db, (transaction) =>
     transaction.execute('lock table drizzle.__drizzle_migrations in access exclusive mode'),

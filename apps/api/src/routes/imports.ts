@@ -9,6 +9,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyError, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { ApiTimings } from '../http/server/api-timings.ts'
 import { handleError } from '../http/errors/error-handler.ts'
 import { createUploadLimit } from '../http/body/concurrent-uploads.ts'
 import { handleIdempotently, hashRequest, readIdempotencyKey } from '../http/idempotency.ts'
@@ -17,16 +18,15 @@ import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Imports'], security: [{ bearer: [] }] }
 
-/** Uploads that are still running this long after shutdown has begun are rejected. */
-const uploadGraceMs = 7_000
-
 const formats: Record<string, 'csv' | 'ndjson'> = { 'text/csv': 'csv', 'application/x-ndjson': 'ndjson' }
 
-export const importRoutes: FastifyPluginAsyncZod = async (app) => {
+type Timings = Pick<ApiTimings, 'uploadIdleMs' | 'uploadGraceMs' | 'quotaTtlMs'>
+
+export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings) => {
   const stopping = new AbortController()
-  const limitUploads = createUploadLimit()
+  const limitUploads = createUploadLimit(timings)
   app.addHook('preClose', async () => {
-    setTimeout(() => stopping.abort(), uploadGraceMs).unref()
+    setTimeout(() => stopping.abort(), timings.uploadGraceMs).unref()
   })
   // In this scope only: no JSON, and only the handler reads the body.
   app.removeAllContentTypeParsers()
@@ -62,7 +62,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         const format = formatOf(request)
         const content = createHash('sha256')
         const idempotencyKey = readIdempotencyKey(request)
-        const upload = readUpload(request, { stopping: stopping.signal })
+        const upload = readUpload(request, { stopping: stopping.signal, idleMs: timings.uploadIdleMs })
         const file = idempotencyKey === undefined ? upload : hashWhileReading(upload, content)
         const isRepetition = idempotencyKey !== undefined && (await isKnownKey(ctx, idempotencyKey))
         const id = isRepetition ? await skipFile(file) : await receiveImport(ctx, { ...request.query, format }, file)

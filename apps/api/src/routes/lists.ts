@@ -15,7 +15,7 @@ import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { Empty, IdParams, NoQuery, PublicQuery } from './shapes.ts'
 import { Subscription } from '@rapport/core/subscriptions/subscriptions.schema.ts'
 
@@ -198,7 +198,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 /** The public route for newsletter forms on any site. It requires no credential. */
-export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
+export const publicListRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
   app.post(
     '/public/lists/:id/subscribe',
     {
@@ -217,7 +217,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await inConstantTime(() => subscribe(request.baseCtx, request.params.id, request.body))
+      await inConstantTime(timings, () => subscribe(request.baseCtx, request.params.id, request.body))
       reply.code(202)
       return { success: true as const }
     },

@@ -4,15 +4,15 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { readIdempotencyKey } from '../http/idempotency.ts'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
-import { inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { IdParams, PublicQuery } from './shapes.ts'
 
 const params = IdParams('frm')
 const NotModified = z.null().describe('Not modified')
 
 /** The public routes for forms on any site. They require no credential. */
-export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod {
-  return async (app) => {
+export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod<ConstantTime> {
+  return async (app, timings) => {
     app.get(
       '/public/forms/:id',
       {
@@ -56,7 +56,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
           repetitionKey: readIdempotencyKey(request),
           versions: versionsIn(request.headers['if-match']),
         }
-        const result = await inConstantTime(() => submitForm(request.baseCtx, request.params.id, submit))
+        const result = await inConstantTime(timings, () => submitForm(request.baseCtx, request.params.id, submit))
         reply.code(201)
         return result
       },

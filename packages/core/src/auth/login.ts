@@ -26,7 +26,7 @@ const sessionDays = 30
 export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session> {
   if (!ctx.settings.isSignUpOpen) throw new AppError('forbidden', 'Sign-up is closed: ask for an invite')
   checkPassword(input.password, input.email)
-  const passwordHash = await hashPassword(input.password)
+  const passwordHash = await hashPassword(input.password, ctx.settings.passwordCost)
   return inAccountTransaction(ctx, async (ctx) => {
     const { db } = ctx
     const { email, name } = input

@@ -140,7 +140,7 @@ export async function replacePassword(
 ): Promise<void> {
   const user = await findUserByToken(base, token)
   checkPassword(password, user.email)
-  const passwordHash = await hashPassword(password)
+  const passwordHash = await hashPassword(password, base.settings.passwordCost)
   await inAccountTransaction(base, async ({ db }) => {
     // Locks the user first: otherwise two resets of the same user could deadlock.
     await db.update(users).set({ passwordHash, updatedAt: sql`now()` }).where(eq(users.id, user.id))

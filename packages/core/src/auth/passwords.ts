@@ -1,10 +1,11 @@
 import { hash, verify } from '@node-rs/argon2'
 import { invalidField } from '../kernel/errors.ts'
 import { limitConcurrency } from '../kernel/concurrency/limit-concurrency.ts'
+import type { PasswordCost } from '../request/context.ts'
 import list from './common-passwords.json' with { type: 'json' }
 
-/** OWASP's minimum for argon2id, the library's default algorithm. Memory in KiB. */
-const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+/** OWASP's minimum for argon2id, the library's default algorithm. */
+export const defaultPasswordCost: PasswordCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 const commonPasswords = new Set(list)
 
@@ -16,7 +17,7 @@ const queue = { maxWaiting: 32, message: 'Too many concurrent password checks; t
 const hashingSlots = { known: limitConcurrency(1, queue), unknown: limitConcurrency(2, queue) }
 
 /** Verified when the user does not exist, so that an unknown address takes as long as a wrong password. */
-const dummyHash = hash('no user has this password', parameters)
+const dummyHash = hash('no user has this password', defaultPasswordCost)
 
 /** Rejects common passwords with `validation_error`. */
 export function checkPassword(password: string, email: string): void {
@@ -27,8 +28,8 @@ export function checkPassword(password: string, email: string): void {
 }
 
 /** Returns the hash to store. Throws `unavailable` when too many passwords are waiting. */
-export function hashPassword(password: string): Promise<string> {
-  return hashingSlots.unknown(() => hash(password, parameters))
+export function hashPassword(password: string, cost = defaultPasswordCost): Promise<string> {
+  return hashingSlots.unknown(() => hash(password, cost))
 }
 
 /**

@@ -45,7 +45,11 @@ export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Pr
     async render(recipients) {
       const prepared = recipients.map(prepareMail)
       const inputs = prepared.map(({ templateInput }) => templateInput)
-      const rendered = await renderMails(ctx.workspaceId, { sources, recipients: inputs })
+      const rendered = await renderMails(
+        ctx.workspaceId,
+        { sources, recipients: inputs },
+        ctx.settings.renderingDeadlines,
+      )
       return prepared.map(({ createHeader }, index) => {
         const result = rendered[index]
         if (!result) throw new Error('renderMails returned fewer results than recipients')
@@ -163,9 +167,12 @@ export async function checkRenderedSubject(ctx: Ctx, id: CampaignId): Promise<vo
   const { sources, prepareMail } = await loadCampaign(ctx, id, 'preview')
   const { templateInput } = prepareMail(await createExampleRecipient(ctx))
   const onlySubject = { subject: sources.subject, html: null, text: null }
-  const rendered = await renderPreview(ctx.workspaceId, { sources: onlySubject, recipient: templateInput })
+  const rendered = await renderFor(ctx, { sources: onlySubject, recipient: templateInput })
   if ('fault' in rendered && rendered.fault.isEmpty) throw createRenderingError('wrong_state', rendered.fault)
 }
+
+const renderFor = ({ workspaceId, settings }: Ctx, input: Parameters<typeof renderPreview>[1]) =>
+  renderPreview(workspaceId, input, settings.renderingDeadlines)
 
 async function renderPreviewMail(
   ctx: Ctx,
@@ -174,7 +181,7 @@ async function renderPreviewMail(
 ): Promise<OutgoingMail> {
   const { sources, prepareMail } = await loadCampaign(ctx, id, 'preview')
   const { templateInput, createHeader } = prepareMail(await findRecipient())
-  const rendered = await renderPreview(ctx.workspaceId, { sources, recipient: templateInput })
+  const rendered = await renderFor(ctx, { sources, recipient: templateInput })
   if ('fault' in rendered) throw createRenderingError('validation_error', rendered.fault)
   return { ...rendered, ...createHeader(rendered.subject) }
 }

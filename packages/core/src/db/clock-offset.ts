@@ -62,13 +62,14 @@ interface WatchOptions {
   db: Db
   log: Record<'warn' | 'info', (details: object, message: string) => void>
   now?: (() => number) | undefined
+  timeoutMs?: number
 }
 
-export function watchClock({ db, log, now = Date.now }: WatchOptions): ClockWatch {
+export function watchClock({ db, log, now = Date.now, timeoutMs }: WatchOptions): ClockWatch {
   let wasOff = false
   let timer: NodeJS.Timeout | undefined
   async function read(): Promise<Clock> {
-    const measured = await withTimeout(measureClockOffset(db, now)).catch(() => undefined)
+    const measured = await withTimeout(measureClockOffset(db, now), timeoutMs).catch(() => undefined)
     if (!measured) return { status: 'unknown', offsetMs: null }
     // An offset within the error may be no offset at all.
     const offsetMs = Math.abs(measured.offsetMs) <= measured.errorMs ? 0 : measured.offsetMs

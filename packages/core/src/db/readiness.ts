@@ -23,6 +23,8 @@ export const Readiness = z
   .meta({ id: 'Readiness', description: 'Whether the process can serve requests.' })
 export type Readiness = z.output<typeof Readiness>
 
+type Ping = () => Promise<unknown>
+
 /**
  * Reads the state of each component within three seconds. If Redis is down, the process is `degraded`: it accepts work,
  * which waits in PostgreSQL. `pingRedis` is undefined if Redis is not used. A clock that is off does not change the
@@ -30,13 +32,15 @@ export type Readiness = z.output<typeof Readiness>
  */
 export async function readReadiness(process: {
   db: Db
-  pingRedis: (() => Promise<unknown>) | undefined
+  pingRedis: Ping | undefined
   readClock: () => Promise<Clock>
   isStopping: boolean
+  /** The timeout of each check. */
+  timeoutMs?: number
 }): Promise<Readiness> {
   const [database, redis, clock] = await Promise.all([
-    readDatabaseState(process.db),
-    readRedisState(process.pingRedis),
+    readDatabaseState(process),
+    readRedisState(process),
     process.readClock(),
   ])
   const parts = { database, redis, server: process.isStopping ? ('shutting down' as const) : ('up' as const) }
@@ -46,14 +50,17 @@ export async function readReadiness(process: {
 
 const down = () => 'down' as const
 
-function readDatabaseState(db: Db) {
+function readDatabaseState({ db, timeoutMs }: { db: Db; timeoutMs?: number }) {
   const state = hasPendingMigrations(db).then((pending) =>
     pending ? ('migrations pending' as const) : ('up' as const),
   )
-  return withTimeout(state).catch(down)
+  return withTimeout(state, timeoutMs).catch(down)
 }
 
-async function readRedisState(ping: (() => Promise<unknown>) | undefined) {
-  if (!ping) return 'not used' as const
-  return withTimeout(ping().then(() => 'up' as const)).catch(down)
+async function readRedisState({ pingRedis, timeoutMs }: { pingRedis: Ping | undefined; timeoutMs?: number }) {
+  if (!pingRedis) return 'not used' as const
+  return withTimeout(
+    pingRedis().then(() => 'up' as const),
+    timeoutMs,
+  ).catch(down)
 }

@@ -4,8 +4,8 @@ import type { WorkspaceId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { readQuotas } from './require-quota.ts'
 
-/** A change of the quota takes effect after this time. */
-const ttlMs = 5_000
+/** A change of a quota takes effect after this time. */
+export const defaultQuotaTtlMs = 5_000
 
 /** One quota of each workspace, for work that is too frequent to read it from the database each time. */
 export interface QuotaCache {
@@ -15,7 +15,7 @@ export interface QuotaCache {
   peek: (workspaceId: WorkspaceId) => number
 }
 
-export function createQuotaCache(name: QuotaName): QuotaCache {
+export function createQuotaCache(name: QuotaName, ttlMs = defaultQuotaTtlMs): QuotaCache {
   const cache = new LRUCache<WorkspaceId, number, Ctx>({
     max: 10_000,
     ttl: ttlMs,

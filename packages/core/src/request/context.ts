@@ -7,6 +7,19 @@ import { deriveKeys, type Keys } from '../kernel/crypto.ts'
 import type { ApiKeyId, SessionId, UserId, WorkspaceId } from '../kernel/ids.ts'
 import { transaction } from '../db/transaction.ts'
 
+/** The cost of argon2id for hashing a password. Memory in KiB. */
+export type PasswordCost = Readonly<Record<'memoryCost' | 'timeCost' | 'parallelism', number>>
+
+/** How long templates may take. */
+export interface RenderingDeadlines {
+  /** The deadline of a check. */
+  checkMs: number
+  /** The deadline of a single preview or test mail, unless the templates are long. */
+  minMs: number
+  /** The deadline of a mail grows with the length of its templates. */
+  charactersPerMs: number
+}
+
 /** Settings of the installation that core functions need. */
 export interface Settings {
   readonly publicUrl: string
@@ -21,6 +34,10 @@ export interface Settings {
   /** The quotas of a workspace for which the operator has set no others. */
   readonly quotas: Quotas
   readonly keys: Keys
+  /** Default: `defaultPasswordCost`. */
+  readonly passwordCost?: PasswordCost
+  /** Default: `defaultDeadlines`. */
+  readonly renderingDeadlines?: RenderingDeadlines
 }
 
 export type Actor =

@@ -189,7 +189,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
     throw new AppError('unauthorized', 'This address already has an account: use its password')
   }
   if (!existingUser) checkPassword(password, invite.email)
-  const passwordHash = existingUser ? existingUser.passwordHash : await hashPassword(password)
+  const passwordHash = existingUser?.passwordHash ?? (await hashPassword(password, base.settings.passwordCost))
   await inAccountTransaction(base, async (base) => {
     const [accepted] = await base.db.delete(invites).where(isValidInvite(token)).returning()
     if (!accepted) throw invalidToken()

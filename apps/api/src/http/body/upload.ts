@@ -8,17 +8,14 @@ import type { FastifyRequest } from 'fastify'
 const maxCompressionRatio = 100
 const uncomparedBytes = 1_048_576
 
-/** An upload is aborted after this time without new data. */
-const defaultIdleMs = 30_000
-
 /**
  * Yields the body of a request as it arrives, decompressed if it is gzip, with backpressure. Throws a client error if
- * the body is incomplete, stalls, is not valid gzip or expands to too much, and a 503 when `stopping` is aborted
+ * the body is incomplete, stalls for `idleMs`, is not valid gzip or expands to too much, and a 503 when `stopping` is aborted
  * because the server shuts down. Never destroys the request, so that a response can be sent.
  */
 export async function* readUpload(
   request: FastifyRequest,
-  { stopping, idleMs = defaultIdleMs }: { stopping: AbortSignal; idleMs?: number },
+  { stopping, idleMs }: { stopping: AbortSignal; idleMs: number },
 ): AsyncGenerator<Buffer> {
   const { raw } = request
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createRateLimitStore, localWindowsKept } from './rate-limit-store.ts'
 
 test('without Redis, keeps the counts of recent clients and drops the oldest', async () => {
-  const store = new (createRateLimitStore(undefined))({})
+  const store = new (createRateLimitStore({ redis: undefined, probeMs: 1_000 }))({})
   const hit = (client: string) =>
     new Promise<number | undefined>((resolve) => {
       store.incr(client, (_error, count) => resolve(count?.current), 60_000, 100)

@@ -9,8 +9,14 @@ import { limitTag, probeRedis } from './redis-connection.ts'
 import { type Count, type Counter, createRedisCounter, type Hit } from './redis-counter.ts'
 
 /** Creates the store class. The plugin makes one instance, and from it a child for each route. */
-export function createRateLimitStore(redis: RedisClient | undefined): FastifyRateLimitStoreCtor {
-  const count = redis ? createSharedCounter(redis) : createLocalCounter().count
+export function createRateLimitStore({
+  redis,
+  probeMs,
+}: {
+  redis: RedisClient | undefined
+  probeMs: number
+}): FastifyRateLimitStoreCtor {
+  const count = redis ? createSharedCounter(redis, probeMs) : createLocalCounter().count
 
   return class RateLimitStore implements FastifyRateLimitStore {
     readonly #prefix: string
@@ -63,13 +69,11 @@ function createLocalCounter() {
   }
 }
 
-const probeAfterMs = 1_000
-
 /**
  * Counts in Redis, and keeps a copy of the counts in this process. When Redis fails or does not respond, this process
- * immediately continues from its copy, and probes Redis in the background.
+ * immediately continues from its copy, and probes Redis every `probeMs` in the background.
  */
-function createSharedCounter(redis: RedisClient): Counter {
+function createSharedCounter(redis: RedisClient, probeMs: number): Counter {
   const local = createLocalCounter()
   let isUnavailable = false
   let recoveredAt = Number.NEGATIVE_INFINITY
@@ -91,7 +95,7 @@ function createSharedCounter(redis: RedisClient): Counter {
         recoveredAt = Date.now()
         isUnavailable = false
       }, probe)
-    }, probeAfterMs).unref()
+    }, probeMs).unref()
   }
 
   return async (hit) => {

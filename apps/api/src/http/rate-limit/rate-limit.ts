@@ -13,6 +13,8 @@ interface Options {
   redis: RedisClient | undefined
   /** The networks whose requests are not counted. */
   exempt?: string[]
+  /** How often a Redis that is unavailable is probed. */
+  probeMs: number
 }
 
 /**
@@ -20,7 +22,7 @@ interface Options {
  * `rateLimit: false` means no limit. Requests count before authentication and validation, so that failed ones count.
  */
 export const rateLimits = fp(
-  async (app: FastifyInstance, { redis, exempt = [] }: Options) => {
+  async (app: FastifyInstance, { redis, exempt = [], probeMs }: Options) => {
     const isExempt = createNetworkCheck(exempt)
     // Routes without rate-limit options would share one count. This hook runs before the plugin's own.
     app.addHook('onRoute', (route) => {
@@ -29,7 +31,7 @@ export const rateLimits = fp(
     await app.register(rateLimit, {
       max: defaultMax,
       timeWindow: windowMs,
-      store: createRateLimitStore(redis),
+      store: createRateLimitStore({ redis, probeMs }),
       keyGenerator: clientKeyOf,
       ...(exempt.length > 0 && { allowList: ({ baseCtx }: FastifyRequest) => isExempt(baseCtx.address ?? '') }),
       errorResponseBuilder: () => app.httpErrors.tooManyRequests(),

@@ -1,17 +1,20 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
+import type { ApiTimings } from './api-timings.ts'
 import { handleError } from '../errors/error-handler.ts'
 import { handleClientError } from './client-errors.ts'
 import { decodableUrl } from './decodable-url.ts'
 import { requestIdOf } from './request-id.ts'
 import { trustedProxies } from './trusted-proxies.ts'
 
-/** The time limit for sending the headers of a request, and separately for its body. */
-export const requestTimeoutMs = 15_000
 const mebibyte = 1_048_576
 
 /** The options that Fastify accepts only at creation. Everything else is a plugin. */
-export function serverOptions(config: ApiConfig, log: FastifyBaseLogger): FastifyHttpOptions<RawServerDefault> {
+export function serverOptions(
+  config: ApiConfig,
+  log: FastifyBaseLogger,
+  { requestTimeoutMs }: Pick<ApiTimings, 'requestTimeoutMs'>,
+): FastifyHttpOptions<RawServerDefault> {
   return {
     loggerInstance: log,
     // Failed requests are logged by the error handler; successful ones are counted by the metrics.

@@ -15,7 +15,11 @@ export async function checkTemplates(
 ): Promise<void> {
   if (!templateFields.some((field) => sources[field])) return
   const customFieldKeys = await readCustomFieldKeys(ctx)
-  const faults = await findTemplateFaults(ctx.workspaceId, { sources, customFieldKeys })
+  const faults = await findTemplateFaults(
+    ctx.workspaceId,
+    { sources, customFieldKeys },
+    ctx.settings.renderingDeadlines,
+  )
   const [first] = faults
   if (!first) return
   const issues = faults.map(({ field, message }) => ({ path: field, message }))

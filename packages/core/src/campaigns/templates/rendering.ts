@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { AppError } from '../../kernel/errors.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
+import type { RenderingDeadlines } from '../../request/context.ts'
 import type {
   CheckTask,
   ThreadResponse,
@@ -19,13 +20,10 @@ import type {
 } from './rendering-thread.ts'
 import { findExcess, type TemplateFault, templateFields, type TemplateSources } from './template-sources.ts'
 
-/** The deadline of a check. Parsing has no loops: long tags take a few hundred milliseconds, more on a busy machine. */
-const checkDeadlineMs = 3_000
-/** The deadline of a single preview or test mail, unless the templates are long. */
-const minDeadlineMs = 1_000
-/** The deadline of a group grows with the number of recipients and with the length of the templates. */
+/** Parsing has no loops: a check of long tags takes a few hundred milliseconds, more on a busy machine. */
+export const defaultDeadlines: RenderingDeadlines = { checkMs: 3_000, minMs: 1_000, charactersPerMs: 500 }
+/** The deadline of a group also grows with the number of recipients. */
 const msPerRecipient = 50
-const charactersPerMs = 500
 const deadlineSteps = 10
 /** The maximum number of queued tasks per workspace. */
 const maxQueueLength = 20
@@ -37,11 +35,12 @@ const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 
 export async function findTemplateFaults(
   workspaceId: WorkspaceId,
   { sources, customFieldKeys }: Omit<CheckTask, 'kind'>,
+  { checkMs } = defaultDeadlines,
 ): Promise<TemplateFault[]> {
   const excess = findExcess(sources)
   if (excess) return [excess]
   const task: CheckTask = { kind: 'check', sources, customFieldKeys }
-  const { fault, faults = [] } = await queueTask(workspaceId, task, checkDeadlineMs)
+  const { fault, faults = [] } = await queueTask(workspaceId, task, checkMs)
   return fault ? [fault] : faults
 }
 
@@ -58,11 +57,12 @@ export interface EncodedParts {
 export async function renderMails(
   workspaceId: WorkspaceId,
   { sources, recipients }: Omit<RenderMailsTask, 'kind'>,
+  deadlines = defaultDeadlines,
 ): Promise<(EncodedParts | PlainMail | FaultyMail)[]> {
   const rendered: (EncodedParts | PlainMail | FaultyMail)[] = []
   while (rendered.length < recipients.length) {
     const remaining = recipients.slice(rendered.length)
-    const deadlineMs = computeDeadlineMs(sources, remaining.length)
+    const deadlineMs = computeDeadlineMs(sources, remaining.length, deadlines)
     const response = await queueTask(workspaceId, { kind: 'mail', sources, recipients: remaining }, deadlineMs)
     const { fault, mails = [], bytes = new ArrayBuffer() } = response
     if (fault) return recipients.map(() => ({ fault }))
@@ -79,20 +79,22 @@ export async function renderMails(
 export async function renderPreview(
   workspaceId: WorkspaceId,
   input: Omit<RenderPreviewTask, 'kind'>,
+  deadlines = defaultDeadlines,
 ): Promise<PlainMail | FaultyMail> {
-  const { fault, mail } = await queueTask(
-    workspaceId,
-    { kind: 'preview', ...input },
-    computeDeadlineMs(input.sources, 1),
-  )
+  const deadlineMs = computeDeadlineMs(input.sources, 1, deadlines)
+  const { fault, mail } = await queueTask(workspaceId, { kind: 'preview', ...input }, deadlineMs)
   if (fault) return { fault }
   if (!mail) throw new Error('The rendering thread returned no mail')
   return mail
 }
 
-function computeDeadlineMs(sources: TemplateSources, recipientCount: number): number {
+function computeDeadlineMs(
+  sources: TemplateSources,
+  recipientCount: number,
+  { minMs, charactersPerMs }: RenderingDeadlines,
+): number {
   const characters = templateFields.reduce((sum, field) => sum + (sources[field]?.length ?? 0), 0)
-  return Math.ceil(Math.max(minDeadlineMs, characters / charactersPerMs, recipientCount * msPerRecipient))
+  return Math.ceil(Math.max(minMs, characters / charactersPerMs, recipientCount * msPerRecipient))
 }
 
 /** Terminates the thread once its queues are empty. A later task starts a new thread. */

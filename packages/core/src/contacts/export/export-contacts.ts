@@ -13,7 +13,7 @@ import { readCustomFieldKeys } from '../../custom-fields/custom-fields.ts'
 import { csvHeader, toCsv } from './contact-csv.ts'
 
 /** An export whose client reads nothing for this long is ended: it holds a connection and a database snapshot. */
-const defaultIdleMs = 30_000
+export const defaultExportIdleMs = 30_000
 /** A larger quota is no limit: each API process limits the exports of all workspaces. */
 const maxCountedExports = 100
 /** When to try again: most exports take less time. */
@@ -26,7 +26,7 @@ const retryAfterSeconds = 30
 export async function exportContacts(
   ctx: Ctx,
   query: ExportQuery,
-  { idleMs = defaultIdleMs }: { idleMs?: number | undefined } = {},
+  { idleMs = defaultExportIdleMs }: { idleMs?: number } = {},
 ): Promise<Readable> {
   const format = query.format === 'csv' ? await csvFormat(ctx) : ndjsonFormat
   const snapshot = await openContacts(ctx, await inTransaction(ctx, (ctx) => contactFilter(ctx, query)))
