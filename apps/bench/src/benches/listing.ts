@@ -9,6 +9,7 @@ const listings: [name: string, query: string, atMost: number][] = [
   ['filter by custom field (1 %)', 'customField.city=City%207', 3],
   ['search, one match', 'search=person77%40', 10],
   ['search, a typo', 'search=compny%20777', 10],
+  ['search, an address with a typo', 'search=persno777%40example.com', 10],
   ['search, a typo in each word', 'search=margraet%20compny777', 10],
   ['search, a first name (10 %)', 'search=grace', 10],
   ['search, all contacts', 'search=person', 10],
