@@ -22,7 +22,7 @@ const parsePolicy = ({ headers }: ApiResponse) =>
   )
 
 const otherPaths = [
-  ['/docs', '/docs/', '/docs/nope', '/f/nope', '/f/frm_01kag7m3v9e8fs2t4w6x8y0z1b', '/nope'],
+  ['/docs', '/docs/', '/docs/nope', '/f/nope', '/f/frm_01kag7m3v9e8fs2t4w6x8y0z1b', '/nope', '/%ff'],
   ['/queues', '/queues/queue/mail', '/queues/static/nope', '/queues/nope'],
 ].flat()
 

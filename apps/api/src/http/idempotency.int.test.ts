@@ -117,7 +117,8 @@ test('the same key on another request returns 422 and keeps the first response',
   ]
   for (const other of others) {
     const response = await post(key, other)
-    expectError(response, 422, 'This Idempotency-Key was used for another request')
+    const { code } = expectError(response, 422, 'This Idempotency-Key was used for another request')
+    expect(code).toBe('idempotency_conflict')
     expect(response.headers['idempotent-replayed']).toBeUndefined()
   }
   expect(toComparable(await post(key, { body: { email, firstName: 'Ada' } }))).toEqual(toComparable(first))

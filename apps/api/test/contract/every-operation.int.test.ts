@@ -1,29 +1,59 @@
-import { readdir, readFile } from 'node:fs/promises'
+/** The table of the contract: which test keeps each operation, and which files keep each convention. */
+import { access, glob, readFile } from 'node:fs/promises'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { operationsOf, startTestApi } from '../testing.ts'
 
-const api = useForFile(() => startTestApi())
+const root = new URL('../../', import.meta.url)
 
-/** The titles of all tests of this folder. */
+/** What holds on every route, and the files whose tests try it on every route. */
+const conventions = {
+  bodies: ['test/json-body', 'test/suggestions', 'test/public-query'],
+  identifiers: ['src/http/errors/error-handler', 'src/routes/deals'],
+  timestamps: ['test/time-ranges'],
+  'success codes': ['test/locations', 'src/http/conditional-requests/conditional-requests'],
+  'nullable fields': ['src/routes/contacts'],
+  'pagination and sorting': ['test/paging', 'test/page-bytes'],
+  idempotency: ['src/http/idempotency', 'src/http/idempotency-scope', 'src/http/idempotency-key'],
+  'request id': ['src/http/errors/error-handler'],
+  errors: ['test/error-codes', 'test/required-fields', 'src/http/errors/error-handler'],
+  limits: ['src/http/rate-limit/rate-limit', 'src/http/rate-limit/rate-limit-exempt'],
+  quotas: ['test/contract/quotas'],
+  'optimistic locking': ['src/http/conditional-requests/conditional-requests'],
+  cors: ['src/http/cors'],
+  text: ['src/routes/contacts', 'test/json-body'],
+  roles: ['src/http/authentication', 'src/http/malformed-credentials', 'test/demoted-member'],
+  'records of other workspaces': ['test/isolation', 'test/isolation-pairs'],
+}
+
+/** The titles of all tests of the API. */
 async function readTitles(): Promise<string[]> {
-  const files = (await readdir(import.meta.dirname)).filter((name) => name.endsWith('.test.ts'))
-  const sources = await Promise.all(files.map((name) => readFile(new URL(name, import.meta.url), 'utf8')))
-  return sources.flatMap((source) => [...source.matchAll(/\btest\(\s*'([^']+)'/g)].map(([, title = '']) => title))
+  const titles: string[] = []
+  for await (const name of glob('{src,test}/**/*.test.ts', { cwd: root })) {
+    const source = await readFile(new URL(name, root), 'utf8')
+    for (const [, title = ''] of source.matchAll(/\btest(?:\.each\([^]*?\))?\(\s*'([^']+)'/g)) titles.push(title)
+  }
+  return titles
 }
 
 /** The operations that a title names: "GET and PATCH /deals/{id}, GET /deals: …". */
 function namedIn(title: string): string[] {
-  const pattern = /((?:GET|POST|PUT|PATCH|DELETE)(?:(?:,| and) (?:GET|POST|PUT|PATCH|DELETE))*) (\/[^\s:,]*)/g
+  const pattern = /((?:GET|POST|PUT|PATCH|DELETE)(?:(?:,| and) (?:GET|POST|PUT|PATCH|DELETE))*) (\/[^\s:,?]*)/g
   return [...title.matchAll(pattern)].flatMap(([, methods = '', path = '']) =>
     methods.split(/, | and /).map((method) => `${method} ${path}`),
   )
 }
 
-test('a test of the contract names every operation', async () => {
+const api = useForFile(() => startTestApi())
+
+test('the title of a test names every operation', async () => {
   const named = new Set((await readTitles()).flatMap(namedIn))
   const missing = (await operationsOf(api))
     .map(({ method, template }) => `${method} ${template}`)
     .filter((operation) => !named.has(operation))
   expect(missing).toEqual([])
+})
+
+test('a file of tests keeps each convention', async () => {
+  for (const file of Object.values(conventions).flat()) await access(new URL(`${file}.int.test.ts`, root))
 })
