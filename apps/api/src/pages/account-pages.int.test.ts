@@ -132,7 +132,7 @@ test('the links of a deleted workspace are dead', async () => {
   }
 })
 
-test('the form sets the password once', async () => {
+test('GET and POST /reset-password: the form sets the password once', async () => {
   const done = await post(resetPath, { password: 'another sentence that is secret' })
   expect([done.status, done.text]).toEqual([200, expect.stringContaining('Your password is set')])
   expect(await logIn(workspace.email, 'another sentence that is secret')).toMatchObject({ status: 200 })
@@ -144,13 +144,14 @@ test('the form sets the password once', async () => {
   expect(again.text).not.toContain('<form')
 })
 
-test('the form adds a user with the entered name', async () => {
+test('GET and POST /accept-invite: the form adds a user with the entered name', async () => {
   const done = await post(acceptPath, { password, name: ' Grace Hopper ' })
   expect([done.status, done.text]).toEqual([200, expect.stringContaining('You have joined the workspace')])
   expect((await logIn(email, password)).body).toMatchObject({ user: { name: 'Grace Hopper' } })
+  expect(await get(acceptPath)).toMatchObject({ status: 400 })
 })
 
-test('the form verifies the email address with the right password', async () => {
+test('GET and POST /verify-email: verifies the address with the right password', async () => {
   const refused = await post(verifyPath, { password: 'a wrong password' })
   expect([refused.status, problemIn(refused.text)]).toEqual([401, 'The password is wrong.'])
   const done = await post(verifyPath, { password })

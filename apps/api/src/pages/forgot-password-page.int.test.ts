@@ -14,7 +14,7 @@ const post = (fields: Record<string, string>, from?: string) =>
   })
 const countMails = async () => (await api.query(`select from mails where kind = 'PASSWORD_RESET'`)).length
 
-test('the page emails a link that works', async () => {
+test('GET and POST /forgot-password: the page emails a link that works', async () => {
   const page = await api.call('GET', '/forgot-password', { headers })
   expect(page.text).toMatch(/<input type="email" id="email" name="email" value="" required autocomplete="username">/)
   expect(await post({ email: ` ${workspace.email} ` })).toMatchObject({ status: 200 })
@@ -50,11 +50,4 @@ test('an invalid address is shown again with the error, and sends nothing', asyn
   }
   expect((await post({})).text).toContain('The email is required.')
   expect(await countMails()).toBe(before)
-})
-
-test('one client may post the page five times a minute', async () => {
-  const from = '203.0.113.90'
-  for (let count = 0; count < 5; count++)
-    expect(await post({ email: freshEmail() }, from)).toMatchObject({ status: 200 })
-  expect(await post({ email: freshEmail() }, from)).toMatchObject({ status: 429 })
 })

@@ -9,7 +9,7 @@ const workspace = useForFile(() => api.signUp())
 const issue = (body: Record<string, unknown>, key = workspace.token) =>
   api.call<CreatedApiKey>('POST', '/api-keys', { key, body })
 
-test('a key is shown only in the response that creates it', async () => {
+test('GET and POST /api-keys, GET /api-keys/{id}: the key is shown only once', async () => {
   const response = await issue({ name: ' Website ', role: 'VIEWER', expiresAt: '2099-12-31T23:59:59.9999+02:00' })
   expect(response.status).toBe(201)
   expect(response.headers['location']).toBe(`/api-keys/${response.body.id}`)
@@ -28,6 +28,8 @@ test('a key is shown only in the response that creates it', async () => {
   const listing = await api.call<{ data: unknown[] }>('GET', '/api-keys', { key: workspace.token })
   expect(listing.body.data[0]).toEqual(shown)
   expect(listing.text).not.toContain(key)
+  const read = await api.call('GET', `/api-keys/${response.body.id}`, { key: workspace.token })
+  expect(read.body).toEqual(shown)
 })
 
 test('a key by default has the role MEMBER and does not expire', async () => {
@@ -35,7 +37,7 @@ test('a key by default has the role MEMBER and does not expire', async () => {
   expect((await issue({ name: 'plain', expiresAt: null })).body).toMatchObject({ expiresAt: null })
 })
 
-test('a revoked key fails on the next request, even if it revoked itself', async () => {
+test('DELETE /api-keys/{id}: a revoked key fails on the next request, even its own', async () => {
   const { body: other } = await issue({ name: 'other', role: 'ADMIN' })
   const { body: own } = await issue({ name: 'own', role: 'ADMIN' })
   for (const revoked of [other, own]) {

@@ -16,7 +16,7 @@ const logIn = async (email = workspace.email, workspaceId?: string) =>
   String((await api.call('POST', '/auth/login', { body: { email, password, workspaceId } })).body['token'])
 const readLog = async (query = '') => (await call<{ data: AuditEntry[] }>(`GET /audit-log${query}`)).body.data
 
-test('lists sessions without their tokens, and ends them one by one', async () => {
+test('GET /sessions, DELETE /sessions/{id}: without tokens, ended one by one', async () => {
   const second = await logIn()
   const { body, text } = await call<{ data: OpenSession[] }>('GET /sessions')
   const shape = { id: anId('ses'), workspaceId: workspace.id, expiresAt: aTimestamp, createdAt: aTimestamp }
@@ -43,7 +43,7 @@ test('a user sees and ends only own sessions; an API key has none', async () => 
   expect((await call('GET /sessions', undefined, workspace.key)).body).toEqual({ data: [], nextCursor: null })
 })
 
-test('lists the workspaces of a user with the role in each; login can select one', async () => {
+test('GET /workspaces: those of the user, with the role; login can select one', async () => {
   const other = await api.signUp()
   await api.create('/invites', other.token, { email: workspace.email, role: 'VIEWER' })
   await api.call('POST', '/auth/accept-invite', { body: { token: await api.tokenMailedTo(workspace.email), password } })
@@ -57,7 +57,7 @@ test('lists the workspaces of a user with the role in each; login can select one
   expectError(await call('POST /contacts', { email: freshEmail() }, there), 403)
 })
 
-test('only an OWNER deletes a workspace; its credentials and users are deleted too', async () => {
+test('DELETE /workspace: by an OWNER only; its credentials and users are deleted too', async () => {
   const admin = await api.join(workspace, 'ADMIN')
   await api.create('/invites', workspace.token, { email: freshEmail(), role: 'MEMBER' })
   const { name } = (await call<{ name: string }>('GET /workspace')).body
@@ -149,7 +149,7 @@ test('records changes of access, exports and deletions, but no rejected requests
   expect(await readLog('?sort=createdAt&limit=100')).toMatchObject([...before, { action: 'api_key.created' }])
 })
 
-test('filters entries by action and actor, for ADMINs only', async () => {
+test('GET /audit-log: filters entries by action and actor, for ADMINs only', async () => {
   const { token } = await api.join(workspace, 'ADMIN')
   await api.create('/api-keys', token, { name: 'Theirs' })
   const [theirs] = await readLog('?action=api_key.created')

@@ -11,7 +11,7 @@ const readMe = (key: string) => api.call('GET', '/auth/me', { key })
 
 const aToken: unknown = expect.stringMatching(/^rps_[\w-]{43}$/)
 
-test('a sign-up creates a user, a workspace and a session that lasts 30 days', async () => {
+test('POST /auth/signup, GET /auth/me: a user, a workspace, a session for 30 days', async () => {
   const email = freshEmail()
   const response = await signUp({ email: ` ${email} `, password, name: ' Ada ', workspaceName: 'Engines' })
   expect(response.status).toBe(201)
@@ -88,7 +88,8 @@ test('a registered address returns 409 in any spelling and creates nothing', asy
   const count = () => api.query('select count(*) from workspaces')
   const before = await count()
   for (const again of [email, email.toUpperCase(), ` ${email}`]) {
-    expectError(await signUp({ email: again, password }), 409, 'Email already registered')
+    const { code } = expectError(await signUp({ email: again, password }), 409, 'Email already registered')
+    expect(code).toBe('already_exists')
   }
   expect(await count()).toEqual(before)
 })
@@ -197,7 +198,7 @@ test('each login creates a new session, in the selected workspace', async () => 
   })
 })
 
-test('a login with any wrong credential gets the same 401', async () => {
+test('POST /auth/login: any wrong credential gets the same 401', async () => {
   const email = freshEmail()
   await signUp({ email, password })
   const { body: other } = await signUp({ email: freshEmail(), password })
@@ -221,7 +222,7 @@ test('a login with any wrong credential gets the same 401', async () => {
   }
 })
 
-test('a logout invalidates its own token immediately, and no other', async () => {
+test('POST /auth/logout: invalidates its own token immediately, and no other', async () => {
   const email = freshEmail()
   const [{ body: first }, { body: second }] = [await signUp({ email, password }), await logIn({ email, password })]
   const response = await api.call('POST', '/auth/logout', { key: first.token })

@@ -8,7 +8,7 @@ const api = useForFile(() => startTestApi({ environment: { SIGN_UP: 'closed' } }
 
 test('a closed sign-up returns 403 and creates nothing', async () => {
   const response = await api.call('POST', '/auth/signup', { body: { email: freshEmail(), password } })
-  expectError(response, 403, 'Sign-up is closed: ask for an invite')
+  expect(expectError(response, 403, 'Sign-up is closed: ask for an invite').code).toBe('forbidden')
   expect(await api.query('select from users union all select from workspaces')).toEqual([])
 })
 
