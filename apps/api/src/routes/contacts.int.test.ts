@@ -11,7 +11,7 @@ const create = (body: Record<string, unknown>, key = workspace.key) =>
 const list = async (query: string, key = workspace.key) =>
   (await api.call<{ data: Contact[] }>('GET', `/contacts?${query}`, { key })).body.data
 
-test('a contact created with only an email address has every field, in order', async () => {
+test('POST /contacts: only the email is required; every field is shown, in order', async () => {
   const email = freshEmail()
   const response = await create({ email })
   expect(response.status).toBe(201)
@@ -95,17 +95,6 @@ test('of 50 concurrent creates with one address one succeeds, with one event', a
   expect(countStatuses(responses)).toEqual({ 201: 1, 409: 49 })
   const events = await api.query(`select type from events where lower(data ->> 'email') = $1`, [email])
   expect(events).toEqual([{ type: 'contact.created' }])
-})
-
-const addresses: Record<string, string> = {
-  'ada@münchen.example': 'ada@xn--mnchen-3ya.example',
-  'ada+tag@example.com': 'ada+tag@example.com',
-  "o'neil@example.co.uk": "o'neil@example.co.uk",
-  'Ada.Lovelace@Example.COM': 'Ada.Lovelace@Example.COM',
-  ['a'.repeat(64) + '@example.com']: 'a'.repeat(64) + '@example.com',
-}
-test.each(Object.entries(addresses))('accepts the address %s', async (typed, kept) => {
-  expect(await create({ email: typed })).toMatchObject({ status: 201, body: { email: kept } })
 })
 
 const invalidAddresses = [
@@ -248,12 +237,6 @@ test.each([
   'emailSubscribedStatus=none',
   'listId=nope',
   'listId=con_01kag7m3v9e8fs2t4w6x8y0z1b',
-  'createdAfter=2026-02-30T00:00:00Z',
-  'createdAfter=yesterday',
-  'createdAfter=2026-13-01',
-  'createdAfter=2026-01-01T00:00:00',
-  'createdAfter=0000-01-01T00:00:00Z',
-  'createdBefore=%2B275760-09-13T00:00:00.000Z',
   'updatedAfter=294277-01-01T00:00:00Z',
   'updatedBefore=2026-01-01T00:00:00%2B99:99',
   'tag=',
@@ -274,21 +257,4 @@ test.each([
   'count=true&count=true',
 ])('a listing rejects ?%s', async (query) => {
   expectError(await api.call('GET', `/contacts?${query}`, { key: workspace.key }), 400)
-})
-
-test('count=true adds the total to a listing', async () => {
-  const { key } = await api.signUp()
-  for (let n = 0; n < 3; n += 1) await create({ email: freshEmail(), tags: n < 2 ? ['vip'] : [] }, key)
-  const read = async (query: string) => (await api.call('GET', `/contacts?${query}`, { key })).body
-  const { nextCursor } = await read('limit=1')
-  const page = { data: [expect.anything()], nextCursor: expect.any(String) }
-  expect(await read('limit=1&count=true')).toEqual({ ...page, total: 3, isEstimate: false })
-  expect(await read(`limit=1&count=true&cursor=${String(nextCursor)}`)).toEqual({
-    ...page,
-    total: 3,
-    isEstimate: false,
-  })
-  expect(await read('limit=1&count=true&tag=vip')).toEqual({ ...page, total: 2, isEstimate: false })
-  expect(await read('limit=1&count=false')).toEqual(page)
-  expect(await read('limit=1')).toEqual(page)
 })
