@@ -46,7 +46,7 @@ test('POST /auth/signup, GET /auth/me: a user, a workspace, a session for 30 day
   })
 })
 
-test('a sign-up creates the pipeline "Sales" with its stages in order', async () => {
+test('GET /pipelines: "Sales" with its stages in order, after a sign-up', async () => {
   const { token } = (await signUp({ email: freshEmail(), password })).body
   const { status, body } = await api.call('GET', '/pipelines', { key: token })
   const names = ['Lead', 'Qualified', 'Proposal', 'Negotiation']

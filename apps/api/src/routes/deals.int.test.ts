@@ -4,7 +4,7 @@ import type { Page } from '@rapport/core/request/paging.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { anId, aTimestamp, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
+import { anId, aTimestamp, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
@@ -27,7 +27,7 @@ const create = (given: object) =>
   api.create<Deal>('/deals', workspace.key, { pipelineId: pipeline.id, contactId: contact.id, ...given })
 const stageId = (position: number) => pipeline.stages[position]?.id
 
-test('a new deal has the specified fields and is OPEN in the first stage', async () => {
+test('POST /deals: the specified fields, OPEN in the first stage', async () => {
   const response = await post({
     pipelineId: pipeline.id,
     contactId: contact.id,
@@ -116,7 +116,7 @@ test('values are exact from 0 to 2^53-1, and -0 becomes 0', async () => {
   }
 })
 
-test('stage and status can change together, as one entry of the activity', async () => {
+test('PATCH /deals/{id}, GET /deals/{id}/activity: stage and status as one entry', async () => {
   const { body } = await patch({ stageId: stageId(2), status: 'WON' })
   expect(body).toEqual({ ...deal, stageId: stageId(2), status: 'WON', closedAt: aTimestamp, updatedAt: aTimestamp })
   const { body: moves } = await get<Page<DealMove>>(`/deals/${deal.id}/activity`)
@@ -140,30 +140,7 @@ test('stage and status can change together, as one entry of the activity', async
   ])
 })
 
-test('pages of the activity show each move once', async () => {
-  for (const status of ['WON', 'LOST', 'OPEN', 'WON', 'OPEN']) await patch({ status })
-  const seen: string[] = []
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const { body }: { body: Page<DealMove> } = await get(
-      `/deals/${deal.id}/activity?limit=2${cursor && `&cursor=${cursor}`}`,
-    )
-    seen.push(...body.data.map(({ to }) => to.status))
-    cursor = body.nextCursor
-  }
-  expect(seen).toEqual(['OPEN', 'WON', 'OPEN', 'LOST', 'WON'])
-})
-
-test('concurrent updates all succeed, and closedAt always matches the status', async () => {
-  const changes = Array.from({ length: 24 }, (_, n) => ({
-    status: ['OPEN', 'WON', 'LOST'][n % 3],
-    stageId: stageId(n % 4),
-  }))
-  const responses = await Promise.all(changes.map((change) => patch(change)))
-  expect(countStatuses(responses)).toEqual({ 200: 24 })
-  for (const { body } of responses) expect(body.closedAt === null).toBe(body.status === 'OPEN')
-})
-
-test('a deal can be deleted once; deleting the contact deletes its other deals', async () => {
+test('GET and DELETE /deals/{id}: deleted once, or with its contact', async () => {
   const { key } = workspace
   const another = await create({})
   expect(await api.call('DELETE', `/deals/${deal.id}`, { key })).toMatchObject({ status: 204, text: '' })
@@ -190,16 +167,7 @@ test.each([
   'valueCentsMin=1.5',
   'valueCentsMax=9007199254740992',
   'search=',
-  'createdAfter=0000-00-00T00:00:00Z',
-  'createdBefore=%2B275760-09-13T00:00:00Z',
-  'createdAfter=2026-11-21T06:35:49%2B99:99',
-])('a listing rejects ?%s and names the parameter', async (query) => {
+])('GET /deals?%s returns 400 and names the parameter', async (query) => {
   const { issues } = expectError(await get(`/deals?${query}`), 400)
   expect(issues?.[0]?.path).toBe(query.split('=')[0])
-})
-
-test('a malformed id returns 404', async () => {
-  for (const id of ['null', '%00', '%ff', '..%2f', '{}', '1', deal.id.toUpperCase(), 'x'.repeat(5_000), contact.id]) {
-    expectError(await get(`/deals/${id}`), 404)
-  }
 })

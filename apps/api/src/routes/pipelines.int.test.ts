@@ -26,7 +26,7 @@ const remove = () => api.call('DELETE', `/pipelines/${pipeline.id}`, { key: work
 const createDeal = (valueCents: number) =>
   api.create('/deals', workspace.key, { pipelineId: pipeline.id, contactId: contact.id, valueCents })
 
-test('a pipeline has its stages in order', async () => {
+test('POST /pipelines, GET /pipelines/{id}: the stages in order', async () => {
   const response = await post({ name: ' Renewals ', stages })
   expect(response).toMatchObject({ status: 201, headers: { location: `/pipelines/${response.body.id}` } })
   expect(response.body).toEqual({
@@ -77,7 +77,7 @@ test('a new stage has a winProbability of 0 by default', async () => {
   expect(body.stages).toEqual([...pipeline.stages, { id: anId('stg'), name: 'Late', position: 2, winProbability: 0 }])
 })
 
-test('an update replaces stages and keeps those with an id; a repeated id returns 400', async () => {
+test('PATCH /pipelines/{id}: keeps the stages with an id; a repeated id returns 400', async () => {
   const [due, signed] = pipeline.stages
   const { status, body } = await patch({
     stages: [{ id: signed?.id }, { name: 'Lost touch', winProbability: 5 }, { id: due?.id, winProbability: 60 }],
@@ -92,7 +92,7 @@ test('an update replaces stages and keeps those with an id; a repeated id return
   expect(expectError(twice, 400).issues).toEqual([{ path: 'stages', message: 'must not repeat a stage' }])
 })
 
-test('deleting a stage or pipeline with deals returns 409 with their count', async () => {
+test('DELETE /pipelines/{id}: with deals returns 409 with their count, as a stage', async () => {
   await createDeal(1)
   await createDeal(2)
   const signedOnly = { stages: [{ id: pipeline.stages[1]?.id }] }
@@ -106,7 +106,7 @@ test('deleting a stage or pipeline with deals returns 409 with their count', asy
   expectError(await get(`/pipelines/${pipeline.id}/summary`), 404, 'Pipeline not found')
 })
 
-test('a summary adds up open deals per stage and in total', async () => {
+test('GET /pipelines/{id}/summary: adds up open deals per stage and in total', async () => {
   await createDeal(1_000)
   await createDeal(Number.MAX_SAFE_INTEGER)
   const { status, body } = await get<PipelineSummary>(`/pipelines/${pipeline.id}/summary`)

@@ -22,7 +22,7 @@ const post = (body: unknown, contactId: string = contact.id) =>
   api.call<Task>('POST', `/contacts/${contactId}/tasks`, { key: workspace.key, body })
 const patch = (body: unknown) => api.call<Task>('PATCH', `/tasks/${task.id}`, { key: workspace.key, body })
 
-test('a task requires only a title and has every field', async () => {
+test('POST /contacts/{contactId}/tasks, GET /tasks/{id}: only the title is required', async () => {
   const response = await post({ title: ' Call ' })
   expect(response).toMatchObject({ status: 201, headers: { location: `/tasks/${response.body.id}` } })
   expect(response.body).toEqual({
@@ -85,7 +85,7 @@ test('a task of an unknown contact returns 404', async () => {
   }
 })
 
-test('a task can be completed, reopened and deleted', async () => {
+test('PATCH and DELETE /tasks/{id}: completed, reopened and deleted', async () => {
   const done = { ...task, status: 'DONE', completedAt: aTimestamp, updatedAt: aTimestamp }
   expect((await patch({ status: 'DONE' })).body).toEqual(done)
   expect((await patch({ status: 'OPEN' })).body).toMatchObject({ status: 'OPEN', completedAt: null })
@@ -96,7 +96,7 @@ test('a task can be completed, reopened and deleted', async () => {
   expectError(await patch({ title: 'a' }), 404, 'Task not found')
 })
 
-test('lists the tasks of one contact only, overdue tasks first', async () => {
+test('GET /contacts/{contactId}/tasks: of one contact only, overdue tasks first', async () => {
   const other = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   await post({ title: 'later' }, other.id)
   await post({ title: 'overdue', dueAt: '2001-01-01T00:00:00Z' }, other.id)
@@ -108,7 +108,7 @@ test('lists the tasks of one contact only, overdue tasks first', async () => {
 })
 
 test.each(['status=LATE', 'dueBefore=now', 'dueAfter=', 'assigneeId=me', 'sort=title', 'sort=due_at', 'contactId=x'])(
-  'a listing rejects ?%s and names the parameter',
+  'GET /tasks?%s returns 400 and names the parameter',
   async (query) => {
     const { issues } = expectError(await get(`/tasks?${query}`), 400)
     expect(issues?.[0]?.path).toBe(query.split('=')[0])
