@@ -39,7 +39,7 @@ const readAll = async () => [
   await api.query('select count(*) from mails'),
 ]
 
-test('GET and HEAD requests of a mail scanner change nothing', async () => {
+test('GET /public/unsubscribe, as confirm: requests of a mail scanner change nothing', async () => {
   const before = await readAll()
   for (const path of [confirmPath, leavePath]) {
     for (const method of ['GET', 'HEAD', 'GET']) {
@@ -110,7 +110,7 @@ describe('the name of the list and its sender', () => {
   })
 })
 
-test('the button confirms the subscription by posting to the URL of the page', async () => {
+test('GET and POST /public/subscriptions/confirm: by a button of the page', async () => {
   expect((await get(confirmPath)).text).toContain('<form method="post"><button>Confirm subscription</button></form>')
   expect(await readStatus()).toBe('PENDING')
   const confirmed = await post(confirmPath, {
@@ -142,7 +142,7 @@ const oneClicks: Record<string, Call> = {
   'without a body': {},
 }
 test.each(Object.entries(oneClicks))(
-  'one-click unsubscribe works without cookies or a redirect: %s',
+  'POST /public/unsubscribe: one click, without cookies or a redirect: %s',
   async (_name, call) => {
     await post(confirmPath)
     for (let click = 1; click <= 2; click++) {

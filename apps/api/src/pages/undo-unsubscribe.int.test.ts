@@ -30,7 +30,7 @@ const follow = (page: { text: string }, attribute: 'action' | 'href', from: stri
   return target === undefined ? undefined : new URL(target, `https://crm.example.com${from}`).href.slice(23)
 }
 
-test('the page after unsubscribing offers to subscribe again, once', async () => {
+test('POST /public/subscriptions/undo-unsubscribe: offered once, after unsubscribing', async () => {
   await post(confirmPath)
   const left = await post(leavePath)
   expect([left.status, left.text]).toEqual([200, expect.stringContaining('You are unsubscribed')])
@@ -58,16 +58,6 @@ test('the pages after confirming and after undoing link to the unsubscribe page'
   expect(await readStatus()).toBe('UNSUBSCRIBED')
   // A confirmation link from before the opt-out does not undo it.
   expect(await post(confirmPath)).toMatchObject({ status: 400 })
-})
-
-test('one-click unsubscribe of a mail program works as before', async () => {
-  await post(confirmPath)
-  const oneClick = await api.call('POST', leavePath, {
-    raw: 'List-Unsubscribe=One-Click',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-  })
-  expect([oneClick.status, oneClick.headers['location']]).toEqual([200, undefined])
-  expect(await readStatus()).toBe('UNSUBSCRIBED')
 })
 
 test('a token that does not undo anything gets a 400 and changes nothing', async () => {

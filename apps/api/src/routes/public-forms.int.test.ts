@@ -42,7 +42,7 @@ const countSubmissions = async () =>
     )[0]?.['count'],
   )
 
-test('a visitor sees the fields of a form but no internals', async () => {
+test('GET /public/forms/{id}: the fields of the form, but no internals', async () => {
   const { status, body, text } = await read()
   expect(status).toBe(200)
   expect(body).toEqual({
@@ -116,7 +116,7 @@ test('disabled, deleted and unknown forms get the same 404 on every public route
     await ask(id)
 })
 
-test('a submission gets the same response for new and known contacts and for spam', async () => {
+test('POST /public/forms/{id}/submit: the same for new and known contacts and spam', async () => {
   const known = freshEmail()
   await api.create('/contacts', workspace.key, { email: known })
   const responses = [

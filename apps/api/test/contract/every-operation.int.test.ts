@@ -3,6 +3,7 @@ import { globSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
+import { listings } from '../listings.ts'
 import { operationsOf, startTestApi } from '../testing.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -32,7 +33,7 @@ const files = globSync('{src,test}/**/*.test.ts', { cwd: root })
 /** The titles of all tests of the API. */
 async function readTitles(): Promise<string[]> {
   const sources = await Promise.all(files.map((name) => readFile(new URL(name, root), 'utf8')))
-  const pattern = /\btest(?:\.each\([^]*?\))?\(\s*'([^']+)'/g
+  const pattern = /\b(?:test|describe)(?:\.each\([^]*?\))?\(\s*'([^']+)'/g
   return sources.flatMap((source) => [...source.matchAll(pattern)].map(([, title = '']) => title))
 }
 
@@ -47,7 +48,9 @@ function namedIn(title: string): string[] {
 const api = useForFile(() => startTestApi())
 
 test('the title of a test names every operation', async () => {
-  const named = new Set((await readTitles()).flatMap(namedIn))
+  // `paging.int.test.ts` reads each listing.
+  const read = listings.map((path) => `GET ${path}`)
+  const named = new Set([...read, ...(await readTitles()).flatMap(namedIn)])
   const missing = (await operationsOf(api))
     .map(({ method, template }) => `${method} ${template}`)
     .filter((operation) => !named.has(operation))
