@@ -54,7 +54,7 @@ beforeAll(async () => {
   )
 })
 
-test('the document is OpenAPI 3.1 with title, version and server', () => {
+test('GET /openapi.json: OpenAPI 3.1 with title, version and server', () => {
   expect(openApi).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
   expect(openApi.body).toMatchObject({
     openapi: '3.1.0',

@@ -71,7 +71,7 @@ test('GET and DELETE return 405, which tells clients that there are no sessions'
   }
 })
 
-test('a notification returns 202 without a body', async () => {
+test('POST /mcp: a notification returns 202 without a body', async () => {
   const body = { jsonrpc: '2.0', method: 'notifications/initialized' }
   expect(await api.call('POST', '/mcp', { key: workspace.key, body })).toMatchObject({ status: 202, text: '' })
 })

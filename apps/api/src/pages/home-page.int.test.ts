@@ -5,7 +5,7 @@ import { startTestApi } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 
-test.each(['text/html,application/xhtml+xml,*/*;q=0.8', '*/*', ''])('accept "%s" gets the page', async (accept) => {
+test.each(['text/html,application/xhtml+xml,*/*;q=0.8', '*/*', ''])('GET / for "%s" is a page', async (accept) => {
   const page = await api.call('GET', '/?utm_source=mail', { headers: { accept } })
   expect(page).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
   expect(page.headers['vary']).toContain('accept')

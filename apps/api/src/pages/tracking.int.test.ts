@@ -63,7 +63,7 @@ test('a link redirects and counts each recipient once; HEAD does not count', asy
   expect(await readStats()).toMatchObject({ opened: 0, clicked: 1 })
 })
 
-test('an invalid token does not redirect and counts nothing', async () => {
+test('GET /public/click and GET /public/open: an invalid token does nothing', async () => {
   const before = await readStats()
   const token = link.split('token=')[1] ?? ''
   for (const wrong of [

@@ -42,7 +42,7 @@ const countPending = async () =>
   ).length
 
 describe('a webhook', () => {
-  test('is updated only in the fields of the request', async () => {
+  test('PATCH /webhooks/{id}: updated only in the fields of the request', async () => {
     const { secret: _secret, ...before } = webhook
     const change = (body: unknown) => api.call('PATCH', `/webhooks/${webhook.id}`, { key, body })
     expect(await change({})).toMatchObject({ status: 200, body: before })
@@ -58,7 +58,7 @@ describe('a webhook', () => {
     }
   })
 
-  test('is deleted with its deliveries', async () => {
+  test('DELETE /webhooks/{id}: deleted with its deliveries', async () => {
     await createContacts(1)
     const [delivery] = await list()
     const path = `/webhooks/${webhook.id}`
@@ -90,7 +90,7 @@ describe('a webhook', () => {
     await createWebhook()
   })
 
-  test('gets a new secret with each rotation, at most 5 times in 24 hours', async () => {
+  test('POST /webhooks/{id}/rotate-secret: a new secret, at most 5 times in 24 hours', async () => {
     const secrets = [webhook.secret]
     for (let n = 0; n < 5; n++) {
       const rotated = await post<CreatedWebhook>('/rotate-secret')
@@ -107,7 +107,7 @@ describe('a webhook', () => {
 })
 
 describe('a test event', () => {
-  test('is sent to that webhook only, regardless of event types', async () => {
+  test('POST /webhooks/{id}/test: sent to that webhook only, whatever its event types', async () => {
     const other = await createWebhook(['*'])
     const { status, body } = await post<Delivery>('/test')
     expect(status).toBe(202)
@@ -138,7 +138,7 @@ describe('a test event', () => {
 })
 
 describe('the delivery log', () => {
-  test('is paged newest first, and filtered by status and type', async () => {
+  test('GET /webhooks/{id}/deliveries: newest first, filtered by status and type', async () => {
     await createContacts(4)
     await post('/test')
     await recordOutcome('FAILED', `event_type = 'contact.created'`)
@@ -172,7 +172,7 @@ describe('the delivery log', () => {
     }
   })
 
-  test('shows a delivery in progress as PENDING', async () => {
+  test('GET /webhooks/{id}/deliveries/{deliveryId}: PENDING while in progress', async () => {
     await createContacts(1)
     await api.query(
       `insert into webhook_drains (workspace_id, webhook_id, worker_id, token, delivery_ids, taken_at)
@@ -190,7 +190,7 @@ describe('the delivery log', () => {
 describe('a redelivery', () => {
   const many = (more: object = {}) => post<{ queued: number }>('/redeliver', { status: 'FAILED', ...more })
 
-  test('is a new delivery of the same event; a pending one returns 409', async () => {
+  test('POST /webhooks/{id}/deliveries/{deliveryId}/redeliver: a new one of the event', async () => {
     await createContacts(1)
     const [first] = await list()
     expectError(await post(`/deliveries/${first?.id}/redeliver`), 409, 'The delivery is still PENDING')
@@ -218,7 +218,7 @@ describe('a redelivery', () => {
     expect((await many()).body).toEqual({ queued: 0 })
   })
 
-  test('without a body is of FAILED and INTERRUPTED deliveries of the last 24 hours', async () => {
+  test('POST /webhooks/{id}/redeliver: by default FAILED and INTERRUPTED of 24 hours', async () => {
     await createContacts(2)
     await recordOutcome('FAILED')
     const old = await api.query("select id from deliveries where status = 'FAILED'")

@@ -25,7 +25,7 @@ const listed = (count: number) =>
 
 const get = <Body>(path: string) => api.call<Body>('GET', path, { key })
 
-test('an event has the same body as its webhook delivery', async () => {
+test('GET /events, GET /events/{id}: an event has the body of its webhook delivery', async () => {
   const contact = await api.create('/contacts', key, { email: freshEmail() })
   const [event] = (await listed(1)).body.data
   expect(event).toEqual({ id: anId('evt'), type: 'contact.created', timestamp: aTimestamp, data: contact })

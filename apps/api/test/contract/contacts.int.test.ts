@@ -1,4 +1,4 @@
-/** Contacts, imports and custom fields: one test for each route of the contract. */
+/** Contacts, imports and custom fields: routes of the contract without a test elsewhere. */
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { aTimestamp, countStatuses, expectError, freshEmail, type Json, startTestApi } from '../testing.ts'
