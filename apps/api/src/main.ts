@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openDatabase } from '@rapport/core/db/client.ts'
+import { type Db, openDatabase } from '@rapport/core/db/client.ts'
 import { warnAboutMissingTimeouts } from '@rapport/core/db/pool/pooler.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
-import { describeStartupError } from '@rapport/core/db/database-errors.ts'
+import { describeStartupError, hasSqlState } from '@rapport/core/db/database-errors.ts'
+import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
+import type { Keys } from '@rapport/core/kernel/crypto.ts'
+import { settingsFrom } from '@rapport/core/request/context.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
 import { ConfigError, describeRemovedVariables, readApiConfig } from '@rapport/core/runtime/config.ts'
 import { errorLogger, openLog } from '@rapport/core/runtime/logging.ts'
@@ -19,8 +22,10 @@ async function start() {
   log.info({ version }, 'starting')
   for (const message of describeRemovedVariables()) log.warn(message)
   const warn = (message: string) => (error: Error) => log.warn({ err: error }, message)
+  const { keys } = settingsFrom(config)
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport api',
+    verifyDatabase: (db) => verifySecretKey(db, keys),
     onError: warn('database connection lost'),
   })
   await assertSupportedServer(database.db)
@@ -56,9 +61,22 @@ async function start() {
   announceReady(config.NOTIFY_SOCKET, warn('systemd notification failed'))
 }
 
-try {
-  await start()
-} catch (error) {
+/** On the first connection, as PostgreSQL may be unavailable at the start. No request is served with a wrong key. */
+async function verifySecretKey(db: Db, keys: Keys): Promise<boolean> {
+  try {
+    await requireSecretKey(db, keys)
+    return true
+  } catch (error) {
+    if (error instanceof ConfigError) exit(error)
+    // undefined_table: migrations are pending, and /ready says so.
+    if (hasSqlState(error, ['42P01'])) return false
+    throw error
+  }
+}
+
+function exit(error: unknown): never {
   console.error(error instanceof ConfigError ? error.message : describeStartupError(error))
   process.exit(error instanceof ConfigError ? 78 : 1)
 }
+
+await start().catch(exit)

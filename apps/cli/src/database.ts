@@ -3,6 +3,7 @@ import { readApiConfig, readMigrateConfig } from '@rapport/core/runtime/config.t
 import { type BaseCtx, type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { type Database, type Db, openDatabase } from '@rapport/core/db/client.ts'
+import { readKeyState, wrongKeyError } from '@rapport/core/installation/key-check.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { isLiveWorkspace } from '@rapport/core/workspaces/is-live.ts'
@@ -23,10 +24,16 @@ export async function withDatabase<Result>(
   }
 }
 
-/** Like `withDatabase`, with the context for functions of core that act for the operator. */
+/**
+ * Like `withDatabase`, with the context for functions of core that act for the operator. Throws a ConfigError if
+ * SECRET_KEY is wrong.
+ */
 export function withOperator<Result>(cli: CliContext, work: (ctx: BaseCtx) => Promise<Result>): Promise<Result> {
   const settings = settingsFrom(readApiConfig(cli.environment))
-  return withDatabase(cli, ({ db }) => work({ db, settings, requestId: `command ${randomUUID()}` }))
+  return withDatabase(cli, async ({ db }) => {
+    if ((await readKeyState(db, settings.keys)) === 'wrong') throw wrongKeyError(settings.keys)
+    return work({ db, settings, requestId: `command ${randomUUID()}` })
+  })
 }
 
 /** Like `withOperator`, in one workspace. Throws if it does not exist. */

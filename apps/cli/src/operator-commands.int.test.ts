@@ -1,4 +1,5 @@
 /** Tests the commands that change a workspace: senders, quotas, suspension. */
+import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { readQuotas } from '@rapport/core/quotas/require-quota.ts'
 import { listSenderDomains } from '@rapport/core/mail/senders.ts'
 import { listAuditEntries } from '@rapport/core/audit/audit.ts'
@@ -90,4 +91,14 @@ test('workspace set-senders rejects a domain that MAIL_FROM_DOMAINS does not all
   const { workspaceId } = await createTestCtx(database.db)
   const words = ['workspace', 'set-senders', workspaceId, 'bank.example']
   await expect(run(words, { MAIL_FROM_DOMAINS: 'example.org' })).rejects.toThrow('bank.example: MAIL_FROM_DOMAINS')
+})
+
+test('a command that needs SECRET_KEY rejects one that is not the key of the database', async () => {
+  const ctx = await createTestCtx(database.db)
+  await requireSecretKey(database.db, ctx.settings.keys)
+  await expect(run(['workspace', 'suspend', ctx.workspaceId])).rejects.toThrow(
+    /^Invalid configuration:\n {2}SECRET_KEY: is not the key of this database/,
+  )
+  expect(await listActions(ctx)).toEqual([])
+  await database.pool.query('truncate installation')
 })

@@ -1,4 +1,5 @@
 /** Runs `restored` and `rotate-key` as programs. Tests in core cover their effects on the data. */
+import { readKeyState, requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import {
   createTestContact,
@@ -10,7 +11,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { unreachableEnvironment } from './testing.ts'
 
 const database = useTestDatabase()
@@ -64,4 +65,28 @@ test('rotate-key: counts webhooks, and exits with 1 until all keys are known', a
     stdout: '1 webhooks re-encrypted, 0 with an unknown key\n',
   })
   expect((await run({}, 'rotate-key', '--json')).stdout).toBe('{"resealed":0,"lost":0}\n')
+})
+
+describe('rotate-key, in a database with a former key', () => {
+  const current = deriveKeys(unreachableEnvironment.SECRET_KEY)
+  beforeEach(async () => {
+    await database.pool.query('truncate workspaces, installation cascade')
+    await requireSecretKey(database.db, deriveKeys(former))
+  })
+
+  test('makes the current key the key of the database', async () => {
+    expect(await run({}, 'rotate-key')).toMatchObject({
+      code: 1,
+      stdout: '0 webhooks re-encrypted, 0 with an unknown key\n',
+      stderr: expect.stringContaining('SECRET_KEY: is not the key of this database') as string,
+    })
+    expect(await readKeyState(database.db, current)).toBe('wrong')
+    expect(await run({ SECRET_KEY_PREVIOUS: former }, 'rotate-key')).toMatchObject({ code: 0 })
+    expect(await readKeyState(database.db, current)).toBe('current')
+  })
+
+  test('with --lost does so without the former key', async () => {
+    expect(await run({}, 'rotate-key', '--lost')).toMatchObject({ code: 0, stderr: '' })
+    expect(await readKeyState(database.db, current)).toBe('current')
+  })
 })

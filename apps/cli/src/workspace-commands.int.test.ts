@@ -4,6 +4,7 @@ import { listAuditEntries } from '@rapport/core/audit/audit.ts'
 import { signUp } from '@rapport/core/auth/login.ts'
 import { isLiveWorkspace } from '@rapport/core/workspaces/is-live.ts'
 import { setSenderDomains } from '@rapport/core/mail/set-sender-domains.ts'
+import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import {
@@ -16,14 +17,15 @@ import {
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { expect, test } from 'vitest'
-import { runCommandLine, runForJson } from './testing.ts'
+import { runCommandLine, runForJson, unreachableEnvironment } from './testing.ts'
 
 const database = useTestDatabase()
 const run = (...words: string[]) => runCommandLine(database.url, words)
 
-/** Creates a workspace with an owner. */
+/** Creates a workspace with an owner, for settings with the SECRET_KEY of the commands. */
 async function createOwnedWorkspace(email: string, workspaceName = 'Analytical Engines'): Promise<Ctx> {
-  const base = await createTestCtx(database.db)
+  const keys = deriveKeys(unreachableEnvironment.SECRET_KEY)
+  const base = await createTestCtx(database.db, { settings: { keys } })
   const { workspace } = await signUp(base, {
     email,
     name: 'Ada',

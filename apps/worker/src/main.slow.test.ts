@@ -1,4 +1,10 @@
-import { createTestContact, createTestWebhook, readSingleDelivery } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestWebhook,
+  readSingleDelivery,
+  testSettings,
+} from '@rapport/testing/fixtures/factories.ts'
+import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
@@ -15,10 +21,10 @@ beforeEach(async () => {
 })
 
 const script = 'apps/worker/src/main.ts'
-const startMain = () =>
+const startMain = (env: Record<string, string> = {}) =>
   startWorkerProcess({
     script,
-    env: { DATABASE_URL: database.url, REDIS_URL: redis.url, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
+    env: { DATABASE_URL: database.url, REDIS_URL: redis.url, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...env },
   })
 
 test('SIGTERM while Redis is unavailable: finishes the active job and exits with 0', async () => {
@@ -46,6 +52,18 @@ test('a second signal exits immediately and leaves the active job claimed', asyn
   const { uuid, status } = await readSingleDelivery(ctx)
   const claims = await database.pool.query('select delivery_ids from webhook_drains where worker_id is not null')
   expect([status, claims.rows]).toEqual(['PENDING', [{ delivery_ids: [uuid] }]])
+})
+
+test('a wrong SECRET_KEY exits with code 78, names the variables and sends nothing', async () => {
+  await requireSecretKey(database.db, testSettings.keys)
+  const before = receiver.requests.length
+  await createTestContact(ctx)
+  const wrong = { SECRET_KEY: 'dGhlIGtleSBvZiBhbm90aGVyIGluc3RhbGxhdGlvbg==' }
+  await expect(startMain({ ...wrong, SECRET_KEY_PREVIOUS: wrong.SECRET_KEY })).rejects.toThrow(
+    /code 78[^]*\n {2}SECRET_KEY: [^]*\n {2}SECRET_KEY_PREVIOUS: /,
+  )
+  expect(receiver.requests.length).toBe(before)
+  expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING', error: null })
 })
 
 test('an invalid environment exits with code 78 and names every variable', async () => {

@@ -15,6 +15,7 @@ import { warnAboutMissingTimeouts, isDirectUrlMissing, directUrlOf } from '@rapp
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { type QueueName, queueNames } from '@rapport/core/jobs/queues.ts'
 import { recordHeartbeat, deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
+import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
@@ -57,6 +58,8 @@ export async function startWorker(
   })
   const { db } = database
   await assertSupportedServer(db)
+  const settings = settingsFrom(config)
+  await requireSecretKey(db, settings.keys)
   const stopping = new AbortController()
   const metrics = createWorkerMetrics()
   const backend = await openQueueBackend(config, { log, timings })
@@ -65,7 +68,7 @@ export async function startWorker(
   const webhookQuota = createQuotaCache('webhookRequests')
   const deps: WorkerDeps = {
     db,
-    settings: settingsFrom(config),
+    settings,
     retention: retentionFrom(config),
     workerId: randomUUID(),
     mail: withMailMetrics(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),

@@ -2,10 +2,13 @@
 import { databaseOf, urlOfDatabase } from '@rapport/core/backups/connection.ts'
 import { type DatabaseServer, type DatabaseState, openServer } from '@rapport/core/backups/server-databases.ts'
 import { directUrlOf } from '@rapport/core/db/pool/pooler.ts'
+import { readKeyState } from '@rapport/core/installation/key-check.ts'
+import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { prepareRestoredDatabase } from '@rapport/core/operations/prepare-restored-database.ts'
 import type { InterruptedWorkCounts } from '@rapport/core/operations/restored-backup.ts'
-import { ConfigError, readBackupConfig } from '@rapport/core/runtime/config.ts'
+import { ConfigError, inspectEnvironment, readBackupConfig } from '@rapport/core/runtime/config.ts'
 import { type CliContext, CommandFailed } from '../command.ts'
+import { withDatabase } from '../database.ts'
 import { describeError } from '../describe-error.ts'
 import { formatBytes } from '../terminal.ts'
 import { openDumpSource } from './dump-source.ts'
@@ -49,7 +52,7 @@ export async function restoreBackup(cli: CliContext, options: RestoreOptions): P
     })
     const unfinished = scratchName(database, '_unfinished_restore')
     await restore(unfinished, content === 'empty' ? { like: database } : {})
-    const counts = await prepareRestoredDatabase(urlOfDatabase(url, unfinished)).catch(async (error: unknown) => {
+    const counts = await prepareDatabase(cli, urlOfDatabase(url, unfinished)).catch(async (error: unknown) => {
       await server.discard(unfinished)
       throw error
     })
@@ -86,6 +89,25 @@ async function inspectTarget(
   }
   return content
 }
+
+/** Warns if SECRET_KEY is wrong: the backup may be of another installation, or of a time before a rotation. */
+async function prepareDatabase(
+  { environment, terminal }: CliContext,
+  databaseUrl: string,
+): Promise<InterruptedWorkCounts> {
+  const counts = await prepareRestoredDatabase(databaseUrl)
+  const { SECRET_KEY, SECRET_KEY_PREVIOUS } = inspectEnvironment(environment).config
+  if (SECRET_KEY === undefined) return counts
+  const keys = deriveKeys(SECRET_KEY, SECRET_KEY_PREVIOUS)
+  const restored = { environment: { ...environment, DATABASE_URL: databaseUrl } }
+  const state = await withDatabase(restored, ({ db }) => readKeyState(db, keys))
+  if (state === 'wrong') terminal.log(wrongKeyWarning)
+  return counts
+}
+
+const wrongKeyWarning =
+  'Warning: SECRET_KEY is not the key of the backup. APIs and workers exit with code 78 until you set that key, or add ' +
+  'it to SECRET_KEY_PREVIOUS. If it is lost, see docs/key-rotation.md.'
 
 /** The last step. If it fails, the restored database is kept. */
 async function giveName(

@@ -3,6 +3,8 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
+import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { findBackupServer, startBackupServer } from '@rapport/testing/postgres/backup-server.ts'
@@ -11,6 +13,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { backupKey, openBackupFolder } from './testing.ts'
 
 const programs = await findBackupServer()
+const keyOfBackup = 'dGhlIGtleSBvZiB0aGUgYmFja3VwIGZvciBhIHRlc3Q='
 const otherKey = Buffer.alloc(32, 8).toString('base64')
 
 describe.skipIf(programs === undefined)('a restore', () => {
@@ -128,6 +131,19 @@ describe.skipIf(programs === undefined)('a restore', () => {
       expect(await query('restored', 'select email from contacts')).toEqual([{ email: 'ada@example.com' }])
       await administer('drop database restored')
     }
+  })
+
+  test('warns if SECRET_KEY is not the key of the backup', async () => {
+    await requireSecretKey(database.db, deriveKeys(keyOfBackup))
+    const { printed } = await backups.backUp()
+    const warning = 'Warning: SECRET_KEY is not the key of the backup.'
+    const wrong = await restoreInto('restored', printed ?? '')
+    expect([wrong.error, wrong.logged]).toEqual([null, expect.stringContaining(warning)])
+    await administer('drop database restored')
+    const right = await restoreInto('restored', printed ?? '', { SECRET_KEY_PREVIOUS: keyOfBackup })
+    expect([right.error, right.logged]).toEqual([null, expect.not.stringContaining(warning)])
+    await administer('drop database restored')
+    await database.pool.query('truncate installation')
   })
 
   test('renames the former database with --replace', async () => {

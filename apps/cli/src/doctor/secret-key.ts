@@ -1,4 +1,5 @@
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
+import { readKeyState } from '@rapport/core/installation/key-check.ts'
 import { countUnsignableWebhooks } from '@rapport/core/webhooks/rotate-secret.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
@@ -17,13 +18,19 @@ export const secretKeyCheck: Check = {
         )
       : ok('looks random')
     if (!database) return [strength]
-    const lost = await countUnsignableWebhooks(database.db, deriveKeys(SECRET_KEY, SECRET_KEY_PREVIOUS))
-    if (lost === 0) return [strength]
+    const keys = deriveKeys(SECRET_KEY, SECRET_KEY_PREVIOUS)
+    const isWrong = (await readKeyState(database.db, keys)) === 'wrong'
+    const lost = await countUnsignableWebhooks(database.db, keys)
     const webhooks = `${lost} ${lost === 1 ? 'webhook' : 'webhooks'}`
-    const message = `${webhooks} cannot be signed: the secret is encrypted with another key`
-    return [strength, fail(message, 'Add the old SECRET_KEY to SECRET_KEY_PREVIOUS, for the API and the worker.')]
+    return [
+      strength,
+      ...(isWrong ? [fail('is not the key of this database: the API and the worker exit with code 78', advice)] : []),
+      ...(lost > 0 ? [fail(`${webhooks} cannot be signed: the secret is encrypted with another key`, advice)] : []),
+    ]
   },
 }
+
+const advice = 'Add the old SECRET_KEY to SECRET_KEY_PREVIOUS, for the API and the worker.'
 
 /** A key is weak if it consists of words, or if its characters have little entropy. */
 export function isWeak(key: string): boolean {

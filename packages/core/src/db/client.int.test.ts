@@ -57,6 +57,32 @@ describe('a pool', () => {
     await runTransaction()
   })
 
+  test('is not used before the database is verified, which each new connection tries', async () => {
+    const results = [false, false, true]
+    let calls = 0
+    const verified = openDatabase(proxy.url, {
+      applicationName: 'rapport test',
+      maxConnections,
+      onError: () => {},
+      async verifyDatabase(db) {
+        calls += 1
+        await db.execute(sql`select 'verify'`)
+        return results.shift() ?? false
+      },
+    })
+    proxy.cut(/select 'verify'/)
+    const error = await verified.db.execute(sql`select 1`).catch((error: unknown) => error)
+    expect([isDatabaseUnavailable(error), error]).toEqual([true, error])
+    proxy.cut(undefined)
+    for (let connection = 0; connection < 5; connection++) {
+      const client = await verified.pool.connect()
+      await client.query('select 1')
+      client.release(true)
+    }
+    expect(calls).toBe(1 + 3)
+    await verified.close()
+  })
+
   test('a connection lost during the rollback does not hide the original error', async () => {
     proxy.cut(/rollback/)
     const failing = transaction(database.db, async (db) => {

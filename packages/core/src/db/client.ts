@@ -40,7 +40,8 @@ const minConnections = 5
  * Opens a pool. Timeouts: 2 s for a connection, 3 s for a lock, 10 s for a statement, 12 s for the response of a server
  * that hangs. `onError` receives the errors of idle connections, which the pool replaces. `settings` are PostgreSQL
  * settings for each connection; they are not applied behind a transaction pooler. `lifetimeSeconds` limits the age of a
- * connection and its cached plans (default: 10 minutes).
+ * connection and its cached plans (default: 10 minutes). `verifyDatabase` runs on each new connection before it is used,
+ * until it has returned true; if it throws, the connection is not used.
  */
 export function openDatabase(
   databaseUrl: string,
@@ -50,9 +51,15 @@ export function openDatabase(
     connectionTimeoutMs?: number
     lifetimeSeconds?: number
     settings?: Record<string, string>
+    verifyDatabase?: (db: ConnectionDb) => Promise<boolean>
     onError: (error: Error) => void
   },
 ): Database {
+  let isVerified = options.verifyDatabase === undefined
+  async function prepare(client: pg.PoolClient): Promise<void> {
+    await prepareConnection(client, options.settings)
+    if (!isVerified) isVerified = (await options.verifyDatabase?.(openConnection(client))) ?? true
+  }
   const pool = new FairPool({
     connectionString: databaseUrl,
     application_name: options.applicationName,
@@ -66,7 +73,7 @@ export function openDatabase(
     keepAlive: true,
     // Limits the age of cached plans: a plan that was made for a small table may be slow once the table has grown.
     maxLifetimeSeconds: options.lifetimeSeconds ?? 600,
-    verify: (client, done) => void prepareConnection(client, options.settings).then(() => done(), done),
+    verify: (client, done) => void prepare(client).then(() => done(), done),
   })
   pool.on('error', options.onError)
   // A connection that is lost during a transaction fails its next statement. Without a listener the error would end the

@@ -48,7 +48,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   const known = databaseError(error)
   if (known && isServerLost(known)) return true
   if (known?.code) return unavailableSqlStates.some((state) => state.test(known.code ?? ''))
-  const cause = error instanceof DrizzleQueryError ? error.cause : error
+  const cause = unwrapQueryError(error)
   if (!(cause instanceof Error)) return false
   if (cause instanceof AggregateError) return cause.errors.some(isDatabaseUnavailable)
   return (
@@ -77,11 +77,16 @@ export function describeStartupError(error: unknown): unknown {
   // undefined_table, undefined_column
   if (/^42P01$|^42703$/.test(databaseError(error)?.code ?? '')) return 'Migrations are pending: run rapport migrate'
   if (!isDatabaseUnavailable(error)) return withoutParameters(error)
-  const cause = error instanceof DrizzleQueryError ? error.cause : error
+  const cause = unwrapQueryError(error)
   return `PostgreSQL is unavailable: ${cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)}`
 }
 
+/** Drizzle wraps the error of a statement, and the error of a connection that was not accepted twice. */
+function unwrapQueryError(error: unknown): unknown {
+  return error instanceof DrizzleQueryError ? unwrapQueryError(error.cause) : error
+}
+
 function databaseError(error: unknown): pg.DatabaseError | undefined {
-  const cause = error instanceof DrizzleQueryError ? error.cause : error
+  const cause = unwrapQueryError(error)
   return cause instanceof pg.DatabaseError ? cause : undefined
 }

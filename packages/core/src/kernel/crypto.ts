@@ -141,6 +141,16 @@ export function unseal(keys: Keys, sealed: string, boundTo: string): string {
   return decrypt(key, [toBytes(iv), toBytes(tag), toBytes(body)], boundTo)
 }
 
+/** Whether `unseal` returns the value. */
+export function canUnseal(keys: Keys, sealed: string, boundTo: string): boolean {
+  try {
+    unseal(keys, sealed, boundTo)
+    return true
+  } catch {
+    return false
+  }
+}
+
 type EncryptedParts = readonly [iv: Buffer, tag: Buffer, body: Buffer]
 
 function encrypt(key: Buffer, text: string, boundTo: string): EncryptedParts {

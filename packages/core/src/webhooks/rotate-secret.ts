@@ -2,7 +2,7 @@ import { and, isNull, notInArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import type { Db } from '../db/client.ts'
 import { webhooks } from '../db/schema/index.ts'
-import { type Keys, seal, storageKeyIds, unseal } from '../kernel/crypto.ts'
+import { canUnseal, type Keys, seal, storageKeyIds } from '../kernel/crypto.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import type { WebhookId } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -22,7 +22,7 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
     const formerSecrets = [{ encrypted: current.encryptedSecret, until }, ...current.formerSecrets]
       .filter((former) => new Date(former.until).getTime() > Date.now())
       // A secret that cannot be unsealed, because its SECRET_KEY was lost, must not prevent the rotation.
-      .filter(({ encrypted }) => canUnseal(ctx, encrypted, id))
+      .filter(({ encrypted }) => canUnseal(ctx.settings.keys, encrypted, id))
     if (formerSecrets.length > maxFormerSecrets) {
       throw conflict('quota_exceeded', `A secret can be rotated at most ${maxFormerSecrets} times in 24 hours`)
     }
@@ -40,13 +40,4 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
 export async function countUnsignableWebhooks(db: Db, keys: Keys): Promise<number> {
   const keyId = sql`split_part(${webhooks.encryptedSecret}, '.', 1)`
   return db.$count(webhooks, and(isNull(webhooks.deletedAt), notInArray(keyId, storageKeyIds(keys))))
-}
-
-function canUnseal(ctx: Ctx, sealed: string, id: WebhookId): boolean {
-  try {
-    unseal(ctx.settings.keys, sealed, id)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -4,4 +4,4 @@
 export const referenceTables = ['workspaces', 'users', 'members', 'sessions', 'api_keys', 'invites', 'password_resets']
 
 /** They belong to the installation, not to a workspace: they stay on the coordinator. */
-export const coordinatorTables = ['login_failures', 'mail_pace', 'workers', 'backups']
+export const coordinatorTables = ['login_failures', 'mail_pace', 'workers', 'backups', 'installation']
