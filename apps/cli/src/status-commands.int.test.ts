@@ -1,6 +1,6 @@
 /** Tests the commands that show campaigns and webhooks. */
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
-import { newId } from '@rapport/core/kernel/ids.ts'
+import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { updateWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
@@ -127,6 +127,10 @@ test('webhook failing lists enabled webhooks that fail, without the secrets of U
     ],
   })
   expect(JSON.stringify(json)).not.toContain('hidden')
+  await createTestContact(other)
+  await database.pool.query(`update deliveries set error = 'Not sent' where webhook_id = $1`, [uuidOf(foreign.id)])
+  const unsigned = await runForJson(database.url, ['webhook', 'failing', '--workspace', other.workspaceId])
+  expect(unsigned).toMatchObject({ data: [{ webhookId: foreign.id, lastError: 'Not sent' }] })
   const own = await show('webhook', 'failing', '--workspace', other.workspaceId)
   expect(own).toMatch(/^failing since +failures +paused until +workspace +webhook +receiver +last error\n/)
   expect(own).toContain(foreign.id)

@@ -10,6 +10,7 @@ import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
+import { createUnsignedLog } from './webhook-delivery/attempt-delivery.ts'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
@@ -87,6 +88,7 @@ export async function createTestDeps(
     drainCooldown: createDrainCooldown(timings.drainCooldownMs),
     requeueDrain: async () => {},
     log: silentLog,
+    logUnsigned: createUnsignedLog(silentLog),
     tracer: undefined,
     metrics: createWorkerMetrics(),
     timings,

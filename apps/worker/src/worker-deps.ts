@@ -3,6 +3,7 @@ import type { Retention } from '@rapport/core/kernel/retention.ts'
 import type { Db } from '@rapport/core/db/client.ts'
 import type { RunLimited } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import type { Tracer } from '@rapport/core/runtime/tracer.ts'
+import type { WebhookId } from '@rapport/core/kernel/ids.ts'
 import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import type { Logger } from 'pino'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
@@ -39,6 +40,8 @@ export interface WorkerDeps {
   /** Adds a job for the rest of a webhook's backlog, at the end of the queue. */
   requeueDrain: (job: WorkJob) => Promise<void>
   log: Logger
+  /** See `createUnsignedLog`. */
+  logUnsigned: (webhookId: WebhookId, error: unknown) => void
   /** Undefined if tracing is disabled. */
   tracer: Tracer | undefined
   metrics: WorkerMetrics

@@ -19,6 +19,7 @@ import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
+import { createUnsignedLog } from './webhook-delivery/attempt-delivery.ts'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
 import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { startHeartbeat } from './heartbeat.ts'
@@ -84,6 +85,7 @@ export async function startWorker(
     // While the queues are unavailable, the add fails; the relay's poll finds the backlog later.
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),
     log,
+    logUnsigned: createUnsignedLog(log),
     tracer: await openTracer('rapport-worker', config),
     metrics,
     timings,

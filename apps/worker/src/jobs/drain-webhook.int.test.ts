@@ -1,4 +1,6 @@
+import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
+import { resetPause } from '@rapport/core/webhooks/health/webhook-health.ts'
 import { rotateSecret } from '@rapport/core/webhooks/rotate-secret.ts'
 import { updateWebhook, deleteWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import {
@@ -7,12 +9,15 @@ import {
   createTestWebhook,
   readSingleDelivery,
   listPendingWork,
+  testSettings,
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type ReceivedRequest, startHttpReceiver, verifySignature } from '@rapport/testing/network/receivers.ts'
+import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, drain, type TestDeps } from '../testing.ts'
+import { createUnsignedLog } from '../webhook-delivery/attempt-delivery.ts'
 import { describeResult } from './drain-webhook.ts'
 
 const database = useTestDatabase()
@@ -144,12 +149,6 @@ describe('records FAILED with the reason and does not retry', () => {
     await production.close()
   })
 
-  test('a secret that cannot be decrypted', async () => {
-    await setWebhook(`encrypted_secret = 'x.y.z.w'`)
-    expect(await runTwice()).toMatchObject({ status: 'FAILED', error: 'The delivery could not be signed' })
-    expect(receiver.requests).toEqual([])
-  })
-
   test('an event that no longer exists, and sends the other deliveries', async () => {
     const deleted = await database.pool.query<{ id: string }>(
       'delete from events where workspace_id = $1 returning id',
@@ -164,6 +163,61 @@ describe('records FAILED with the reason and does not retry', () => {
     )
     expect(rows).toEqual([{ status: 'FAILED', error: 'The event no longer exists', attempted_at: null }])
     expect(new Set(numbersOf(receiver.requests))).toEqual(new Set([1, 2, 3, 4, 5]))
+  })
+})
+
+describe('a delivery that cannot be signed', () => {
+  const wrongKeys = { ...testSettings, keys: deriveKeys('the key of another installation') }
+  const runWithWrongKey = (more: Partial<TestDeps> = {}) => run({ ...deps, settings: wrongKeys, ...more })
+  const error = 'Not sent: the secret of the webhook cannot be decrypted with SECRET_KEY'
+
+  test('stays PENDING and pauses its webhook, and is sent once the key is right', async () => {
+    expect(await runWithWrongKey()).toMatchObject({ delivered: 0, failed: 0 })
+    expect(receiver.requests).toEqual([])
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING', attempted_at: null, error })
+    expect(await readDrain(ctx, webhookId)).toMatchObject({
+      token: null,
+      delivery_ids: [],
+      unreachable_count: 3,
+      paused_until: expect.any(String),
+      failing_since: expect.any(String),
+      failure_count: 0,
+    })
+    expect(await run()).toMatchObject({ isSkipped: true })
+
+    await resetPause(ctx, webhookId)
+    expect(await run()).toMatchObject({ delivered: 1 })
+    expect(idsOf(receiver.requests)).toHaveLength(1)
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null })
+    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, failing_since: null })
+  })
+
+  test('neither fails nor repeats any other of the backlog', async () => {
+    await addBacklog(ctx, webhookId, 30)
+    for (let pause = 0; pause < 3; pause += 1) {
+      await runWithWrongKey()
+      await resetPause(ctx, webhookId)
+    }
+    expect(await countDeliveries(ctx)).toEqual({ PENDING: 31 })
+    await run()
+    expect([receiver.requests.length, new Set(idsOf(receiver.requests)).size]).toEqual([31, 31])
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 31 })
+  })
+
+  test('waits, too, if the stored secret was changed', async () => {
+    await setWebhook(`encrypted_secret = 'x.y.z.w'`)
+    await run()
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING', error })
+  })
+
+  test('is logged once per webhook, with the variable to set', async () => {
+    const lines: string[] = []
+    const logUnsigned = createUnsignedLog(pino({}, { write: (line) => void lines.push(line) }))
+    await runWithWrongKey({ logUnsigned })
+    await resetPause(ctx, webhookId)
+    await runWithWrongKey({ logUnsigned })
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toMatch(/SECRET_KEY_PREVIOUS/)
   })
 })
 

@@ -159,7 +159,7 @@ async function collectEnded(
 function countOutcomes(progress: DrainProgress, ended: readonly EndedDelivery[]): void {
   for (const { outcome } of ended) {
     if (outcome.status === 'SUCCEEDED') progress.delivered += 1
-    else progress.failed += 1
+    else if (outcome.status === 'FAILED') progress.failed += 1
   }
 }
 

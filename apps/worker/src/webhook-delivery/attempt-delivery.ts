@@ -2,8 +2,21 @@ import { idOf, type WebhookId, type WorkspaceId } from '@rapport/core/kernel/ids
 import type { TakenDelivery } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import type { DeliveryOutcome, EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
 import { type Receiver, signatureHeaders } from '@rapport/core/webhooks/drain/signed-delivery.ts'
+import type { Logger } from 'pino'
 import { runTraced, type WorkerDeps } from '../worker-deps.ts'
 import type { Connections, HttpOutcome } from './outbound-http.ts'
+
+const unsignedError = 'Not sent: the secret of the webhook cannot be decrypted with SECRET_KEY'
+
+/** Logs once per webhook that its deliveries cannot be signed: each drain finds out again, up to once a second. */
+export function createUnsignedLog(log: Logger): (webhookId: WebhookId, error: unknown) => void {
+  const logged = new Set<WebhookId>()
+  return (webhookId, error) => {
+    if (logged.has(webhookId)) return
+    logged.add(webhookId)
+    log.error({ err: error, webhookId }, 'deliveries cannot be signed: add the former key to SECRET_KEY_PREVIOUS')
+  }
+}
 
 /** The receiver of the attempts, and the connections to use. */
 export interface Destination {
@@ -13,7 +26,10 @@ export interface Destination {
   connections: Connections
 }
 
-/** Makes the only attempt of a delivery. Never rejects: an error becomes the outcome. */
+/**
+ * Makes the only attempt of a delivery. Never rejects: an error becomes the outcome. A delivery that cannot be signed
+ * stays PENDING, and its webhook is paused.
+ */
 export function attemptDelivery(
   deps: WorkerDeps,
   destination: Destination,
@@ -29,35 +45,33 @@ export function attemptDelivery(
 }
 
 async function attempt(deps: WorkerDeps, destination: Destination, delivery: TakenDelivery): Promise<DeliveryOutcome> {
-  const { body, eventId, requestId, uuid } = delivery
-  if (body === undefined) return failure('The event no longer exists', null)
-  const { receiver, connections } = destination
+  const { body, eventId } = delivery
+  if (body === undefined) return withoutAttempt('FAILED', 'The event no longer exists')
+  const { webhookId, receiver, connections } = destination
+  let headers: Record<string, string>
+  try {
+    headers = signatureHeaders(deps.settings, { webhookId, receiver, eventId, body })
+  } catch (error) {
+    deps.logUnsigned(webhookId, error)
+    return withoutAttempt('PENDING', unsignedError)
+  }
   const span = deps.tracer?.start('POST', {
     kind: 'client',
     parent: delivery.traceparent,
     attributes: { 'http.request.method': 'POST', 'server.address': new URL(receiver.url).host },
   })
   const attemptedAt = new Date()
-  let outcome: DeliveryOutcome
-  try {
-    const headers = {
-      ...signatureHeaders(deps.settings, { ...destination, eventId, body }),
-      ...(span && { traceparent: span.traceparent }),
-    }
-    outcome = toOutcome(await connections.post(receiver.url, { headers, body }), attemptedAt)
-  } catch (error) {
-    deps.log.error({ err: error, requestId, deliveryId: idOf('dlv', uuid) }, 'delivery could not be signed')
-    outcome = failure('The delivery could not be signed', attemptedAt)
-  }
+  if (span) headers['traceparent'] = span.traceparent
+  const outcome = toOutcome(await connections.post(receiver.url, { headers, body }), attemptedAt)
   const attributes = outcome.responseStatus === null ? {} : { 'http.response.status_code': outcome.responseStatus }
   span?.end({ hasFailed: outcome.error !== null, attributes })
   return outcome
 }
 
-const failure = (error: string, attemptedAt: Date | null): DeliveryOutcome => ({
-  status: 'FAILED',
-  attemptedAt,
-  durationMs: attemptedAt && 0,
+const withoutAttempt = (status: 'FAILED' | 'PENDING', error: string): DeliveryOutcome => ({
+  status,
+  attemptedAt: null,
+  durationMs: null,
   responseStatus: null,
   responseBody: null,
   error,
@@ -80,6 +94,7 @@ function countOutcome(
   outcome: DeliveryOutcome,
 ): void {
   const { status, durationMs, responseStatus, error } = outcome
+  if (status === 'PENDING') return
   metrics.deliveries.inc({ outcome: status === 'SUCCEEDED' ? 'succeeded' : 'failed' })
   if (durationMs !== null) metrics.deliverySeconds.observe(durationMs / 1_000)
   const details = { requestId, deliveryId: idOf('dlv', uuid), eventId, responseStatus, durationMs }

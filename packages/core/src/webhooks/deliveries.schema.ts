@@ -29,7 +29,7 @@ export const Delivery = z
       .string()
       .nullable()
       .meta({ description: 'The first 4 KiB of the response body. `null` if there was none.' }),
-    error: z.string().nullable().describe('Why the delivery failed. `null` if it did not.'),
+    error: z.string().nullable().describe('Why the delivery failed, or why it waits. Otherwise `null`.'),
     createdAt: CreatedAt,
   })
   .meta({

@@ -46,7 +46,8 @@ export const Webhook = z
       description: 'When the last successful attempt ended. `null` before the first.',
     }),
     lastFailureAt: Timestamp.nullable().meta({
-      description: 'When the last failed attempt ended. `null` before the first.',
+      description:
+        'When the last failed attempt ended, or when a delivery last could not be signed. `null` before the first.',
     }),
     failingSince: Timestamp.nullable().meta({
       description:
@@ -54,7 +55,7 @@ export const Webhook = z
     }),
     pausedUntil: Timestamp.nullable().meta({
       description:
-        'No attempt starts before this time, because the receiver did not respond several times in a row. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.',
+        'No attempt starts before this time, because the receiver did not respond several times in a row, or because deliveries could not be signed. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.',
     }),
     createdAt: CreatedAt,
   })

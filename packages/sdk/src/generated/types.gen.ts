@@ -1185,7 +1185,7 @@ export type CreatedWebhook = {
      */
     lastSuccessAt: string | null;
     /**
-     * When the last failed attempt ended. `null` before the first.
+     * When the last failed attempt ended, or when a delivery last could not be signed. `null` before the first.
      */
     lastFailureAt: string | null;
     /**
@@ -1193,7 +1193,7 @@ export type CreatedWebhook = {
      */
     failingSince: string | null;
     /**
-     * No attempt starts before this time, because the receiver did not respond several times in a row. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.
+     * No attempt starts before this time, because the receiver did not respond several times in a row, or because deliveries could not be signed. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.
      */
     pausedUntil: string | null;
     /**
@@ -1527,7 +1527,7 @@ export type Delivery = {
      */
     responseBody: string | null;
     /**
-     * Why the delivery failed. `null` if it did not.
+     * Why the delivery failed, or why it waits. Otherwise `null`.
      */
     error: string | null;
     /**
@@ -3844,7 +3844,7 @@ export type Webhook = {
      */
     lastSuccessAt: string | null;
     /**
-     * When the last failed attempt ended. `null` before the first.
+     * When the last failed attempt ended, or when a delivery last could not be signed. `null` before the first.
      */
     lastFailureAt: string | null;
     /**
@@ -3852,7 +3852,7 @@ export type Webhook = {
      */
     failingSince: string | null;
     /**
-     * No attempt starts before this time, because the receiver did not respond several times in a row. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.
+     * No attempt starts before this time, because the receiver did not respond several times in a row, or because deliveries could not be signed. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.
      */
     pausedUntil: string | null;
     /**

@@ -32,9 +32,16 @@ const kinds = {
     responseStatus: null,
     error: 'The event no longer exists',
   },
+  unsigned: {
+    status: 'PENDING',
+    attemptedAt: null,
+    durationMs: null,
+    responseStatus: null,
+    error: 'The delivery could not be signed',
+  },
 } satisfies Record<string, Partial<DeliveryOutcome>>
 type Kind = keyof typeof kinds
-const kindOf: Record<string, Kind> = { s: 'success', f: 'failure', n: 'noResponse', e: 'eventDeleted' }
+const kindOf: Record<string, Kind> = { s: 'success', f: 'failure', n: 'noResponse', e: 'eventDeleted', u: 'unsigned' }
 
 const isDrain = () => eq(webhookDrains.webhookId, webhookId)
 const setDrain = (values: Partial<typeof webhookDrains.$inferInsert>) =>
@@ -75,6 +82,9 @@ describe('the health of a webhook', () => {
     ['f', [null, 'new', 'new', 1, null]],
     ['n', [null, 'new', 'new', 1, null]],
     ['e', [null, null, null, 0, null]],
+    ['u', [null, 'new', 'new', 0, null]],
+    ['fu u', [null, 'new', 'new', 1, null]],
+    ['u s', ['new', 'new', null, 0, null]],
     ['fs', ['new', 'new', null, 0, null]],
     ['sfn', ['new', 'new', 'new', 2, null]],
     ['fsf', ['new', 'new', 'new', 1, null]],
@@ -121,6 +131,13 @@ describe('the health of a webhook', () => {
 describe('the circuit breaker', () => {
   const noResponse: Kind[] = ['noResponse']
   const msUntil = (moment: Date | null) => (moment ? Math.round((moment.getTime() - Date.now()) / 1_000) * 1_000 : null)
+
+  test('opens after the third round of deliveries that could not be signed', async () => {
+    await record(['unsigned', 'unsigned'], ['unsigned'])
+    expect(await readDrain()).toMatchObject({ unreachableCount: 2, pausedUntil: null })
+    await record(['unsigned'])
+    expect(msUntil((await readDrain()).pausedUntil)).toBe(1_000)
+  })
 
   test('opens after the third round without a response and releases the claim', async () => {
     const claim = await record(noResponse, noResponse)

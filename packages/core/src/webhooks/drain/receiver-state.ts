@@ -8,7 +8,7 @@ import type { DeliveryOutcome, EndedDelivery } from './record-outcomes.ts'
 export interface ReceiverState extends Record<string, unknown> {
   succeededAt: Date | null
   failedAt: Date | null
-  /** Set if there are failures after the last success of the round. `failures` is their number. */
+  /** Set if there are failures after the last success of the round. `failures` is the number of failed attempts. */
   failingSince: Date | null
   failures: number
   /** The count in the database when the worker last read it. */
@@ -17,8 +17,9 @@ export interface ReceiverState extends Record<string, unknown> {
   pausedUntil: Date | null
 }
 
-const getAttemptedOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =>
-  ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
+/** The outcomes of attempts, and of deliveries that could not be signed: the webhook is paused after both. */
+const getHealthOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =>
+  ended.map(({ outcome }) => outcome).filter(({ attemptedAt, status }) => attemptedAt !== null || status === 'PENDING')
 
 /**
  * Returns the outcomes that show whether the receiver responds now. An attempt without a response counts only if it
@@ -28,7 +29,7 @@ export function getConclusiveOutcomes(
   { assessedAt }: { assessedAt?: Date },
   ended: readonly EndedDelivery[],
 ): DeliveryOutcome[] {
-  return getAttemptedOutcomes(ended).filter(
+  return getHealthOutcomes(ended).filter(
     ({ attemptedAt, responseStatus }) =>
       responseStatus !== null || assessedAt === undefined || (attemptedAt ?? assessedAt) >= assessedAt,
   )
@@ -40,16 +41,17 @@ export function computeReceiverState(
   ended: readonly EndedDelivery[],
   now = new Date(),
 ): ReceiverState {
-  const outcomes = getAttemptedOutcomes(ended)
+  const outcomes = getHealthOutcomes(ended)
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)
   const unreachableCount = countUnreachable(claim.unreachableCount, getConclusiveOutcomes(claim, ended))
   const pauseMs = unreachableCount > claim.unreachableCount ? getPauseMs(unreachableCount, claim.firstPauseMs) : 0
   return {
     succeededAt: lastSuccess === -1 ? null : now,
-    failedAt: outcomes.some(({ status }) => status === 'FAILED') ? now : null,
+    failedAt: outcomes.some(({ status }) => status !== 'SUCCEEDED') ? now : null,
     failingSince: failures.length > 0 ? now : null,
-    failures: failures.length,
+    // Without attempts, the webhook is not disabled, and its owner is not warned about the receiver.
+    failures: failures.filter(({ status }) => status === 'FAILED').length,
     knownUnreachableCount: claim.unreachableCount,
     unreachableCount,
     pausedUntil: pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null,

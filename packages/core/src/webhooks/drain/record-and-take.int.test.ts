@@ -110,6 +110,15 @@ describe('a stale token', () => {
     expect(await readDrain()).toMatchObject({ token: null, workerId: null, deliveryIds: [] })
   })
 
+  test('records a late PENDING as FAILED, as the delivery may have been sent again', async () => {
+    const { claim } = await makeClaim()
+    await recover()
+    await recordTestOutcomes(ctx, claim, {
+      ended: asEnded(uuids.slice(0, 1), { status: 'PENDING', attemptedAt: null }),
+    })
+    expect(await readStatuses()).toEqual(['FAILED', 'INTERRUPTED', ...pending(4)])
+  })
+
   test('does not change the claim or the INTERRUPTED deliveries of another worker', async () => {
     const { claim } = await makeClaim()
     await recover()

@@ -4,7 +4,8 @@ import { preparedSql } from '../../db/prepared-query.ts'
 import { uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
 
 export interface DeliveryOutcome {
-  status: 'SUCCEEDED' | 'FAILED'
+  /** PENDING: the delivery could not be signed. It was not sent, and waits for its attempt. */
+  status: 'SUCCEEDED' | 'FAILED' | 'PENDING'
   /** Null if the delivery was not attempted. */
   attemptedAt: Date | null
   durationMs: number | null
@@ -37,7 +38,8 @@ interface Recorded {
 
 /**
  * Locks the row of the claim and records outcomes. If recovery has released the claim, the deliveries are INTERRUPTED;
- * a late outcome of the same worker overwrites that status.
+ * a late outcome of the same worker overwrites that status. A late PENDING becomes FAILED, as a user may have sent the
+ * delivery again by then.
  */
 export async function recordDeliveryOutcomes(
   db: Db,
@@ -94,7 +96,8 @@ const record = preparedSql<RecordParams, { is_valid: boolean | null; recorded: s
     recorded as (
       update deliveries d
       set (status, attempted_at, duration_ms, response_status, response_body, error) = (
-        select status, attempted_at, duration_ms, response_status, response_body, error from outcome
+        select case when d.status = 'INTERRUPTED' and status = 'PENDING' then 'FAILED' else status end,
+          attempted_at, duration_ms, response_status, response_body, error from outcome
         where outcome.id = d.id limit 1)
       where d.workspace_id = ${param('workspaceId')}::uuid and d.webhook_id = ${param('webhookId')}::uuid
         and d.id = any(array(select id from outcome)) and exists (select from claim)

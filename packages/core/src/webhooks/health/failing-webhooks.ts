@@ -58,7 +58,7 @@ export interface FailingWebhookState {
   /** The failed attempts since then. */
   failureCount: number
   lastFailureAt: string
-  /** Why the last attempt failed; null if its delivery is deleted already. */
+  /** Why the last attempt failed or was not made; null if its delivery is deleted already. */
   lastError: string | null
   /** Null if the webhook is not paused. */
   pausedUntil: string | null
@@ -97,11 +97,15 @@ export async function listFailingWebhooks(
   })
 }
 
-const lastError = sql<string | null>`(
+/** The oldest PENDING delivery has an error if it could not be signed. */
+const lastError = sql<string | null>`coalesce((
+  select d.error from deliveries d
+  where d.workspace_id = ${webhooks.workspaceId} and d.webhook_id = ${webhooks.id} and d.status = 'PENDING'
+  order by d.created_at, d.id limit 1), (
   select coalesce(d.error, 'HTTP ' || d.response_status) from deliveries d
   where d.workspace_id = ${webhooks.workspaceId} and d.webhook_id = ${webhooks.id}
     and d.status in ('FAILED', 'INTERRUPTED')
-  order by d.id desc limit 1)`
+  order by d.id desc limit 1))`
 
 /** Records the warning in the caller's transaction, once per failing period. Returns false if it is no longer due. */
 export async function markWarned(ctx: Ctx, id: WebhookId): Promise<boolean> {
