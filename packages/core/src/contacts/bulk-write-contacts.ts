@@ -2,6 +2,7 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { jsonRows } from '../db/json-rows.ts'
+import { readContactQuota } from '../quotas/contact-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import { contacts } from '../db/schema/index.ts'
@@ -12,6 +13,7 @@ import {
   exceedsCustomValueSize,
   maxCustomValueBytes,
 } from '../custom-fields/custom-fields.ts'
+import { findContactsByEmail } from './contact-address.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import { maxTags, tooManyTags } from './update-contact.ts'
 import type { Contact } from './contacts.schema.ts'
@@ -23,15 +25,18 @@ export type OnConflict = 'skip' | 'update'
  * Creates the contacts whose email the workspace does not have yet. With `update`, existing contacts are updated too:
  * non-empty properties are set, tags and custom values are added, and unchanged contacts are skipped. With `lock`,
  * existing contacts are locked until the transaction ends. Each email must occur only once in `inputs`. Emits no
- * events.
+ * events. `exceeding` has the emails of new contacts that would exceed the quota.
  */
 export async function writeContacts(
   ctx: Ctx,
   inputs: readonly CheckedContact[],
   onConflict: OnConflict | 'lock',
-): Promise<{ created: ContactRow[]; updatedIds: ContactId[] }> {
-  if (inputs.length === 0) return { created: [], updatedIds: [] }
-  const candidates = inputs.map((input) => newContactRow(ctx, input))
+): Promise<{ created: ContactRow[]; updatedIds: ContactId[]; exceeding: ReadonlySet<string> }> {
+  if (inputs.length === 0) return { created: [], updatedIds: [], exceeding: new Set() }
+  const quota = await readContactQuota(ctx)
+  const emails = inputs.map(({ email }) => email)
+  const exceeding = await findExceeding(ctx, emails, Math.max(0, quota.limit - quota.used))
+  const candidates = inputs.filter(({ email }) => !exceeding.has(email)).map((input) => newContactRow(ctx, input))
   const result = await ctx.db.execute<{ id: string }>(sql`
     insert into contacts as c (${rows.names})
     select ${rows.names} from ${rows.from(sql`${rows.stringify(candidates)}`, 'p')}
@@ -42,7 +47,15 @@ export async function writeContacts(
   const writtenIds = new Set(result.rows.map((row) => row.id))
   const created = candidates.filter(({ id }) => writtenIds.has(uuidOf(id)))
   for (const { id } of created) writtenIds.delete(uuidOf(id))
-  return { created, updatedIds: [...writtenIds].map((id) => idOf('con', id)) }
+  quota.used += created.length
+  return { created, updatedIds: [...writtenIds].map((id) => idOf('con', id)), exceeding }
+}
+
+/** Existing contacts may always be written. */
+async function findExceeding(ctx: Ctx, emails: readonly string[], left: number): Promise<Set<string>> {
+  if (left >= emails.length) return new Set()
+  const existing = new Set((await findContactsByEmail(ctx, emails)).map(({ email }) => email.toLowerCase()))
+  return new Set(emails.filter((email) => !existing.has(email.toLowerCase())).slice(left))
 }
 
 /** Writes all columns of contacts that the transaction has locked. Emits no events. */

@@ -1,7 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { contacts } from '../db/schema/index.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
-import { takeContactQuota } from '../quotas/contact-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 
@@ -23,26 +22,6 @@ export function findContactsByEmail(ctx: Ctx, emails: readonly string[]): Promis
         sql`lower(${contacts.email}) = any(${sql.param(lowerCase)}::text[])`,
       ),
     )
-}
-
-/**
- * Separates the contacts that may be written from the new ones that would exceed the quota of contacts. Existing
- * contacts may always be written. Call `releaseUnused` with the number of created contacts: it gives back the rest of
- * the quota that was taken.
- */
-export async function splitByContactQuota<Item>(
-  ctx: Ctx,
-  items: readonly Item[],
-  emailOf: (item: Item) => string,
-): Promise<{ accepted: Item[]; exceeding: Item[]; releaseUnused: (created: number) => void }> {
-  const quota = await takeContactQuota(ctx, items.length)
-  const releaseUnused = (created: number) => quota.release(quota.count - created)
-  if (quota.count >= items.length) return { accepted: [...items], exceeding: [], releaseUnused }
-  const existing = await findContactsByEmail(ctx, items.map(emailOf))
-  const emails = new Set(existing.map(({ email }) => email.toLowerCase()))
-  const created = items.filter((item) => !emails.has(emailOf(item).toLowerCase()))
-  const exceeding = new Set(created.slice(quota.count))
-  return { accepted: items.filter((item) => !exceeding.has(item)), exceeding: [...exceeding], releaseUnused }
 }
 
 /** Finds and locks a contact by email, ignoring case. */

@@ -3,8 +3,8 @@ import { jsonRows } from '../db/json-rows.ts'
 import { contacts } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { newId } from '../kernel/ids.ts'
-import { contactQuotaExceeded, takeContactQuota } from '../quotas/contact-quota.ts'
-import type { Ctx } from '../request/context.ts'
+import { isContactQuotaExact, requireContactQuota } from '../quotas/contact-quota.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
 import { alreadyExists, findContactByEmail } from './contact-address.ts'
 import { contactCreated } from './contact-events.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
@@ -24,10 +24,9 @@ import {
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const contact = await checkNewContact(ctx, input)
   requireCustomValueSize(contact.customFieldValues)
-  const quota = await takeContactQuota(ctx, 1)
-  if (quota.count < 1) throw await contactQuotaExceeded(ctx)
-  if (await insertContact(ctx, contact)) return toContact(contact)
-  quota.release(1)
+  const insert = (ctx: Ctx) => insertContact(ctx, contact)
+  const isInserted = await ((await isContactQuotaExact(ctx)) ? inTransaction(ctx, insert) : insert(ctx))
+  if (isInserted) return toContact(contact)
   throw alreadyExists(await findContactByEmail(ctx, contact.email))
 }
 
@@ -62,9 +61,16 @@ export type CheckedContact = Omit<ContactInput, 'customFieldValues'> & { customF
 
 /**
  * Inserts a contact and emits `contact.created`. Returns false if the email is taken, or if a custom field was removed
- * after the values were checked.
+ * after the values were checked. Throws `quota_exceeded`.
  */
-export const insertContact = insertWithEvents({
+export async function insertContact(ctx: Ctx, contact: ContactRow): Promise<boolean> {
+  const quota = await requireContactQuota(ctx)
+  const isInserted = await insertRow(ctx, contact)
+  if (isInserted) quota.used += 1
+  return isInserted
+}
+
+const insertRow = insertWithEvents({
   into: jsonRows(contacts),
   event: contactCreated,
   toData: toContact,

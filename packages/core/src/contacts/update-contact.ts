@@ -17,7 +17,6 @@ import { contactUpdated } from './contact-events.ts'
 import { fillEmptyProperties } from './contact-properties.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
-import { contactQuotaExceeded, takeContactQuota } from '../quotas/contact-quota.ts'
 import { checkNewContact, insertContact } from './create-contact.ts'
 import {
   checkCustomValues,
@@ -188,19 +187,13 @@ export type CheckedChange = Omit<ContactChange, 'customFieldValues'> & {
   customFieldValues: Record<string, CustomValue | null>
 }
 
-/** Creates the contact with an email, or locks it. Retries if it is deleted or gets another email in the meantime. */
+/** Creates the contact with an email, or locks it. Retries if it is created in the meantime. */
 async function findOrCreateForUpdate(ctx: Ctx, input: ContactInput): Promise<{ contact: ContactRow; isNew: boolean }> {
   for (;;) {
     const contact = await checkNewContact(ctx, input)
-    const isTooLarge = exceedsCustomValueSize(contact.customFieldValues)
-    const larger = isTooLarge ? await lockContactByEmail(ctx, input.email) : undefined
-    if (larger) return { contact: larger, isNew: false }
-    requireCustomValueSize(contact.customFieldValues)
-    const quota = await takeContactQuota(ctx, 1)
-    if (quota.count > 0 && (await insertContact(ctx, contact))) return { contact, isNew: true }
-    quota.release(quota.count)
     const known = await lockContactByEmail(ctx, input.email)
     if (known) return { contact: known, isNew: false }
-    if (quota.count < 1) throw await contactQuotaExceeded(ctx)
+    requireCustomValueSize(contact.customFieldValues)
+    if (await insertContact(ctx, contact)) return { contact, isNew: true }
   }
 }

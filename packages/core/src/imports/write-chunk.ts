@@ -6,7 +6,6 @@ import {
   readContacts,
   writeContacts,
 } from '../contacts/bulk-write-contacts.ts'
-import { splitByContactQuota } from '../contacts/contact-address.ts'
 import type { CheckedContact } from '../contacts/create-contact.ts'
 import { exceedsCustomValueSize, lockCustomFields } from '../custom-fields/custom-fields.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -19,6 +18,7 @@ import type { Chunk } from './read-chunks.ts'
 import { contactCreated, contactUpdated } from '../contacts/contact-events.ts'
 
 const maxErrors = 100
+const exceedsQuota = 'The workspace has the maximum number of contacts'
 
 interface CheckedRow {
   line: number
@@ -76,10 +76,10 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   let updated = 0
   const valid = await rejectUnknownFields(ctx, rows, rejected)
   for (const round of splitIntoRounds(valid, onConflict)) {
-    const { inQuota, releaseUnused } = await rejectOverQuota(ctx, round, rejected)
-    const accepted = await rejectOverflow(ctx, inQuota, { onConflict, rejected })
+    const accepted = await rejectOverflow(ctx, round, { onConflict, rejected })
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
-    releaseUnused(written.created.length)
+    for (const { line, contact } of accepted)
+      if (written.exceeding.has(contact.email)) rejected.push({ line, message: exceedsQuota })
     for (const { id } of written.created) createdIds.add(id)
     // The event of a contact that this chunk creates shows its later rows too.
     for (const id of written.updatedIds) if (!createdIds.has(id)) updatedIds.add(id)
@@ -143,13 +143,6 @@ async function rejectOverflow(
     if (message !== undefined) rejected.push({ line: row.line, message })
   }
   return rows.filter((row) => messageFor(row) === undefined)
-}
-
-/** Rejects rows of new contacts for which the workspace has no quota. Returns the others, see `splitByContactQuota`. */
-async function rejectOverQuota(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']) {
-  const { accepted, exceeding, releaseUnused } = await splitByContactQuota(ctx, rows, ({ contact }) => contact.email)
-  for (const { line } of exceeding) rejected.push({ line, message: 'The workspace has the maximum number of contacts' })
-  return { inQuota: accepted, releaseUnused }
 }
 
 /** Rejects rows with a value of a custom field that was removed since the rows were validated. Returns the others. */

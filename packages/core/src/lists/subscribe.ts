@@ -57,9 +57,9 @@ export interface Subscribing {
 export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeInput): Promise<void> {
   const { ctx: visitor, doubleOptIn, isSuspended } = await findPublicList(base, listId)
   if (isSuspended) throw workspaceSuspended()
-  // For known contacts too: otherwise the response would tell them from unknown ones.
-  await requireContactQuota(visitor)
   await inTransaction(visitor, async (ctx) => {
+    // For known contacts too: otherwise the response would tell them from unknown ones.
+    await requireContactQuota(ctx)
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     const consent = { method: 'PUBLIC_SUBSCRIBE' } as const
     await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public', consent })

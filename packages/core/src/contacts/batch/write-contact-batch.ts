@@ -4,7 +4,7 @@ import { invalidField, invalidFields, type Issue, limitIssues } from '../../kern
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { saveContacts, writeContacts } from '../bulk-write-contacts.ts'
-import { findContactsByEmail, splitByContactQuota } from '../contact-address.ts'
+import { findContactsByEmail } from '../contact-address.ts'
 import { contactCreated, contactUpdated } from '../contact-events.ts'
 import { type ContactRow, toContact } from '../contact-record.ts'
 import { Contact, ContactInput } from '../contacts.schema.ts'
@@ -138,24 +138,23 @@ async function findTooLargeNew(ctx: Ctx, entries: readonly CheckedEntry[]): Prom
  * meantime: the next round writes it.
  */
 async function writeRound(ctx: Ctx, entries: readonly CheckedEntry[], onConflict: OnConflict): Promise<Results> {
-  const { accepted, exceeding, releaseUnused } = await splitByContactQuota(ctx, entries, emailOf)
-  const inputs = accepted.map(({ input }) => ({
+  const inputs = entries.map(({ input }) => ({
     ...input,
     customFieldValues: mergeCustomValues({}, input.customFieldValues),
   }))
-  const { created } = await writeContacts(ctx, inputs, onConflict === 'update' ? 'lock' : 'skip')
-  releaseUnused(created.length)
+  const { created, exceeding } = await writeContacts(ctx, inputs, onConflict === 'update' ? 'lock' : 'skip')
   await emitMany(ctx, contactCreated, created.map(toContact))
   const createdContacts = byEmail(created)
-  const conflicts = accepted.filter((entry) => !createdContacts.has(emailOf(entry)))
+  const conflicts = entries.filter((entry) => !createdContacts.has(emailOf(entry)))
   const found = byEmail(await findContactsByEmail(ctx, conflicts.map(emailOf)))
-  const results: Results = new Map(exceeding.map(({ index }) => [index, exceedingEntry]))
+  const exceedingEntries = entries.filter(({ input }) => exceeding.has(input.email))
+  const results: Results = new Map(exceedingEntries.map(({ index }) => [index, exceedingEntry]))
   if (onConflict === 'update') {
     for (const entry of conflicts) if (isTooLarge(entry, found)) results.set(entry.index, tooLargeEntry)
   }
   const writable = conflicts.filter(({ index }) => !results.has(index))
   const existing = onConflict === 'update' ? await updateExisting(ctx, writable, found) : found
-  for (const entry of accepted) {
+  for (const entry of entries) {
     if (results.has(entry.index)) continue
     const email = emailOf(entry)
     const [contact, other] = [createdContacts.get(email), existing.get(email)]
