@@ -26,6 +26,8 @@ const dependentOnVersion = [
   'webhooks/drain/{plans,find-backlogs,backlog-claim,record-and-take}',
 ].map((name) => `packages/core/src/${name}.int.test.ts`)
 const slowWorkers = 3
+/** Randomized tests do much more in a full run. */
+const withinRun = (timeoutMs: number) => (isFullRun ? 20 * timeoutMs : timeoutMs)
 
 const testing = './packages/testing/src'
 const needsServices = { globalSetup: `${testing}/global-setup.ts` }
@@ -43,7 +45,7 @@ const unit = {
     name: 'unit',
     include: [`${folders}/*.test.ts`],
     exclude: ['**/*.int.test.ts', '**/*.slow.test.ts', nodeModules],
-    testTimeout: 20_000,
+    testTimeout: withinRun(20_000),
   },
 }
 
@@ -55,7 +57,7 @@ const integration = {
     name: 'integration',
     include: [`${folders}/*.int.test.ts`],
     exclude: [nodeModules],
-    testTimeout: 60_000,
+    testTimeout: withinRun(60_000),
     hookTimeout: 60_000,
   },
 }

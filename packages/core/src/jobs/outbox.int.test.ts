@@ -11,6 +11,7 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { chooseSeed, createRandom } from '@rapport/testing/runs.ts'
 import { openTransaction } from '@rapport/testing/postgres/database.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '../campaigns/lifecycle.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
@@ -215,9 +216,12 @@ describe('delayed work', () => {
   })
 })
 
-test('the same rows can be requeued, delayed and published concurrently', async () => {
+const seed = chooseSeed(20_261_125)
+
+test(`the same rows can be requeued, delayed and published concurrently (seed ${seed})`, async () => {
+  const random = createRandom(seed)
   const uuids = await enqueueSome(200)
-  const shuffled = () => uuids.toSorted(() => Math.random() - 0.5)
+  const shuffled = () => uuids.toSorted(() => random() - 0.5)
   const all = Array.from({ length: 8 }, () => [
     requeueWork(ctx, shuffled()),
     delayWork(ctx, shuffled()),

@@ -92,6 +92,7 @@ test.each([
   [{ search: 'zzzzzz' }, []],
   [{ tag: 'vip' }, ['grace', 'ada']],
   [{ tag: ['vip', 'math'] }, ['ada']],
+  [{ tag: [], source: 'import' }, ['ada']],
   [{ email: 'ADA@example.com' }, ['ada']],
   [{ source: 'import' }, ['ada']],
   [{ 'customField.plan': 'pro' }, ['ada']],

@@ -47,7 +47,7 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
     eq(contacts.workspaceId, ctx.workspaceId),
     filters.email !== undefined ? sql`lower(${contacts.email}) = lower(${filters.email})` : undefined,
     filters.search !== undefined ? await searchCondition(ctx, filters.search) : undefined,
-    filters.tag ? arrayContains(contacts.tags, filters.tag) : undefined,
+    filters.tag?.length ? arrayContains(contacts.tags, filters.tag) : undefined,
     filters.emailSubscribedStatus ? eq(contacts.emailSubscribedStatus, filters.emailSubscribedStatus) : undefined,
     filters.source !== undefined ? eq(contacts.source, filters.source) : undefined,
     isCreatedInRange(contacts, filters),
