@@ -68,7 +68,10 @@ const onPostgres15 = {
     ...integration.test,
     globalSetup: `${testing}/global-setup-postgres-15.ts`,
     name: 'postgres-15',
-    include: isFullRun ? ['packages/core/src/**/*.int.test.ts'] : dependentOnVersion,
+    include: [
+      ...(isFullRun ? ['packages/core/src/**/*.int.test.ts'] : dependentOnVersion),
+      'packages/core/src/db/server-version.slow.test.ts',
+    ],
     // After the other integration tests, as two servers compete for the processors.
     sequence: { groupOrder: 1 },
   },
