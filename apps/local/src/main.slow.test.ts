@@ -22,43 +22,6 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-test('starts, serves the CLI, stops, and keeps its data, also after kill -9', {
-  timeout: 120_000,
-}, async () => {
-  const first = await launch()
-  const created = await request(first, { email: 'ada@example.com' })
-  expect(created.status).toBe(201)
-
-  const second = startProcess({ script, env: environment(), readyPattern: /API key/, timeoutMs: 30_000 })
-  await expect(second).rejects.toThrow(`already running with the data in ${directory}`)
-
-  const found = await runCli('doctor', '--json')
-  expect(found.stderr).toBe('')
-  const { findings } = JSON.parse(found.stdout) as { findings: { level: string; about: string }[] }
-  expect(findings.filter(({ level }) => level !== 'ok').map(({ about }) => about)).toEqual([
-    'Backups',
-    'Sender',
-    'Sign-up',
-  ])
-  expect(found.code).toBe(0)
-
-  first.launcher.kill('SIGTERM')
-  expect(await first.launcher.exited).toMatchObject({ code: 0 })
-  expect(first.launcher.stdout()).toMatch(/Stopped\.\n$/)
-  expect(await runCli('queue')).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
-
-  const again = await launch()
-  expect(again.apiKey).toBe(first.apiKey)
-  expect((await request(again, { email: 'ada@example.com' })).status).toBe(409)
-
-  again.launcher.kill('SIGKILL')
-  const afterKill = await launch()
-  expect(afterKill.apiKey).toBe(first.apiKey)
-  expect((await request(afterKill, { email: 'ada@example.com' })).status).toBe(409)
-  afterKill.launcher.kill('SIGINT')
-  expect(await afterKill.launcher.exited).toMatchObject({ code: 0 })
-})
-
 test('an invalid variable is reported before anything starts', { timeout: 30_000 }, async () => {
   const launcher = await startProcess({ script, env: { ...environment(), MAIL_FROM: 'invalid' } })
   expect(await launcher.exited).toMatchObject({ code: 78 })
@@ -74,7 +37,7 @@ test('the error for an unreachable database names DATABASE_URL', { timeout: 30_0
   expect(launcher.stderr()).toContain('ECONNREFUSED 127.0.0.1:1 (from DATABASE_URL in your environment')
 })
 
-describe('other users of the machine, websites in its browser, and webhooks', () => {
+describe('an installation', () => {
   let launched: Launched
   let databaseUrl: string
   let inboxUrl: string
@@ -85,10 +48,6 @@ describe('other users of the machine, websites in its browser, and webhooks', ()
     const local = parseEnv(await readFile(join(directory, 'local.env'), 'utf8'))
     inboxUrl = local['RAPPORT_INBOX_URL'] ?? ''
     authorization = local['RAPPORT_INBOX_AUTHORIZATION'] ?? ''
-  })
-  afterAll(async () => {
-    launched.launcher.kill('SIGTERM')
-    await launched.launcher.exited
   })
 
   test('only the owner can open the folder and read the files with secrets', async () => {
@@ -138,6 +97,41 @@ describe('other users of the machine, websites in its browser, and webhooks', ()
       const delivery = await waitUntil(findFailed, { describe: `the delivery to ${url} fails` })
       expect(delivery).toMatchObject({ responseStatus: null, error: 'The address is not public and not allowed' })
     }
+  })
+
+  test('serves the CLI, stops, and keeps its data, also after kill -9', async () => {
+    const first = launched
+    const created = await request(first, { email: 'ada@example.com' })
+    expect(created.status).toBe(201)
+
+    const second = startProcess({ script, env: environment(), readyPattern: /API key/, timeoutMs: 30_000 })
+    await expect(second).rejects.toThrow(`already running with the data in ${directory}`)
+
+    const found = await runCli('doctor', '--json')
+    expect(found.stderr).toBe('')
+    const { findings } = JSON.parse(found.stdout) as { findings: { level: string; about: string }[] }
+    expect(findings.filter(({ level }) => level !== 'ok').map(({ about }) => about)).toEqual([
+      'Backups',
+      'Sender',
+      'Sign-up',
+    ])
+    expect(found.code).toBe(0)
+
+    first.launcher.kill('SIGTERM')
+    expect(await first.launcher.exited).toMatchObject({ code: 0 })
+    expect(first.launcher.stdout()).toMatch(/Stopped\.\n$/)
+    expect(await runCli('queue')).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
+
+    const again = await launch()
+    expect(again.apiKey).toBe(first.apiKey)
+    expect((await request(again, { email: 'ada@example.com' })).status).toBe(409)
+
+    again.launcher.kill('SIGKILL')
+    const afterKill = await launch()
+    expect(afterKill.apiKey).toBe(first.apiKey)
+    expect((await request(afterKill, { email: 'ada@example.com' })).status).toBe(409)
+    afterKill.launcher.kill('SIGINT')
+    expect(await afterKill.launcher.exited).toMatchObject({ code: 0 })
   })
 })
 

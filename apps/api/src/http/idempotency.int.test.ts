@@ -1,4 +1,5 @@
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
+import { openDatabase } from '@rapport/core/db/client.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -10,6 +11,7 @@ import {
   freshEmail,
   operationsOf,
   startTestApi,
+  type TestApi,
 } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
@@ -22,11 +24,13 @@ interface Post {
   path?: string
   body?: unknown
   credential?: string
+  on?: Pick<TestApi, 'call'>
 }
 /** POSTs with this Idempotency-Key. Default: creates a contact. */
-function post<Body>(idempotencyKey: string, { path = '/contacts', body, credential = workspace.key }: Post = {}) {
+function post<Body>(idempotencyKey: string, given: Post = {}) {
+  const { path = '/contacts', body, credential = workspace.key, on = api } = given
   const headers = { 'idempotency-key': idempotencyKey }
-  return api.call<Body>('POST', path, { key: credential, headers, ...(body !== undefined && { body }) })
+  return on.call<Body>('POST', path, { key: credential, headers, ...(body !== undefined && { body }) })
 }
 
 const toComparable = ({ status, text, headers }: ApiResponse<unknown>) => ({
@@ -187,10 +191,15 @@ test('stores no response for a 500, so that the request can be retried', async (
 
 test('stores no response for a lock timeout', async () => {
   const [key, email] = [freshKey(), freshEmail()]
+  const { url } = api.database
+  const settings = { lock_timeout: '200' }
+  const impatient = openDatabase(url, { applicationName: 'rapport test', settings, onError: () => {} })
+  const impatientApi = await startTestApi({ database: { ...impatient, url } })
   const lockHolder = await openTransaction(api.database.db, async (transaction) => {
     await transaction.execute(`lock table events in exclusive mode`)
   })
-  const refused = await post(key, { body: { email } })
+  const refused = await post(key, { body: { email }, on: impatientApi })
+  await impatientApi.close()
   expectError(refused, 503, 'Temporarily unavailable; try again')
   expect(refused.headers['retry-after']).toBe('1')
   await lockHolder.commit()

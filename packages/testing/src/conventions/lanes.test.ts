@@ -75,3 +75,9 @@ test('the name of every test file is that of the lane that its imports need', ()
   const misplaced = tests.filter((file) => nameOf(file.path) !== laneOf(file))
   expect(misplaced.map((file) => `${file.path} must be *.${laneOf(file)}.ts`)).toEqual([])
 })
+
+test('only slow tests have a timeout of their own', () => {
+  const others = tests.filter(({ path }) => !path.endsWith('.slow.test.ts') && !path.includes('/conventions/'))
+  const withTimeout = others.filter(({ code }) => /^test.*\{ timeout\b|^ {2}\{ timeout\b|^\}, [\d_]{5,}\)/m.test(code))
+  expect(withTimeout.map(({ path }) => path)).toEqual([])
+})
