@@ -5,17 +5,14 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { goodCertificate, testKey } from '@rapport/testing/network/certificates.ts'
-import { type NameServer, startNameServer } from '@rapport/testing/network/name-server.ts'
+import { startNameServer } from '@rapport/testing/network/name-server.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { SMTPServer } from 'smtp-server'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
 import { containing, unreachableEnvironment, readFindings, runDoctor } from './testing.ts'
 
-let dns: NameServer
-beforeAll(async () => {
-  dns = await startNameServer({ denyUnknown: true })
-})
-afterAll(() => dns.close())
+const dns = useForFile(() => startNameServer({ denyUnknown: true }))
 
 const examine = (env: Record<string, string> = {}) => runDoctor(env, dns.address)
 

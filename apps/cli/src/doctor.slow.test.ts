@@ -8,8 +8,6 @@ import {
   expireWorkerHeartbeat,
 } from '@rapport/testing/fixtures/factories.ts'
 import { createFailingPeriod, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
-import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
-import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import { deleteWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
@@ -214,19 +212,6 @@ test('SECRET_KEY: warns about a weak key, fails if it cannot decrypt stored secr
     SECRET_KEY_PREVIOUS: 'a secret that is known to every test',
   })
   expect(pattern('SECRET_KEY')).toEqual(['warn: looks like words or a pattern'])
-})
-
-test('SECRET_KEY: fails if it is not the key that the database was sealed with', async () => {
-  const sealed = await createTestDatabase()
-  await requireSecretKey(sealed.db, deriveKeys('a secret that is known to every test'))
-  const atSealed = (env: Record<string, string> = {}) => examine({ DATABASE_URL: sealed.url, ...env })
-  expect((await atSealed())('SECRET_KEY')).toEqual([
-    'ok: looks random',
-    'fail: is not the key of this database: the API and the worker exit with code 78',
-  ])
-  const former = await atSealed({ SECRET_KEY_PREVIOUS: 'a secret that is known to every test' })
-  expect(former('SECRET_KEY')).toEqual(['ok: looks random'])
-  await sealed.close()
 })
 
 test('Environment: reports every invalid variable, and the other checks still run', async () => {

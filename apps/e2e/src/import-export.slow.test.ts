@@ -1,7 +1,8 @@
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
 import { createContactsFile } from './contacts-file.ts'
-import { type Stack, startStack } from './stack.ts'
+import { startStack } from './stack.ts'
 
 interface Contact {
   id: string
@@ -22,11 +23,7 @@ interface Import {
   errors: { line: number; message: string }[]
 }
 
-let stack: Stack
-beforeAll(async () => {
-  stack = await startStack('postgres')
-})
-afterAll(() => stack.close())
+const stack = useForFile(() => startStack('postgres'))
 
 test('imports, searches, merges and exports contacts; a reimport changes nothing', async () => {
   const file = createContactsFile()

@@ -22,13 +22,14 @@ const read = async (text: string) => (await database.pool.query<Record<string, u
 
 test('finishes pending work of the previous release and recovers orphaned claims', async () => {
   await database.pool.query('update webhooks set url = $1 where enabled', [http.url])
-  // The dates in the dump are fixed; without this, events and pending deliveries would have expired.
+  // The dates in the dump are fixed; without this and the long retention, events and deliveries would have expired.
   await database.pool.query('update events set created_at = now()')
   await database.pool.query('update deliveries set created_at = now()')
   expect(await read(`select count(*)::int as count from deliveries where status = 'INTERRUPTED'`)).toEqual([
     { count: 2 },
   ])
-  const config = testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url })
+  const retention = { RETENTION_EVENTS_DAYS: '36500' }
+  const config = testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url, ...retention })
   const worker = await startWorker(config, silentLog, { timings: shortTimings })
   onTestFinished(() => worker.close())
 

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ApiResponse, operationsOf, startTestApi, type TestApi } from '../../test/testing.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
+import { type ApiResponse, operationsOf, startTestApi } from '../../test/testing.ts'
 
-let closed: TestApi
-let open: TestApi
-beforeAll(async () => {
-  closed = await startTestApi()
-  // With and without a trailing slash.
-  open = await startTestApi({ environment: { CORS_ORIGINS: 'https://app.example.com/, http://localhost:5173' } })
-})
-afterAll(() => Promise.all([closed.close(), open.close()]))
+const closed = useForFile(() => startTestApi())
+// With and without a trailing slash.
+const environment = { CORS_ORIGINS: 'https://app.example.com/, http://localhost:5173' }
+const open = useForFile(() => startTestApi({ environment }))
 
 const exposed =
   'x-request-id, etag, location, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed'

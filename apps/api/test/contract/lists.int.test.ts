@@ -35,7 +35,6 @@ test('GET /lists, GET, PATCH and DELETE /lists/{id}: found, changed, deleted', a
   expect((await call('DELETE', `/lists/${list.id}`)).status).toBe(204)
   expectError(await call('GET', `/lists/${list.id}`), 404)
   expect(await listOf('/events?type=list.deleted')).toMatchObject([{ data: { id: list.id } }])
-  expect((await call('GET', `/contacts/${contact.id}`)).body).toMatchObject({ emailSubscribedStatus: 'NONE' })
 })
 
 test('GET /lists/{id}/subscribers and GET /lists/{id}/subscribers/{contactId}', async () => {

@@ -1,19 +1,16 @@
 import { sql } from 'drizzle-orm'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
 import { findBacklogs } from '../webhooks/drain/find-backlogs.ts'
 import { hasPendingMigrations, migrate } from './migrate.ts'
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
+import { createEmptyDatabase, createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { migrateUntil } from '@rapport/testing/previous-release/previous-release.ts'
 
 /** The last migration before `webhook_drains`. */
 const lastBeforeDrains = '0020_indexes'
 
-let database: TestDatabase
-beforeEach(async () => {
-  database = await createEmptyDatabase()
-})
-afterEach(() => database.close())
+const database = useForTest(createEmptyDatabase)
 
 const appliedCount = async () => {
   const result = await database.db.execute(sql`select count(*)::int as count from drizzle.__drizzle_migrations`)

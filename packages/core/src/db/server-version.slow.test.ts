@@ -1,13 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createEmptyDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
+import { useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
+import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { createUuidFunction } from './server-version.ts'
 
-let database: TestDatabase
-beforeEach(async () => {
-  database = await createEmptyDatabase()
-})
-afterEach(() => database.close())
+const database = useForTest(createEmptyDatabase)
 
 /** The database reports the version of an older server: its own `current_setting` is found first. */
 async function pretendVersion14() {

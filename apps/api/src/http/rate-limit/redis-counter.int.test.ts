@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
+import { startTestApi } from '../../../test/testing.ts'
 import { openRedis } from './redis-connection.ts'
 import { createRedisCounter } from './redis-counter.ts'
 
@@ -21,5 +22,19 @@ test('concurrent hits get the same counts as sequential hits', async () => {
 
   expect(together.map(({ current }) => current)).toEqual(oneByOne)
   for (const { ttl } of together) expect(ttl).toBeGreaterThan(30_000)
+  redis.disconnect()
+})
+
+test('concurrent requests are counted in a few Redis commands', async () => {
+  const redis = openRedis(server.url, () => {})
+  await once(redis, 'ready')
+  await redis.config('RESETSTAT')
+  const shared = await startTestApi({ redis })
+  await Promise.all(Array.from({ length: 200 }, () => shared.call('GET', '/contacts')))
+  const asked = [...(await redis.info('commandstats')).matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)]
+  const times = asked.reduce((sum, [, calls]) => sum + Number(calls), 0)
+  expect(times).toBeGreaterThan(0)
+  expect(times).toBeLessThan(20)
+  await shared.close()
   redis.disconnect()
 })
