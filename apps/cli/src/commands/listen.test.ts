@@ -1,14 +1,17 @@
 /** Runs `listen` against an API that fails, limits requests or deletes events. */
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { describeError } from '../describe-error.ts'
 import { startInProcess } from '../testing.ts'
 import { listen } from './listen.ts'
 
 let api: HttpReceiver
-const receiver = useForFile(startHttpReceiver)
+let receiver: HttpReceiver
+beforeAll(async () => {
+  receiver = await startHttpReceiver()
+})
+afterAll(() => receiver.close())
 // A separate API for each test: a late request of the previous test would use up a response.
 beforeEach(async () => {
   api = await startHttpReceiver()

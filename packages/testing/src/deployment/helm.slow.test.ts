@@ -98,7 +98,8 @@ test('the values accept every variable of the programs that is not a secret', ()
   }
   const secrets = /(_URL|_KEY|_KEY_PREVIOUS|_TOKEN|_PASSWORD)$/
   // The chart or the image sets them.
-  const isFixed = (name: string) => /^(HOST|PORT|WORKER_HOST|WORKER_PORT|BACKUP_DIRECTORY|NOTIFY_SOCKET|PG_DUMP)$/.test(name)
+  const isFixed = (name: string) =>
+    /^(HOST|PORT|WORKER_HOST|WORKER_PORT|BACKUP_DIRECTORY|NOTIFY_SOCKET|PG_DUMP)$/.test(name)
   const expected = describeVariables()
     .map(({ name }) => name)
     .filter((name) => !isFixed(name) && (name === 'PUBLIC_URL' || !secrets.test(name)))
