@@ -38,7 +38,7 @@ async function readScript(
   options: { environment: Record<string, string | undefined>; signal: AbortSignal },
 ): Promise<string> {
   const parameters = ['--create', ...migrationsTable, '--file=-']
-  const restore = startProgram(program, parameters, { ...options, input: source.read() })
+  const restore = startProgram(program, parameters, { ...options, input: { chunks: source.read(), isWhole: false } })
   const script = await text(restore.stdout)
   await restore.exited
   return script

@@ -65,7 +65,11 @@ export async function restoreDump(
       ...(mayIgnore ? [] : ['--exit-on-error']),
       `--dbname=dbname='${name.replaceAll(/['\\]/g, '\\$&')}'`,
     ],
-    { environment: connectionEnvironment(url, environment), signal, input: source.read(onBytes) },
+    {
+      environment: connectionEnvironment(url, environment),
+      signal,
+      input: { chunks: source.read(onBytes), isWhole: true },
+    },
   )
   await restore.exited.catch((error: unknown) => {
     if (!mayIgnore || !(error instanceof CommandFailed) || !hasIgnoredSetting.test(error.message)) throw error
