@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { createInterface } from 'node:readline'
-import { pipeline } from 'node:stream/promises'
 import { CommandFailed } from '../command.ts'
 import type { ClientProgram } from './client-programs.ts'
 
@@ -15,7 +14,7 @@ export interface RunningProgram {
 /** Of a restore that fails row by row, the first messages matter. */
 const maxMessages = 10
 
-/** The standard input. With `isWhole`, it is read to its end although the program may exit before. */
+/** The standard input. The program may exit before it has read all; with `isWhole`, it is read to its end even then. */
 interface Input {
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>
   isWhole: boolean
@@ -33,26 +32,21 @@ export function startProgram(
 ): RunningProgram {
   const { environment, signal, input = { chunks: [], isWhole: false } } = options
   const child = spawn(path, parameters, { env: environment, stdio: 'pipe', signal })
-  const writing = input.isWhole ? writeWhole(input, child.stdin) : writeBeginning(input, child.stdin)
-  const exited = Promise.all([writing, waitForExit(child, path)])
+  const exited = Promise.all([writeInput(input, child.stdin), waitForExit(child, path)])
   // Callers await it later.
   exited.catch(() => {})
   return { stdout: child.stdout, exited }
 }
 
-/** Ends without an error when the program has read enough. */
-async function writeBeginning({ chunks }: Input, stdin: Writable): Promise<void> {
-  await pipeline(chunks, stdin).catch((error: unknown) => {
-    if (!/^(EPIPE|ERR_STREAM_PREMATURE_CLOSE)$/.test(String((error as NodeJS.ErrnoException).code))) throw error
-  })
-}
-
-/** Reads on when the program has exited: only at the end of an encrypted file is it certain that nothing is missing. */
-async function writeWhole({ chunks }: Input, stdin: Writable): Promise<void> {
-  // The exit code and the messages of the program say why it stopped reading.
+/**
+ * Not `pipeline`: it stops when the program exits, and only at the end of an encrypted file is it certain that nothing is
+ * missing. Rejects with an error of the source alone: the exit code and the messages of the program are its errors.
+ */
+async function writeInput({ chunks, isWhole }: Input, stdin: Writable): Promise<void> {
   stdin.on('error', () => {})
   try {
     for await (const chunk of chunks) {
+      if (!stdin.writable && !isWhole) return
       if (!stdin.writable || stdin.write(chunk)) continue
       await Promise.race([once(stdin, 'drain'), once(stdin, 'close')]).catch(() => {})
     }
