@@ -4,15 +4,15 @@
  */
 import { createHash } from 'node:crypto'
 import { constants, globSync } from 'node:fs'
-import { chmod, cp, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import type { PostgresBinaries } from '@rapport/embedded-postgres/binaries.ts'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import { cacheDirectory } from '../processes/debian-package.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
-const cacheDirectory = join(root, 'node_modules/.cache/rapport')
 
 /** The name of the migrated database in the cluster. */
 export const cachedTemplate = 'rapport_template'
@@ -25,6 +25,8 @@ export async function copyTemplateCluster(directory: string, binaries?: Postgres
     await removeOldClusters()
     await createTemplateCluster(cached, binaries)
   }
+  // The time of the last use, for `removeOldClusters`.
+  await utimes(cached, new Date(), new Date())
   await copyData(cached, join(directory, 'data'))
 }
 
@@ -40,6 +42,7 @@ async function createTemplateCluster(cached: string, binaries?: PostgresBinaries
     } finally {
       await postgres.stop()
     }
+    await mkdir(cacheDirectory, { recursive: true })
     const unfinished = await mkdtemp(`${cached}-`)
     await copyData(join(work, 'data'), unfinished)
     // A concurrent run may have been faster.
@@ -49,7 +52,7 @@ async function createTemplateCluster(cached: string, binaries?: PostgresBinaries
   }
 }
 
-/** Those of former migrations. A concurrent run on another branch may still use its own. */
+/** Removes those that no run has used for a day. */
 async function removeOldClusters(): Promise<void> {
   const dayMs = 86_400_000
   for (const path of globSync(join(cacheDirectory, 'cluster-*'))) {

@@ -6,7 +6,8 @@ import { promisify } from 'node:util'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 
 const run = promisify(execFile)
-const cacheDirectory = resolve(import.meta.dirname, '../../../../node_modules/.cache/rapport')
+/** For what takes long to make and stays the same between runs. It may not exist. */
+export const cacheDirectory = resolve(import.meta.dirname, '../../../../node_modules/.cache/rapport')
 
 export interface DebianPackage {
   name: string
