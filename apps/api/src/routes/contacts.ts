@@ -1,4 +1,4 @@
-import { lockContactByEmail } from '@rapport/core/contacts/contact-address.ts'
+import { lockContactsByEmail } from '@rapport/core/contacts/find-contact.ts'
 import { toContact } from '@rapport/core/contacts/contact-record.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { listActivity } from '@rapport/core/contacts/list-activity.ts'
@@ -7,7 +7,8 @@ import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
 import { exportPerson } from '@rapport/core/operations/contacts/export-person.ts'
 import { PersonExport } from '@rapport/core/operations/contacts/person-export.schema.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
-import { addTags, updateContact, removeTag, upsertContact } from '@rapport/core/contacts/update-contact.ts'
+import { addTags, updateContact, removeTag } from '@rapport/core/contacts/update-contact.ts'
+import { upsertContact } from '@rapport/core/contacts/upsert-contact.ts'
 import {
   Activity,
   ActivityQuery,
@@ -61,7 +62,7 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
       config: {
         errorStatuses: [409],
         async lockForIfMatch({ ctx, body }) {
-          const row = await lockContactByEmail(ctx, (body as ContactInput).email)
+          const [row] = await lockContactsByEmail(ctx, [(body as ContactInput).email])
           return row && toContact(row)
         },
       },

@@ -11,8 +11,7 @@ import {
   releaseImport,
 } from '@rapport/core/imports/import-claim.ts'
 import { purgeIfCanceled } from '@rapport/core/imports/cancel-import.ts'
-import { readChunks } from '@rapport/core/imports/read-chunks.ts'
-import { writeChunk } from '@rapport/core/imports/write-chunk.ts'
+import { importSteps } from '@rapport/core/imports/import-steps.ts'
 import { delayUnclaimableWork } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { isSuspended } from '@rapport/core/request/suspended-workspace.ts'
@@ -21,11 +20,11 @@ import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
 /** A turn takes about a second. Then the import goes to the back of the queue, so that workspaces take turns. */
-const chunksPerTurn = 5
+const stepsPerTurn = 5
 
 /**
- * Imports a file chunk by chunk, starting after the last chunk that was written, and requeues the rest after its turn,
- * on shutdown and when the workspace is suspended. After a crash, the next worker repeats the current chunk.
+ * Imports a file step by step, starting after the last step that was saved, and requeues the rest after its turn,
+ * on shutdown and when the workspace is suspended. After a crash, the next worker repeats the current step.
  */
 export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
@@ -41,7 +40,7 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
       return
     }
     try {
-      const result = await importChunks(deps, ctx, claimed)
+      const result = await runSteps(deps, ctx, claimed)
       if (result === 'unfinished')
         return await retryWhileDatabaseDown(deps, () => releaseAndRequeueImport(ctx, claimed))
       if (result === 'lost') return
@@ -52,42 +51,41 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
         // The queue stores the message. A failed statement's message contains personal data, so it is not rethrown.
         throw new Error('The database became unavailable during the import', { cause: error })
       }
-      // For the same reason, only the cause of a failed statement is logged.
-      const reason = error instanceof Error && error.cause ? error.cause : error
       const isOwner = await retryWhileDatabaseDown(deps, () => failImport(ctx, claimed, toFailureReason(error)))
       if (!isOwner) return
-      deps.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'import failed')
+      // For the same reason, only the cause of a failed statement is logged.
+      const err = error instanceof Error && error.cause ? error.cause : error
+      const level = error instanceof AppError ? 'info' : 'error'
+      deps.log[level]({ err, requestId: ctx.requestId, importId: claimed.id }, 'import failed')
     }
     await purgeImport(ctx, claimed)
   })
 }
 
 /**
- * Imports the chunks of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `lost` if the import
- * was canceled or another worker has claimed it.
+ * Runs the steps of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `lost` if the import was
+ * canceled or another worker has claimed it.
  */
-async function importChunks(
-  deps: WorkerDeps,
-  ctx: Ctx,
-  claimed: ClaimedImport,
-): Promise<'done' | 'unfinished' | 'lost'> {
+async function runSteps(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'unfinished' | 'lost'> {
   let count = 0
-  let writing: Promise<'written' | 'lost'> = Promise.resolve('written')
-  for await (const chunk of readChunks(ctx, claimed)) {
-    if ((await writing) === 'lost') return 'lost'
+  let running: Promise<'written' | 'lost'> = Promise.resolve('written')
+  for await (const step of importSteps(ctx, claimed)) {
+    if ((await running) === 'lost') return 'lost'
     if (deps.stopping.aborted || (await isSuspended(ctx))) return 'unfinished'
-    writing = retryWhileDatabaseDown(deps, () => writeChunk(ctx, claimed, chunk))
-    // Prevents an unhandled rejection: if reading the next chunk fails, `writing` is never awaited.
-    writing.catch(() => {})
+    running = retryWhileDatabaseDown(deps, step)
+    // Prevents an unhandled rejection: if reading the next chunk fails, `running` is never awaited.
+    running.catch(() => {})
     count += 1
-    if (count === chunksPerTurn) break
+    if (count === stepsPerTurn) break
   }
-  if ((await writing) === 'lost') return 'lost'
-  return count === chunksPerTurn ? 'unfinished' : 'done'
+  if ((await running) === 'lost') return 'lost'
+  return count === stepsPerTurn ? 'unfinished' : 'done'
 }
 
-function toFailureReason(error: unknown): string {
+/** Shown to the person who imports. */
+function toFailureReason(error: unknown): { line?: number; message: string } {
+  if (!(error instanceof AppError)) return { message: 'Import failed because of an internal error' }
   // The list is the only record that the import needs and that can be deleted.
-  if (error instanceof AppError && error.code === 'not_found') return 'The list was deleted'
-  return 'Import failed because of an internal error'
+  if (error.code === 'not_found') return { message: 'The list was deleted' }
+  return { line: Number(error.details?.['line']), message: error.message }
 }

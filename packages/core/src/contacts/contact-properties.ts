@@ -1,6 +1,5 @@
 /** The text properties of a contact, as used by forms, imports, merges and templates. */
 import type { FormField } from '../db/schema/index.ts'
-import type { ContactRow } from './contact-record.ts'
 import type { ContactInput } from './contacts.schema.ts'
 
 export type TextProperty = Exclude<keyof ContactInput, 'email' | 'customFieldValues' | 'tags' | 'source'>
@@ -26,9 +25,3 @@ export const textProperties: Readonly<Record<TextProperty, Property>> = {
 }
 
 export const textPropertyNames = Object.keys(textProperties) as TextProperty[]
-
-/** Returns the contact with its empty text properties filled from `other`. */
-export function fillEmptyProperties(contact: ContactRow, other: Partial<Pick<ContactRow, TextProperty>>): ContactRow {
-  const empty = textPropertyNames.filter((name) => !contact[name] && other[name])
-  return { ...contact, ...Object.fromEntries(empty.map((name) => [name, other[name]])) }
-}

@@ -30,7 +30,7 @@ const selectForUpdate = prepared('lock a contact', (db, param: Params<{ workspac
 )
 
 /**
- * Locks several contacts, by their ids or a subquery for these, in the lock order of all bulk writers, which prevents
+ * Locks several contacts, by their ids or a subquery for these, in the order of their ids like all writers, which prevents
  * deadlocks.
  */
 export async function lockContacts(ctx: Ctx, ids: readonly ContactId[] | SQLWrapper): Promise<void> {
@@ -38,7 +38,7 @@ export async function lockContacts(ctx: Ctx, ids: readonly ContactId[] | SQLWrap
     .select({ id: contacts.id })
     .from(contacts)
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, ids)))
-    .orderBy(sql`lower(${contacts.email})`)
+    .orderBy(contacts.id)
     .for('no key update')
 }
 

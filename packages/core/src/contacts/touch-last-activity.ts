@@ -57,8 +57,8 @@ const prepareTouch = (name: string, skipLocked: '' | 'skip locked') =>
       locked as (
         select c.id, moment from latest join contacts c on c.id = contact_id
         where c.workspace_id = ${param('workspaceId')}::uuid
-        -- The lock order of all bulk writers; it prevents deadlocks.
-        order by lower(c.email) for no key update of c ${sql.raw(skipLocked)})
+        -- The lock order of all writers; it prevents deadlocks.
+        order by c.id for no key update of c ${sql.raw(skipLocked)})
       update contacts c
       set last_activity_at = greatest(c.last_activity_at, moment), updated_at = greatest(c.updated_at, moment)
       from locked where c.workspace_id = ${param('workspaceId')}::uuid and c.id = locked.id

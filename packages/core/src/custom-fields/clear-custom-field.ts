@@ -25,12 +25,12 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
       .limit(batchSize)
     const [last] = await db.select({ email: sql<string | null>`max(email)` }).from(step.as('step'))
     if (!last || last.email === null) return undefined
-    // The lock order of all bulk writers; it prevents deadlocks.
+    // The lock order of all writers; it prevents deadlocks.
     const locked = db
       .select({ id: contacts.id })
       .from(contacts)
       .where(and(next, sql`${email} <= ${last.email}`, sql`${contacts.customFieldValues} ? ${field.key}`))
-      .orderBy(email)
+      .orderBy(contacts.id)
       .for('no key update')
     await db.execute(sql`
       with locked as (${locked})

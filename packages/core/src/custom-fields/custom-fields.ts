@@ -4,7 +4,7 @@ import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
-import { conflict, invalidField, invalidFields, type Issue, notFound, truncateText } from '../kernel/errors.ts'
+import { conflict, invalidField, type Issue, notFound, truncateText } from '../kernel/errors.ts'
 import { suggestForEach, withSuggestion } from '../kernel/suggestion.ts'
 import { exceedsSize } from '../kernel/stored-size.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
@@ -152,22 +152,6 @@ export async function lockCustomFields(
     .where(and(isLiveInWorkspace(ctx), inArray(customFields.key, [...keys])))
     .for('key share', skipLocked ? { skipLocked } : {})
   return new Map(rows.map((row) => [row.key, row]))
-}
-
-/**
- * Checks values against their definitions, and locks the definitions until the transaction ends. Throws
- * `validation_error` for unknown keys and invalid values. Null, which removes a value, is returned unchanged.
- */
-export async function checkCustomValues(
-  ctx: Ctx,
-  input: Record<string, unknown>,
-): Promise<Record<string, CustomValue | null>> {
-  const fields = await lockCustomFields(ctx, Object.keys(input))
-  const hasUnknown = Object.keys(input).some((key) => !fields.has(key))
-  const keys = hasUnknown ? await readCustomFieldKeys(ctx) : []
-  const { values, issues } = parseCustomValues(fields, input, keys)
-  if (issues.length > 0) throw invalidFields(issues)
-  return values
 }
 
 /** Checks values against their definitions. An unknown key gets the nearest of `suggestions` in its message. */

@@ -11,7 +11,8 @@ import { inTransaction } from '../request/context.ts'
 import { writeContactBatch } from '../contacts/batch/write-contact-batch.ts'
 import type { ContactBatch } from '../contacts/batch/contact-batch.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
-import { findOrCreateContact, updateContact, upsertContact } from '../contacts/update-contact.ts'
+import { updateContact } from '../contacts/update-contact.ts'
+import { findOrCreateContact, upsertContact } from '../contacts/upsert-contact.ts'
 import { createCustomField } from './custom-fields.ts'
 
 const database = useTestDatabase()

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { findOrCreateContact } from '../contacts/update-contact.ts'
+import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { inTransaction } from '../request/context.ts'
 import { uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { deliveries, events, webhooks } from '../db/schema/index.ts'

@@ -54,7 +54,7 @@ async function importRows(file: string) {
   const { layout, start } = await readHeader(bytes, fields)
   const readPart = async (position: number) => (position < bytes.length ? bytes.subarray(position) : undefined)
   const rows = await createCsvReader(layout.delimiter)(openWindow(readPart, start), 10)
-  return rows.map((row) => parseCsvRow(row, layout, fields))
+  return rows.map((row) => parseCsvRow(row, { layout, fields, decimalMarks: new Map() }))
 }
 
 /** An import ignores empty cells. */

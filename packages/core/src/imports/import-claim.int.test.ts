@@ -27,8 +27,7 @@ import {
 import { cancelImport, purgeIfCanceled } from './cancel-import.ts'
 import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
 import { ImportOptions, ImportQuery } from './imports.schema.ts'
-import { type Chunk, readChunks } from './read-chunks.ts'
-import { writeChunk } from './write-chunk.ts'
+import { importSteps } from './import-steps.ts'
 import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
@@ -40,23 +39,21 @@ test('imports a chunk once, and never for a worker that lost its claim', async (
     ...Array.from({ length: 2_000 }, (_, n) => `person${n}@example.com\n`),
   ])
   const first = await claimTestImport(ctx, id)
-  const [chunk, next] = await chunksOf(first)
-  if (!chunk || !next) throw new Error('Expected at least two chunks')
-  expect(await writeChunk(ctx, first, next)).toBe('lost')
-  expect(await writeChunk(ctx, first, chunk)).toBe('written')
+  const [step, next] = await stepsOf(first)
+  expect(await next?.()).toBe('lost')
+  expect(await step?.()).toBe('written')
   const afterOne = await readImport(ctx, id)
-  expect(await writeChunk(ctx, first, chunk)).toBe('written')
+  expect(await step?.()).toBe('written')
   expect(await readImport(ctx, id)).toEqual(afterOne)
 
   await expireWorkerHeartbeat(database.db, first.workerId)
   await recoverOrphanedClaims(database.db)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'QUEUED', processed: afterOne.processed })
   const second = await claimTestImport(ctx, id)
-  expect(await writeChunk(ctx, first, next)).toBe('lost')
+  expect(await next?.()).toBe('lost')
   await finishImport(ctx, first)
   await purgeImport(ctx, first)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'RUNNING' })
-  expect((await chunksOf(second))[0]?.start).toEqual(chunk.end)
   await releaseImport(ctx, second)
   await runQueuedImport(ctx, id)
   expect(await readImport(ctx, id)).toMatchObject({
@@ -82,8 +79,8 @@ test('deletes the parts of the file as their rows are imported', async () => {
   expect(await countRows(ctx, 'import_parts')).toBe(3)
   const claimed = await claimTestImport(ctx, id)
   let mostParts = 0
-  for await (const chunk of readChunks(ctx, claimed)) {
-    await writeChunk(ctx, claimed, chunk)
+  for await (const step of importSteps(ctx, claimed)) {
+    await step()
     mostParts = await countRows(ctx, 'import_parts')
   }
   expect(mostParts).toBe(1)
@@ -128,14 +125,13 @@ test('a canceled import is not continued, keeps what it imported, and emits one 
   const lines = Array.from({ length: 2_000 }, (_, n) => `person${n}@example.com\n`)
   const { id } = await queueTestImport(ctx, ['email\n', ...lines])
   const claimed = await claimTestImport(ctx, id)
-  const [chunk, next] = await chunksOf(claimed)
-  if (!chunk || !next) throw new Error('Expected at least two chunks')
-  await writeChunk(ctx, claimed, chunk)
+  const [step, next] = await stepsOf(claimed)
+  await step?.()
   const outcomes = await Promise.allSettled([cancelImport(ctx, id), cancelImport(ctx, id)])
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-  expect(await writeChunk(ctx, claimed, next)).toBe('lost')
+  expect(await next?.()).toBe('lost')
   await finishImport(ctx, claimed)
-  expect(await failImport(ctx, claimed, 'The list was deleted')).toBe(false)
+  expect(await failImport(ctx, claimed, { message: 'The list was deleted' })).toBe(false)
   await expect(claimTestImport(ctx, id)).rejects.toThrow('cannot be claimed')
   expect(await readImport(ctx, id)).toMatchObject({ status: 'CANCELED', created: 1_000, errors: [] })
   expect(await countRows(ctx, 'contacts')).toBe(1_000)
@@ -161,10 +157,8 @@ test('a list that is deleted during an import fails it', async () => {
   const { id } = await queueTestImport(ctx, 'email\nada@example.com\n', { listId: list.id })
   await database.db.execute(sql`delete from lists where id = ${uuidOf(list.id)}`)
   const claimed = await claimTestImport(ctx, id)
-  for await (const chunk of readChunks(ctx, claimed)) {
-    await expect(writeChunk(ctx, claimed, chunk)).rejects.toThrow()
-  }
-  await failImport(ctx, claimed, 'The list was deleted')
+  for await (const step of importSteps(ctx, claimed)) await expect(step()).rejects.toThrow()
+  await failImport(ctx, claimed, { message: 'The list was deleted' })
   expect(await readImport(ctx, id)).toMatchObject({
     status: 'FAILED',
     processed: 0,
@@ -183,8 +177,8 @@ test('lists the imports of one workspace, newest first', async () => {
   await expect(readImport(other, first.id)).rejects.toThrow('Import not found')
 })
 
-async function chunksOf(claimed: ClaimedImport): Promise<Chunk[]> {
-  const chunks = []
-  for await (const chunk of readChunks(ctx, claimed)) chunks.push(chunk)
-  return chunks
+async function stepsOf(claimed: ClaimedImport) {
+  const steps = []
+  for await (const step of importSteps(ctx, claimed)) steps.push(step)
+  return steps
 }

@@ -6,7 +6,7 @@
 import { and, eq, not, sql, type SQL } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
-import { idOf, type ImportId, uuidOf } from '../kernel/ids.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
 import { findAuditActor } from '../audit/audit.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { imports } from '../db/schema/index.ts'
@@ -72,10 +72,10 @@ export async function finishImport(ctx: Ctx, claim: ImportClaim): Promise<void> 
 const analyzeThreshold = 10_000
 
 /**
- * Fails an import and reports the reason with the current line. Imported rows remain. Returns false, without any
- * effect, if the worker no longer owns the claim.
+ * Fails an import and reports the reason, with the current line unless it names another. Imported rows remain. Returns
+ * false, without any effect, if the worker no longer owns the claim.
  */
-export function failImport(ctx: Ctx, claim: ImportClaim, reason: string): Promise<boolean> {
+export function failImport(ctx: Ctx, claim: ImportClaim, reason: { line?: number; message: string }): Promise<boolean> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db
       .select({ line: imports.line, errors: imports.errors })
@@ -83,15 +83,14 @@ export function failImport(ctx: Ctx, claim: ImportClaim, reason: string): Promis
       .where(isClaimedBy(ctx, claim))
       .for('update')
     if (!current) return false
-    const errors = [...current.errors, { line: current.line, message: reason }]
+    const errors = [...current.errors, { line: current.line, ...reason }]
     return (await endImport(ctx, claim, { status: 'FAILED', errors })) !== undefined
   })
 }
 
-/** Deletes the file and the working data of an ended import, in small batches. */
+/** Deletes the file of an ended import, in small batches. */
 export async function purgeImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
   while ((await deleteParts(ctx, id, endStatuses)) > 0);
-  while ((await deleteSeenEmails(ctx, id)) > 0);
 }
 
 /** Matches the import while this worker owns the claim. */
@@ -121,14 +120,4 @@ function endImport(
     if (!row.dryRun) await emit(ctx, importCompleted, toImport(row))
     return row
   })
-}
-
-async function deleteSeenEmails(ctx: Ctx, id: ImportId): Promise<number> {
-  const result = await ctx.db.execute(sql`
-    delete from import_seen where (workspace_id, import_id, email_hash) in (
-      select s.workspace_id, s.import_id, s.email_hash from import_seen s
-      join imports i on i.workspace_id = s.workspace_id and i.id = s.import_id
-      where i.workspace_id = ${uuidOf(ctx.workspaceId)} and i.id = ${uuidOf(id)}
-        and i.status in ('COMPLETED', 'FAILED', 'CANCELED') limit 10000)`)
-  return result.rowCount ?? 0
 }

@@ -14,6 +14,9 @@ export interface Layout {
   columns: (string | null)[]
 }
 
+/** Begins the name of a column of custom field values. */
+export const customPrefix = 'customFieldValues.'
+
 const maxHeaderBytes = 65_536
 
 /** Returns where the rows of an NDJSON file begin. Throws `validation_error` if the file is empty or in UTF-16. */
@@ -100,7 +103,7 @@ function matchColumn(name: string, fields: CustomFields): string | null | undefi
   if (readOnlyProperties.some((property) => normalizeName(property) === normalized)) return null
   const prefixed = /^custom[\s_-]*fields?(?:[\s_-]*values?)?\.(.+)$/i.exec(name)?.[1]
   const key = findCustomField(prefixed ?? name, fields)
-  if (key !== undefined) return `customFieldValues.${key}`
+  if (key !== undefined) return `${customPrefix}${key}`
   return prefixed === undefined ? propertiesByColumnName.get(normalized) : undefined
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import type { Layout } from './import-header.ts'
-import { parseCsvRow, parseJsonRow } from './import-rows.ts'
+import { type ImportRow, parseCsvRow, parseJsonRow } from './import-rows.ts'
 
 const fields: CustomFields = new Map([
   ['note', { label: 'Note', type: 'TEXT', options: [] }],
@@ -22,6 +22,7 @@ const layout: Layout = {
     ...[...fields.keys()].map((key) => `customFieldValues.${key}`),
   ],
 }
+const format = { layout, fields, decimalMarks: new Map() }
 const bare = { email: 'ada@example.com', customFieldValues: {} }
 
 test('converts cells to the types of their columns', () => {
@@ -100,20 +101,16 @@ test.each([
     ['ada@example.com', '', '', '', '', 'x'],
     'Column 6 has a value but no name in the header',
   ],
-  ['an invalid number', cellsWith(7, 'seven'), 'customFieldValues.seats: must be a number'],
-  ['too large a number', cellsWith(7, '1e400'), 'customFieldValues.seats: must be a number'],
-  ['an invalid boolean', cellsWith(8, 'perhaps'), 'customFieldValues.vip: must be true or false'],
-  ['an invalid date', cellsWith(9, '21.11.2026'), 'customFieldValues.since: must be a date such as 2026-11-21'],
-  ['an unknown option', cellsWith(10, 'gold'), 'customFieldValues.plan: must be one of free, pro'],
 ])('rejects a row with %s without repeating the value', (_name, cells, error) => {
-  expect(read(cells)).toEqual({ line: 7, error })
+  expect(toText(read(cells))).toBe(error)
 })
 
 test('rejects a row whose number of cells differs from the header', () => {
   const cells = ['ada@example.com', 'Ada']
-  expect(parseCsvRow({ line: 7, content: cells }, layout, fields)).toEqual({
+  expect(parseCsvRow({ line: 7, content: cells }, format)).toEqual({
     line: 7,
-    error: 'Row has 2 cells, but the header has 11',
+    column: null,
+    message: 'Row has 2 cells, but the header has 11',
   })
 })
 
@@ -133,7 +130,7 @@ test('validates an object like POST /contacts and ignores read-only properties',
     createdAt: '2026-11-21T06:35:49.123Z',
     updatedAt: '2026-11-21T06:35:49.123Z',
   }
-  expect(parseJsonRow({ line: 2, content: exported }, fields)).toEqual({
+  expect(parseJsonRow({ line: 2, content: exported })).toEqual({
     line: 2,
     contact: {
       email: 'ada@example.com',
@@ -143,7 +140,7 @@ test('validates an object like POST /contacts and ignores read-only properties',
       company: null,
       source: 'form',
       tags: ['a;b'],
-      customFieldValues: { seats: 3 },
+      customFieldValues: { seats: 3, plan: null },
     },
   })
 })
@@ -159,8 +156,7 @@ test.each([
     '{"email":"ada@example.com","customFieldValues":[]}',
     'customFieldValues: must be an object',
   ],
-  ['an unknown custom field', customJson('{"\\u0000x":1}'), 'customFieldValues. x: unknown custom field'],
-  ['an object as a value', customJson('{"note":{}}'), 'customFieldValues.note: must be a string'],
+  ['an object as a value', customJson('{"no\\u0000te":{}}'), 'customFieldValues.no te: must be a string'],
   [
     'an unpaired surrogate in a name',
     '{"email":"ada@example.com","firstName":"\\ud800"}',
@@ -176,7 +172,6 @@ test.each([
     customJson('{"note":"\\udfff"}'),
     'Row contains an unpaired surrogate or the key "__proto__"',
   ],
-  ['NUL in a value', customJson('{"note":"a\\u0000"}'), 'customFieldValues.note: must not contain control characters'],
   [
     'a __proto__ key',
     '{"email":"ada@example.com","__proto__":{"x":1}}',
@@ -188,23 +183,25 @@ test.each([
     'Row contains an unpaired surrogate or the key "__proto__"',
   ],
 ])('rejects an object with %s', (_name, json, error) => {
-  const row = parseJsonRow({ line: 3, content: JSON.parse(json) }, fields)
-  expect(row).toEqual({ line: 3, error: expect.stringContaining(error) })
+  const row = parseJsonRow({ line: 3, content: JSON.parse(json) })
+  expect(toText(row)).toContain(error)
   expect(JSON.stringify(row)).not.toMatch(/\\u0000|\\ud800/)
 })
 
 test('keeps the error of a row that could not be read', () => {
   const row = { line: 4, error: 'Row is not valid UTF-8' }
-  expect([parseCsvRow(row, layout, fields), parseJsonRow(row, fields)]).toEqual([row, row])
+  const error = { line: 4, column: null, message: row.error }
+  expect([parseCsvRow(row, format), parseJsonRow(row)]).toEqual([error, error])
 })
 
 function read(cells: readonly string[]) {
   const content = layout.columns.map((_column, index) => cells[index] ?? '')
-  return parseCsvRow({ line: 7, content }, layout, fields)
+  return parseCsvRow({ line: 7, content }, format)
 }
 
-function cellsWith(index: number, cell: string): string[] {
-  return ['ada@example.com', ...Array.from({ length: index - 1 }, () => ''), cell]
+function toText(row: ImportRow): string {
+  if ('contact' in row) throw new Error('The row is valid')
+  return row.column === null ? row.message : `${row.column}: ${row.message}`
 }
 
 function customJson(values: string): string {

@@ -1,85 +1,90 @@
 /** Converts the rows of a file to contacts, by the validation rules of `POST /contacts`. */
 import { parse } from 'csv-parse/sync'
-import type { CheckedContact } from '../contacts/create-contact.ts'
 import { ContactInput } from '../contacts/contacts.schema.ts'
 import { unescapeFormulas } from '../contacts/export/escape-formulas.ts'
-import {
-  checkCustomValue,
-  type CustomFields,
-  type CustomValue,
-  parseCustomValue,
-} from '../custom-fields/custom-fields.ts'
+import { type CustomFields, parseCustomValue } from '../custom-fields/custom-fields.ts'
+import type { Issue } from '../kernel/errors.ts'
 import { toIssues } from '../kernel/zod-messages.ts'
 import type { FileRow } from './csv-rows.ts'
-import { type Layout, toPrintable, readOnlyProperties } from './import-header.ts'
+import { customPrefix, type Layout, toPrintable, readOnlyProperties } from './import-header.ts'
+import { type DecimalMark, normalizeNumber } from './number-format.ts'
 
-/** The contact of a row, or its validation error. No message contains a value of the row. */
-export type ImportRow = { line: number; contact: CheckedContact } | { line: number; error: string }
+/**
+ * The contact of a row, or why there is none; `column` is null if that concerns the whole row. No message contains a
+ * value of the row. `writeContacts` checks the custom field values.
+ */
+export type ImportRow = { line: number; contact: ContactInput } | RowError
+export interface RowError {
+  line: number
+  column: string | null
+  message: string
+}
 
-type Custom = Record<string, unknown>
+/** How the values of a CSV are written. */
+interface CsvFormat {
+  layout: Layout
+  fields: CustomFields
+  /** The decimal mark of the columns with numbers, by position. */
+  decimalMarks: ReadonlyMap<number, DecimalMark>
+}
 
 /** Converts a CSV row. Empty cells are ignored. */
-export function parseCsvRow(row: FileRow<string[]>, layout: Layout, fields: CustomFields): ImportRow {
-  if ('error' in row) return row
+export function parseCsvRow(row: FileRow<string[]>, { layout, fields, decimalMarks }: CsvFormat): ImportRow {
+  if ('error' in row) return rowError(row.line, row.error)
   const { line, content: cells } = row
   const { columns } = layout
-  if (cells.length !== columns.length) {
-    return { line, error: `Row has ${cells.length} cells, but the header has ${columns.length}` }
-  }
+  if (cells.length !== columns.length)
+    return rowError(line, `Row has ${cells.length} cells, but the header has ${columns.length}`)
   const properties: Record<string, unknown> = {}
-  const custom: Custom = {}
+  const custom: Record<string, unknown> = {}
   for (const [index, column] of columns.entries()) {
     const cell = unescapeFormulas(cells[index] ?? '')
     if (column === null || cell.trim() === '') continue
-    if (column === '') return { line, error: `Column ${index + 1} has a value but no name in the header` }
+    if (column === '') return rowError(line, `Column ${index + 1} has a value but no name in the header`)
     if (column === 'tags') properties['tags'] = splitTags(cell)
     else if (!column.startsWith(customPrefix)) properties[column] = cell
     else {
       const key = column.slice(customPrefix.length)
-      custom[key] = parseCustomValue(fields, key, fields.get(key)?.type === 'TEXT' ? cell : cell.trim())
+      custom[key] = toCustomValue(cell, { key, fields, decimalMark: decimalMarks.get(index) })
     }
   }
-  return toContact(line, { properties, custom, fields })
+  return toContact(line, { ...properties, customFieldValues: custom })
+}
+
+function toCustomValue(
+  cell: string,
+  { key, fields, decimalMark }: { key: string; fields: CustomFields; decimalMark: DecimalMark | undefined },
+): unknown {
+  const type = fields.get(key)?.type
+  if (type === 'NUMBER' && decimalMark) return parseCustomValue(fields, key, normalizeNumber(cell, decimalMark) ?? cell)
+  return parseCustomValue(fields, key, type === 'TEXT' ? cell : cell.trim())
 }
 
 /** Converts a JSON value. The read-only properties of an export are ignored. */
-export function parseJsonRow(row: FileRow<unknown>, fields: CustomFields): ImportRow {
-  if ('error' in row) return row
+export function parseJsonRow(row: FileRow<unknown>): ImportRow {
+  if ('error' in row) return rowError(row.line, row.error)
   const { line, content } = row
-  if (typeof content !== 'object' || content === null || Array.isArray(content)) {
-    return { line, error: 'Row is not a JSON object' }
-  }
-  const { customFieldValues: custom = {}, ...properties } = content as Record<string, unknown>
+  if (typeof content !== 'object' || content === null || Array.isArray(content))
+    return rowError(line, 'Row is not a JSON object')
+  const properties: Record<string, unknown> = { ...content }
+  const custom = properties['customFieldValues']
   for (const property of readOnlyProperties) delete properties[property]
-  if (typeof custom !== 'object' || custom === null || Array.isArray(custom)) {
-    return { line, error: 'customFieldValues: must be an object' }
-  }
-  if (!isStorable(properties) || !isStorable(custom))
-    return { line, error: 'Row contains an unpaired surrogate or the key "__proto__"' }
-  return toContact(line, { properties, custom: custom as Custom, fields })
+  if (!isStorable(content) || (typeof custom === 'object' && custom !== null && !isStorable(custom)))
+    return rowError(line, 'Row contains an unpaired surrogate or the key "__proto__"')
+  return toContact(line, properties)
 }
 
-const customPrefix = 'customFieldValues.'
+const rowError = (line: number, message: string): RowError => ({ line, column: null, message })
 
-function toContact(
-  line: number,
-  { properties, custom, fields }: { properties: Record<string, unknown>; custom: Custom; fields: CustomFields },
-): ImportRow {
-  const result = ContactInput.safeParse(properties)
-  if (!result.success) {
-    const [issue] = toIssues(result.error)
-    return { line, error: `${toPrintable(issue?.path ?? '')}: ${issue?.message}` }
-  }
-  const values: Record<string, CustomValue> = {}
-  for (const [key, value] of Object.entries(custom)) {
-    if (value === null) continue
-    // Without a suggestion, which would cost too much for each row of a file.
-    if (!fields.has(key)) return { line, error: `${customPrefix}${toPrintable(key)}: unknown custom field` }
-    const checked = checkCustomValue(fields, key, value)
-    if ('message' in checked) return { line, error: `${customPrefix}${key}: ${checked.message}` }
-    values[key] = checked.value
-  }
-  return { line, contact: { ...result.data, customFieldValues: values } }
+function toContact(line: number, properties: Record<string, unknown>): ImportRow {
+  const { data: contact, error } = ContactInput.safeParse(properties)
+  return contact ? { line, contact } : toRowError(line, toIssues(error))
+}
+
+/** The first issue of a row, as its error. */
+export function toRowError(line: number, [issue]: readonly Issue[]): RowError {
+  const { path = null, message = 'is invalid' } = issue ?? {}
+  return { line, column: path === null ? null : toPrintable(path), message }
 }
 
 /** Splits tags at semicolons or commas. A quoted tag may contain either, as in an export. */

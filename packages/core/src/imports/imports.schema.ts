@@ -37,6 +37,18 @@ export const Import = z
         }),
       )
       .describe('The first 100 errors.'),
+    errorCounts: z
+      .array(
+        z.object({
+          column: z
+            .string()
+            .nullable()
+            .describe('The property of the contact, such as `email`. `null` if the whole row is wrong.'),
+          message: z.string().describe('What is wrong.'),
+          count: z.number().int().describe('The number of rows that failed for this reason.'),
+        }),
+      )
+      .describe('All errors, counted by column and message: the first 100 of these.'),
     createdAt: CreatedAt,
     startedAt: Timestamp.nullable().describe('When a worker started the import. `null` while it is queued.'),
     completedAt: Timestamp.nullable().describe('When the import ended or was canceled. `null` before.'),
@@ -59,6 +71,7 @@ export const Import = z
         skipped: 19,
         failed: 1,
         errors: [{ line: 17, message: 'email: must be an email address such as ada@example.com' }],
+        errorCounts: [{ column: 'email', message: 'must be an email address such as ada@example.com', count: 1 }],
         createdAt: '2026-11-21T06:35:49.123Z',
         startedAt: '2026-11-21T06:35:49.310Z',
         completedAt: '2026-11-21T06:35:50.008Z',
@@ -83,13 +96,13 @@ export const ImportOptions = z
       .optional()
       .describe('Confirms that all contacts of the file have consented. Required with `listId`.'),
     dryRun: QueryBoolean.default(false).describe(
-      'Validates and counts the rows, but writes no contacts and emits no events.',
+      'Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.',
     ),
     events: z
       .literal('each', { error: 'must be "each"' })
       .optional()
       .describe(
-        'An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every existing contact that changes, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`. Rows with the same email may share an event.',
+        'An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`.',
       ),
   })
   .refine((options) => options.listId === undefined || options.consent === 'confirmed', {

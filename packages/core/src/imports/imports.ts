@@ -139,7 +139,7 @@ export function countUnfinishedImports(ctx: Ctx): Promise<number> {
 }
 
 /**
- * Deletes a batch of obsolete data: uploads that stopped more than an hour ago, and the working data of ended imports.
+ * Deletes a batch of obsolete data: uploads that stopped more than an hour ago, and the files of ended imports.
  * Returns 0 when nothing is left.
  */
 export async function purgeImports(db: Db): Promise<number> {
@@ -150,12 +150,7 @@ export async function purgeImports(db: Db): Promise<number> {
       select p.workspace_id, p.import_id, p.position from import_parts p
       join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
       where ${ended} or ${abandoned} limit ${partsPerBatch})`)
-  const seen = await db.execute(sql`
-    delete from import_seen where (workspace_id, import_id, email_hash) in (
-      select s.workspace_id, s.import_id, s.email_hash from import_seen s
-      join ${imports} on ${imports.workspaceId} = s.workspace_id and ${imports.id} = s.import_id
-      where ${ended} limit 10000)`)
-  if ((parts.rowCount ?? 0) + (seen.rowCount ?? 0) > 0) return 1
+  if (parts.rowCount) return parts.rowCount
   const records = await db.delete(imports).where(abandoned)
   return records.rowCount ?? 0
 }
@@ -175,6 +170,7 @@ export function toImport(row: ImportRecord): Import {
     skipped: row.skipped,
     failed: row.failed,
     errors: row.errors,
+    errorCounts: row.errorCounts,
     createdAt: toTimestamp(row.createdAt),
     startedAt: toTimestampOrNull(row.startedAt),
     completedAt: toTimestampOrNull(row.completedAt),
@@ -217,9 +213,12 @@ async function createImport(ctx: Ctx, options: ReceiveOptions & { id: ImportId }
     skipped: 0,
     failed: 0,
     errors: [],
+    errorCounts: [],
     size: 0,
-    position: header.start.position,
-    line: header.start.line,
+    ...header.start,
+    checkedPosition: header.start.position,
+    checkedLine: header.start.line,
+    findings: {},
     workerId: null,
     createdAt: new Date(),
     startedAt: null,

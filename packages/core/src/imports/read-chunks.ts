@@ -1,55 +1,43 @@
 import { and, desc, eq, lte } from 'drizzle-orm'
-import { type CustomFields, readCustomFields } from '../custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
 import { importParts } from '../db/schema/index.ts'
-import { type ByteWindow, openWindow, type FileLocation } from './byte-window.ts'
-import { createCsvReader } from './csv-rows.ts'
-import { parseCsvRow, parseJsonRow, type ImportRow } from './import-rows.ts'
+import { type FileLocation, openWindow } from './byte-window.ts'
+import type { FileRow, RowReader } from './csv-rows.ts'
 import type { ImportRecord } from './imports.ts'
-import { readNdjsonRows } from './ndjson-rows.ts'
 
-/** Validated rows, and where they begin and end in the file. */
-export interface Chunk {
-  rows: ImportRow[]
+/** Rows, and where they begin and end in the file. */
+export interface Chunk<Row> {
+  rows: Row[]
   start: FileLocation
   end: FileLocation
 }
 
-/** A chunk is one transaction: large enough to be efficient, small enough not to block others for long. */
-const chunkRows = 1_000
-const chunkBytes = 524_288
+interface Reading<Content> {
+  from: FileLocation
+  readRows: RowReader<Content>
+  /** A chunk ends after so many rows or bytes, whichever is first. */
+  maxRows: number
+  maxBytes: number
+}
 
-/**
- * Reads the remaining chunks of an import in constant memory. Rows are validated against the custom fields that exist
- * when their chunk is read.
- */
-export async function* readChunks(ctx: Ctx, record: ImportRecord): AsyncGenerator<Chunk> {
-  const window = openWindow((position) => readPart(ctx, record, position), record)
-  const readRows = createRowReader(record)
+/** Reads the rows of an import in constant memory. */
+export async function* readChunks<Content>(
+  ctx: Ctx,
+  record: ImportRecord,
+  { from, readRows, maxRows, maxBytes }: Reading<Content>,
+): AsyncGenerator<Chunk<FileRow<Content>>> {
+  const window = openWindow((position) => readPart(ctx, record, position), from)
   for (;;) {
     const start = window.location
-    const fields = await readCustomFields(ctx)
-    const rows: ImportRow[] = []
-    while (rows.length < chunkRows && window.location.position - start.position < chunkBytes) {
-      const read = await readRows(window, { maxRows: chunkRows - rows.length, fields })
+    const rows: FileRow<Content>[] = []
+    while (rows.length < maxRows && window.location.position - start.position < maxBytes) {
+      const read = await readRows(window, maxRows - rows.length)
       if (read.length === 0) break
       rows.push(...read)
     }
     if (rows.length === 0) return
     yield { rows, start, end: window.location }
   }
-}
-
-type ReadRows = (window: ByteWindow, options: { maxRows: number; fields: CustomFields }) => Promise<ImportRow[]>
-
-function createRowReader({ layout }: ImportRecord): ReadRows {
-  if (!layout) {
-    return async (window, { maxRows, fields }) =>
-      (await readNdjsonRows(window, maxRows)).map((row) => parseJsonRow(row, fields))
-  }
-  const read = createCsvReader(layout.delimiter)
-  return async (window, { maxRows, fields }) =>
-    (await read(window, maxRows)).map((row) => parseCsvRow(row, layout, fields))
 }
 
 /**

@@ -66,6 +66,10 @@ export const invalidToken = () => new AppError('invalid_token', 'Invalid or expi
 export const conflict = (code: ConflictCode, message: string, details: Record<string, string | number> = {}) =>
   new AppError(code, message, { details })
 
+/** For a request that lost a race, for example to the deletion of a record that it refers to. */
+export const changedConcurrently = () =>
+  new AppError('unavailable', 'A concurrent request changed related data; retry the request')
+
 /** A validation error with one issue. If `message` starts with the path, the message of the issue omits it. */
 export function invalidField(path: string, message: string): AppError {
   const prefix = `${path}: `

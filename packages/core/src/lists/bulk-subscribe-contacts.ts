@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { lockContactsByEmail } from '../contacts/bulk-write-contacts.ts'
+import type { ContactRow } from '../contacts/contact-record.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { emitMany } from '../events/emit.ts'
 import { type ConsentSource, givenConsent, withConsent } from '../subscriptions/consent.ts'
@@ -19,23 +19,22 @@ interface ConfirmedSubscribers {
 
 interface BulkSubscription {
   listId: ListId
-  emails: readonly string[]
+  /** Locked, so that their status is derived from all subscriptions. */
+  contacts: readonly Pick<ContactRow, 'id' | 'email'>[]
   /** The import that reports the consent, and the user or API key that started it. */
   reportedBy?: Pick<ConsentSource, 'importId' | 'actorId'>
 }
 
 /**
- * Confirms the contacts with these emails on a list, after they have consented elsewhere, even if the operator removed
+ * Confirms contacts on a list, after they have consented elsewhere, even if the operator removed
  * them from it. A contact that opted out, bounced or complained keeps its status. An email whose former contact opted
  * out is skipped. Emits no events. Returns the contacts whose subscription changed, and those of them that were not
  * PENDING. Throws `not_found` if the list does not exist.
  */
 export async function confirmSubscribers(
   ctx: Ctx,
-  { listId, emails, reportedBy }: BulkSubscription,
+  { listId, contacts, reportedBy }: BulkSubscription,
 ): Promise<ConfirmedSubscribers> {
-  // Contacts are locked before their subscriptions change, so that their status is derived from all subscriptions.
-  const contacts = await lockContactsByEmail(ctx, emails)
   if (!(await lockList(ctx, listId))) throw notFound('List')
   const addresses = contacts.map(({ email }) => email)
   const optOuts = await findOptOuts(ctx, listId, addresses)

@@ -1,6 +1,6 @@
 /** Subscriptions changed by visitors: by the public API, by forms, and by links in emails. */
 import { and, eq, gt, inArray, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
-import { findOrCreateContact } from '../contacts/update-contact.ts'
+import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { notFound } from '../kernel/errors.ts'

@@ -1,6 +1,6 @@
 /** Manages the subscribers of a list for the API. */
 import { and, eq } from 'drizzle-orm'
-import { findOrCreateContact } from '../contacts/update-contact.ts'
+import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'

@@ -56,7 +56,7 @@ describe.each([
   test('unsubscribes the address, counts once and emits one event', async () => {
     const { id, ada, messageId } = await sendTestCampaign()
     const other = await createTestList(ctx)
-    await confirmSubscribers(ctx, { listId: other.id, emails: [ada.email] })
+    await confirmSubscribers(ctx, { listId: other.id, contacts: [ada] })
     for (let time = 0; time < 3; time++) await report({ type, messageId, detail: `words ${time}` })
     await Promise.all(Array.from({ length: 5 }, () => report({ type, messageId })))
     expect(await statusesOf(ada.id)).toEqual([status, status])
@@ -85,13 +85,13 @@ describe.each([
     const later = await createTestList(ctx, { doubleOptIn: false })
     const signUp = (list: ListId) => subscribe(ctx, list, { email: ada.email, firstName: '', lastName: '' })
     for (const list of [listId, later.id]) {
-      await confirmSubscribers(ctx, { listId: list, emails: [ada.email] })
+      await confirmSubscribers(ctx, { listId: list, contacts: [ada] })
       await signUp(list)
     }
     expect(await statusesOf(ada.id)).toEqual([status])
     await deleteContact(ctx, ada.id)
     const again = await createTestContact(ctx, { email: ada.email })
-    await confirmSubscribers(ctx, { listId: later.id, emails: [ada.email] })
+    await confirmSubscribers(ctx, { listId: later.id, contacts: [ada] })
     await signUp(later.id)
     expect(await statusesOf(again.id)).toEqual([])
     expect(await listPendingWork(ctx, 'mail')).toEqual([])
@@ -163,6 +163,6 @@ test('purges reports after 30 days and keeps the suppression', async () => {
   await database.db.execute(sql`update mail_reports set created_at = now() - interval '31 days'
     where workspace_id = ${uuidOf(ctx.workspaceId)}`)
   expect(await purgeMailReports(database.db)).toBe(1)
-  await confirmSubscribers(ctx, { listId: (await createTestList(ctx)).id, emails: [ada.email] })
+  await confirmSubscribers(ctx, { listId: (await createTestList(ctx)).id, contacts: [ada] })
   expect(await statusesOf(ada.id)).toEqual(['BOUNCED'])
 })

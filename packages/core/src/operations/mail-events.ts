@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { recordEngagement, parseMessageId, isCampaignRecipient } from '../campaigns/engagement.ts'
-import { findContactByEmail } from '../contacts/contact-address.ts'
+import { findContactByEmail } from '../contacts/find-contact.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { suppressContact } from '../contacts/update-contact.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'

@@ -2191,6 +2191,23 @@ export type Import = {
         message: string;
     }>;
     /**
+     * All errors, counted by column and message: the first 100 of these.
+     */
+    errorCounts: Array<{
+        /**
+         * The property of the contact, such as `email`. `null` if the whole row is wrong.
+         */
+        column: string | null;
+        /**
+         * What is wrong.
+         */
+        message: string;
+        /**
+         * The number of rows that failed for this reason.
+         */
+        count: number;
+    }>;
+    /**
      * When the record was created.
      */
     createdAt: string;
@@ -8514,11 +8531,11 @@ export type ImportsCreateData = {
          */
         consent?: 'confirmed';
         /**
-         * Validates and counts the rows, but writes no contacts and emits no events.
+         * Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.
          */
         dryRun?: boolean;
         /**
-         * An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every existing contact that changes, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`. Rows with the same email may share an event.
+         * An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`.
          */
         events?: 'each';
     };

@@ -10,7 +10,7 @@ import { type Ctx, inTransaction } from '../../request/context.ts'
 import { type Contact, ContactInput } from '../contacts.schema.ts'
 import { createCustomField } from '../../custom-fields/custom-fields.ts'
 import { readContact } from '../read-contact.ts'
-import { upsertContact } from '../update-contact.ts'
+import { upsertContact } from '../upsert-contact.ts'
 import type { ContactBatch, ContactBatchResult } from './contact-batch.schema.ts'
 import { writeContactBatch } from './write-contact-batch.ts'
 
@@ -172,10 +172,10 @@ async function rejectFirstName(firstName: string) {
 test('a contact that the database rejects fails alone and is reported', async () => {
   const known = await createTestContact(ctx, person(3))
   await rejectFirstName('Rejected')
-  const entries = [person(9), { ...person(1), firstName: 'Rejected' }, person(1), { ...person(3), firstName: 'New' }]
+  const entries = [person(9), person(1), { ...person(1), firstName: 'Rejected' }, { ...person(3), firstName: 'New' }]
   const results = await write(entries, 'update')
-  expect(statuses(results)).toEqual(['CREATED', 'FAILED', 'CREATED', 'UPDATED'])
-  expect(results[1]).toEqual({ status: 'FAILED', code: 'internal_error', message: 'The contact cannot be stored' })
+  expect(statuses(results)).toEqual(['CREATED', 'CREATED', 'FAILED', 'UPDATED'])
+  expect(results[2]).toEqual({ status: 'FAILED', code: 'internal_error', message: 'The contact cannot be stored' })
   expect(reported).toHaveLength(1)
   expect(await readContact(ctx, known.id)).toMatchObject({ firstName: 'New' })
   expect((await listEventTypes(ctx)).toSorted()).toEqual([

@@ -1,22 +1,12 @@
-import { emitMany } from '../../events/emit.ts'
 import { isDatabaseUnavailable, isRowSpecificError } from '../../db/database-errors.ts'
-import { invalidField, invalidFields, type Issue, limitIssues } from '../../kernel/errors.ts'
+import { type AppError, invalidFields, type Issue, limitIssues } from '../../kernel/errors.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
-import { saveContacts, writeContacts } from '../bulk-write-contacts.ts'
-import { findContactsByEmail } from '../contact-address.ts'
-import { contactCreated, contactUpdated } from '../contact-events.ts'
-import { type ContactRow, toContact } from '../contact-record.ts'
+import { toContact } from '../contact-record.ts'
 import { Contact, ContactInput } from '../contacts.schema.ts'
-import {
-  customValuesTooLarge,
-  exceedsCustomValueSize,
-  lockCustomFields,
-  mergeCustomValues,
-  parseCustomValues,
-  readCustomFieldKeys,
-} from '../../custom-fields/custom-fields.ts'
-import { type CheckedChange, mergeChange, withTimeOfUpdate } from '../update-contact.ts'
+import { lockContactsByEmail } from '../find-contact.ts'
+import { mergePolicies } from '../merge-contact.ts'
+import { type ContactOutcome, writeContacts } from '../write-contacts.ts'
 import type {
   ContactBatch,
   ContactBatchFailure,
@@ -35,10 +25,6 @@ interface Batch {
 interface Entry {
   index: number
   input: ContactInput
-}
-interface CheckedEntry {
-  index: number
-  input: CheckedChange & { email: string }
 }
 
 /** The results by the index of the entry. */
@@ -78,119 +64,36 @@ async function writeEntries(ctx: Ctx, batch: Batch): Promise<Results> {
     const [first] = entries
     if (!first || entries.length > 1) return inTransaction(ctx, (ctx) => writeSeparately(ctx, batch))
     reportError(error)
-    return new Map([[first.index, rejectedEntry]])
+    return new Map([[first.index, unstorableEntry]])
   }
 }
 
-/** In order of email, like all bulk writers, which prevents deadlocks. Entries with the same email stay in order. */
+/** Takes locks in the order of `writeContacts`, which prevents deadlocks. Entries with the same email stay in order. */
 async function writeSeparately(ctx: Ctx, batch: Batch): Promise<Results> {
   const results: Results = new Map()
+  await lockContactsByEmail(ctx, batch.entries.map(emailOf))
   const sorted = batch.entries.toSorted((a, b) => (emailOf(a) < emailOf(b) ? -1 : Number(emailOf(a) > emailOf(b))))
   for (const entry of sorted)
     for (const [index, result] of await writeEntries(ctx, { ...batch, entries: [entry] })) results.set(index, result)
   return results
 }
 
-/** Writes in rounds in which each email occurs once. */
 async function writeTogether(ctx: Ctx, entries: readonly Entry[], onConflict: OnConflict): Promise<Results> {
-  const { checked, results } = await checkCustomFieldValues(ctx, entries)
-  for (let pending = checked; pending.length > 0; pending = pending.filter(({ index }) => !results.has(index))) {
-    const firstOfEachEmail = [...Map.groupBy(pending, emailOf).values()].flatMap((entries) => entries.slice(0, 1))
-    const round = await writeRound(ctx, firstOfEachEmail, onConflict)
-    for (const [index, result] of round) results.set(index, result)
-  }
-  return results
+  const inputs = entries.map(({ input }) => input)
+  const onExisting = onConflict === 'update' ? mergePolicies.update : 'keep'
+  const outcomes = await writeContacts(ctx, inputs, { onExisting, emitsEvents: true })
+  return new Map(
+    entries.flatMap(({ index }, position) => {
+      const outcome = outcomes[position]
+      return outcome ? [[index, toResult(outcome, onConflict)]] : []
+    }),
+  )
 }
 
-/** Only so many entries get suggestions for unknown custom fields, because each of them costs time. */
-const maxSuggestedEntries = 5
-
-async function checkCustomFieldValues(
-  ctx: Ctx,
-  entries: readonly Entry[],
-): Promise<{ checked: CheckedEntry[]; results: Results }> {
-  const keys = [...new Set(entries.flatMap(({ input }) => Object.keys(input.customFieldValues ?? {})))]
-  const fields = await lockCustomFields(ctx, keys)
-  const suggestions = keys.some((key) => !fields.has(key)) ? await readCustomFieldKeys(ctx) : []
-  const checked: CheckedEntry[] = []
-  const results: Results = new Map()
-  for (const { index, input } of entries) {
-    const isSuggesting = results.size < maxSuggestedEntries
-    const { values, issues } = parseCustomValues(fields, input.customFieldValues ?? {}, isSuggesting ? suggestions : [])
-    if (issues.length > 0) results.set(index, invalidEntry(issues))
-    else checked.push({ index, input: { ...input, customFieldValues: values } })
-  }
-  const tooLarge = await findTooLargeNew(ctx, checked)
-  for (const { index } of tooLarge) results.set(index, tooLargeEntry)
-  return { checked: checked.filter(({ index }) => !results.has(index)), results }
-}
-
-/** Finds the entries of new contacts that have too many custom values. */
-async function findTooLargeNew(ctx: Ctx, entries: readonly CheckedEntry[]): Promise<CheckedEntry[]> {
-  const tooLarge = entries.filter(({ input }) => exceedsCustomValueSize(mergeCustomValues({}, input.customFieldValues)))
-  if (tooLarge.length === 0) return []
-  const known = byEmail(await findContactsByEmail(ctx, tooLarge.map(emailOf)))
-  return tooLarge.filter((entry) => !known.has(emailOf(entry)))
-}
-
-/**
- * Writes entries with different emails. An entry has no result if another transaction deleted its contact in the
- * meantime: the next round writes it.
- */
-async function writeRound(ctx: Ctx, entries: readonly CheckedEntry[], onConflict: OnConflict): Promise<Results> {
-  const inputs = entries.map(({ input }) => ({
-    ...input,
-    customFieldValues: mergeCustomValues({}, input.customFieldValues),
-  }))
-  const { created, exceeding } = await writeContacts(ctx, inputs, onConflict === 'update' ? 'lock' : 'skip')
-  await emitMany(ctx, contactCreated, created.map(toContact))
-  const createdContacts = byEmail(created)
-  const conflicts = entries.filter((entry) => !createdContacts.has(emailOf(entry)))
-  const found = byEmail(await findContactsByEmail(ctx, conflicts.map(emailOf)))
-  const exceedingEntries = entries.filter(({ input }) => exceeding.has(input.email))
-  const results: Results = new Map(exceedingEntries.map(({ index }) => [index, exceedingEntry]))
-  if (onConflict === 'update') {
-    for (const entry of conflicts) if (isTooLarge(entry, found)) results.set(entry.index, tooLargeEntry)
-  }
-  const writable = conflicts.filter(({ index }) => !results.has(index))
-  const existing = onConflict === 'update' ? await updateExisting(ctx, writable, found) : found
-  for (const entry of entries) {
-    if (results.has(entry.index)) continue
-    const email = emailOf(entry)
-    const [contact, other] = [createdContacts.get(email), existing.get(email)]
-    if (contact) results.set(entry.index, { status: 'CREATED', contact: toContact(contact) })
-    else if (other) results.set(entry.index, onConflictResult(onConflict, other))
-  }
-  return results
-}
-
-/** Whether the entry and the contact that it updates have too many custom values together. */
-function isTooLarge({ input }: CheckedEntry, contacts: ReadonlyMap<string, ContactRow>): boolean {
-  const current = contacts.get(emailOf({ input }))?.customFieldValues
-  return current !== undefined && exceedsCustomValueSize(mergeCustomValues(current, input.customFieldValues), current)
-}
-
-/** Updates the locked contacts of the entries, and returns them by email. An unchanged contact emits no event. */
-async function updateExisting(
-  ctx: Ctx,
-  entries: readonly CheckedEntry[],
-  contacts: ReadonlyMap<string, ContactRow>,
-): Promise<Map<string, ContactRow>> {
-  const updated = new Map(contacts)
-  const changed: ContactRow[] = []
-  for (const entry of entries) {
-    const current = contacts.get(emailOf(entry))
-    if (!current) continue
-    const next = withTimeOfUpdate(current, mergeChange(current, { ...entry.input, email: current.email }))
-    if (next !== current) changed.push(next)
-    updated.set(emailOf(entry), next)
-  }
-  await saveContacts(ctx, changed)
-  await emitMany(ctx, contactUpdated, changed.map(toContact))
-  return updated
-}
-
-function onConflictResult(onConflict: OnConflict, contact: ContactRow): ContactBatchResult {
+function toResult(outcome: ContactOutcome, onConflict: OnConflict): ContactBatchResult {
+  if (outcome.status === 'REJECTED') return rejectedEntry(outcome.error)
+  const { contact } = outcome
+  if (outcome.status === 'CREATED') return { status: 'CREATED', contact: toContact(contact) }
   if (onConflict === 'fail')
     return { status: 'FAILED', code: 'already_exists', message: 'Contact already exists', contactId: contact.id }
   return { status: onConflict === 'skip' ? 'SKIPPED' : 'UPDATED', contact: toContact(contact) }
@@ -200,25 +103,16 @@ function invalidEntry(issues: Issue[]): ContactBatchFailure {
   return { status: 'FAILED', code: 'validation_error', message: invalidFields(issues).message, issues }
 }
 
-const rejectedEntry: ContactBatchFailure = {
+function rejectedEntry({ code, message, issues }: AppError): ContactBatchFailure {
+  if (code === 'validation_error') return { status: 'FAILED', code, message, issues: issues?.slice() ?? [] }
+  if (code === 'quota_exceeded') return { status: 'FAILED', code, message }
+  return unstorableEntry
+}
+
+const unstorableEntry: ContactBatchFailure = {
   status: 'FAILED',
   code: 'internal_error',
   message: 'The contact cannot be stored',
 }
 
-const exceedingEntry: ContactBatchFailure = {
-  status: 'FAILED',
-  code: 'quota_exceeded',
-  message: 'The workspace has the maximum number of contacts',
-}
-
-const tooLargeEntry: ContactBatchFailure = {
-  status: 'FAILED',
-  code: 'validation_error',
-  message: customValuesTooLarge,
-  issues: invalidField('customFieldValues', customValuesTooLarge).issues?.slice() ?? [],
-}
-
 const emailOf = ({ input }: { input: { email: string } }) => input.email.toLowerCase()
-const byEmail = (contacts: readonly ContactRow[]) =>
-  new Map(contacts.map((contact) => [contact.email.toLowerCase(), contact]))

@@ -5,7 +5,7 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { confirmSubscribers } from '../../lists/bulk-subscribe-contacts.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { uuidOf } from '../../kernel/ids.ts'
-import { ContactQuery } from '../contacts.schema.ts'
+import { type Contact, ContactQuery } from '../contacts.schema.ts'
 import { createCustomField } from '../../custom-fields/custom-fields.ts'
 import { listContacts } from './list-contacts.ts'
 
@@ -30,17 +30,18 @@ test('counts the contacts that match the filters, whatever the page', async () =
   const ctx = await createTestCtx(database.db)
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
   const newsletter = await createTestList(ctx)
-  for (let n = 0; n < 5; n += 1)
-    await createTestContact(ctx, {
+  const people: Contact[] = []
+  for (let n = 0; n < 5; n += 1) {
+    const person = await createTestContact(ctx, {
       email: `person-${n}@example.com`,
       firstName: n < 3 ? 'Grace' : 'Ada',
       tags: n < 2 ? ['vip', 'math'] : ['vip'],
       source: n < 4 ? 'fair' : 'web',
       customFieldValues: n < 2 ? { plan: 'pro' } : {},
     })
-  await inTransaction(ctx, (ctx) =>
-    confirmSubscribers(ctx, { listId: newsletter.id, emails: ['person-1@example.com'] }),
-  )
+    people.push(person)
+  }
+  await inTransaction(ctx, (ctx) => confirmSubscribers(ctx, { listId: newsletter.id, contacts: people.slice(1, 2) }))
   await createTestContact(await createTestCtx(database.db), { email: 'person-1@example.com', firstName: 'Grace' })
   const expected: [Record<string, string | string[]>, number][] = [
     [{}, 5],

@@ -5,6 +5,9 @@ import { tenantTable } from './tenant-table.ts'
 
 export const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED'] as const
 
+/** By the position of a column with numbers: the first line with each way to write them, see number-format.ts. */
+export type Findings = Record<string, { point?: number; comma?: number; unclear?: number }>
+
 /** An import of contacts. Its counters and position are updated in the same transaction as the contacts. */
 export const imports = tenantTable(
   'imports',
@@ -26,11 +29,17 @@ export const imports = tenantTable(
     failed: integer().notNull().default(0),
     /** The first 100 rows that failed, with their line numbers, and the reason if the whole import failed. */
     errors: jsonb().$type<{ line: number; message: string }[]>().notNull().default([]),
+    /** How many rows failed for the same reason, for the first 100 reasons. `column` is null for a whole row. */
+    errorCounts: jsonb().$type<{ column: string | null; message: string; count: number }[]>().notNull().default([]),
     /** The uncompressed size of the file in bytes. */
     size: bigint({ mode: 'number' }).notNull().default(0),
     /** The byte offset and the line number (from 1) of the first row that is not processed. */
     position: bigint({ mode: 'number' }).notNull(),
     line: integer().notNull(),
+    /** The byte offset of the first row that the first pass has not read, and what the pass has found. */
+    checkedPosition: bigint({ mode: 'number' }).notNull().default(0),
+    checkedLine: integer().notNull().default(1),
+    findings: jsonb().$type<Findings>().notNull().default({}),
     workerId: uuid(),
     createdAt: createdAt(),
     /** When the last part of the file was received. */
@@ -61,7 +70,7 @@ export const importParts = tenantTable(
   { key: ['importId', 'position'], ownedBy: { importId: imports } },
 )
 
-/** Hashes of the addresses in a dry run. They detect duplicate rows, as a dry run writes no contacts. */
+/** Unused from here on. Workers of the release before write it during an upgrade. */
 export const importSeen = tenantTable(
   'import_seen',
   {

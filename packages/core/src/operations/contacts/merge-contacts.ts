@@ -4,13 +4,11 @@ import { invalidField, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { emit } from '../../events/emit.ts'
 import { applyStoredOptOuts } from '../../subscriptions/apply-stored-opt-outs.ts'
-import { exceedsCustomValueSize, requireCustomValueSize } from '../../custom-fields/custom-fields.ts'
-import { fillEmptyProperties } from '../../contacts/contact-properties.ts'
-import type { ContactRow } from '../../contacts/contact-record.ts'
 import { deleteContactRow } from '../../contacts/delete-contact-row.ts'
 import { lockContact, lockContacts } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
-import { maxTags, saveContact, tooManyTags } from '../../contacts/update-contact.ts'
+import { mergeContact, mergePolicies } from '../../contacts/merge-contact.ts'
+import { saveContact } from '../../contacts/update-contact.ts'
 import { storeOptOutsOfContact } from '../../subscriptions/opt-outs.ts'
 import { type Contact, type MergeInput } from '../../contacts/contacts.schema.ts'
 import { recordSubscriptionActivity } from '../../subscriptions/subscribed-status.ts'
@@ -30,9 +28,9 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     await storeOptOutsOfContact(ctx, duplicate)
     const movedAny = await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
-    const united = uniteProperties(survivor, duplicate)
-    requireMergedSize(united, [survivor, duplicate])
-    await saveContact(ctx, survivor, united)
+    const lastActivityAt = laterOf(survivor.lastActivityAt, duplicate.lastActivityAt)
+    const { email: _, ...properties } = duplicate
+    await saveContact(ctx, survivor, { ...mergeContact(survivor, properties, mergePolicies.merge), lastActivityAt })
     if (movedAny) await recordSubscriptionActivity(ctx, [id])
     if (movedAny) await applyStoredOptOuts(ctx, survivor)
     const contact = await readContact(ctx, id)
@@ -48,23 +46,6 @@ async function lockBothContacts(ctx: Ctx, id: ContactId, contactId: ContactId) {
   if (!survivor) throw notFound('Contact')
   if (!duplicate) throw invalidField('contactId', 'Contact not found')
   return { survivor, duplicate }
-}
-
-function uniteProperties(survivor: ContactRow, duplicate: ContactRow): ContactRow {
-  return {
-    ...fillEmptyProperties(survivor, duplicate),
-    source: survivor.source ?? duplicate.source,
-    tags: [...new Set([...survivor.tags, ...duplicate.tags])],
-    customFieldValues: { ...duplicate.customFieldValues, ...survivor.customFieldValues },
-    lastActivityAt: laterOf(survivor.lastActivityAt, duplicate.lastActivityAt),
-  }
-}
-
-/** What either contact had above a limit before may remain. */
-function requireMergedSize({ customFieldValues, tags }: ContactRow, merged: readonly ContactRow[]): void {
-  if (merged.every((one) => exceedsCustomValueSize(customFieldValues, one.customFieldValues)))
-    requireCustomValueSize(customFieldValues)
-  if (tags.length > Math.max(maxTags, ...merged.map((one) => one.tags.length))) throw invalidField('tags', tooManyTags)
 }
 
 function laterOf(one: Date | null, other: Date | null): Date | null {

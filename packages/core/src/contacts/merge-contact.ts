@@ -1,0 +1,131 @@
+/**
+ * How a stored contact and an input become one contact. Every write of a contact asks this file, so each rule is here
+ * once:
+ *
+ * | policy   | used by                                    | values of the input      | tags     | above a limit         |
+ * | -------- | ------------------------------------------ | ------------------------ | -------- | --------------------- |
+ * | `update` | PATCH and PUT /contacts, batch             | win; an empty one clears | replaced | rejected              |
+ * | `import` | imports with `onConflict=update`, new tags | win, unless empty        | added    | rejected              |
+ * | `fill`   | forms and sign-ups of visitors             | fill what is empty       | added    | not added, no error   |
+ * | `merge`  | POST /contacts/{id}/merge: the duplicate   | fill what is empty       | added    | rejected; what either |
+ * |          | is the input                               |                          |          | contact had may stay  |
+ *
+ * "Values" are the text properties, `source` and the custom field values. A contact has at most 100 tags and 16 KiB of
+ * custom field values. What a stored contact has above a limit may stay or shrink. A new contact takes all values of
+ * its input, whatever the policy.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import {
+  type CustomValue,
+  type CustomValues,
+  exceedsCustomValueSize,
+  mergeCustomValues,
+  requireCustomValueSize,
+} from '../custom-fields/custom-fields.ts'
+import { invalidField } from '../kernel/errors.ts'
+import { newId, type WorkspaceId } from '../kernel/ids.ts'
+import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { textPropertyNames } from './contact-properties.ts'
+import type { ContactRow } from './contact-record.ts'
+import type { ContactChange } from './contacts.schema.ts'
+
+export interface MergePolicy {
+  /**
+   * `replace`: the input wins, and an empty value clears. `set`: the input wins unless it is empty. `fill`: the input
+   * sets what the contact does not have.
+   */
+  values: 'replace' | 'set' | 'fill'
+  /** `source` says where a contact came from: input of a visitor does not change it. */
+  keepsSource?: boolean
+  tags: 'replace' | 'add'
+  /** `omit`: without an error, which would reveal to a visitor that the contact is known. */
+  aboveLimit: 'reject' | 'omit' | 'rejectAboveBoth'
+}
+
+export const mergePolicies = {
+  update: { values: 'replace', tags: 'replace', aboveLimit: 'reject' },
+  import: { values: 'set', tags: 'add', aboveLimit: 'reject' },
+  fill: { values: 'fill', keepsSource: true, tags: 'add', aboveLimit: 'omit' },
+  merge: { values: 'fill', tags: 'add', aboveLimit: 'rejectAboveBoth' },
+} as const satisfies Record<string, MergePolicy>
+
+/** An input whose custom field values are checked against their definitions. Null removes a value. */
+export type CheckedInput = Omit<ContactChange, 'customFieldValues'> & {
+  customFieldValues?: Record<string, CustomValue | null> | undefined
+}
+
+const maxTags = 100
+const tooManyTags = `tags: a contact can have at most ${maxTags} tags`
+
+/** Returns the contact after the input. Throws `validation_error` for what is above a limit. */
+export function mergeContact(current: ContactRow, input: CheckedInput, policy: MergePolicy): ContactRow {
+  return {
+    ...current,
+    ...mergeProperties(current, input, policy),
+    tags: mergeTags(current.tags, input.tags, policy),
+    customFieldValues: mergeValues(current.customFieldValues, input.customFieldValues ?? {}, policy),
+  }
+}
+
+/** Returns `next` with the time of the update, or `current` itself if nothing changed. */
+export function withTimeOfUpdate(current: ContactRow, next: ContactRow): ContactRow {
+  return isDeepStrictEqual(current, next) ? current : { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
+}
+
+/** Builds the row of a new contact. Throws `validation_error` for what is above a limit. */
+export function newContact(workspaceId: WorkspaceId, input: CheckedInput & { email: string }): ContactRow {
+  const now = new Date()
+  const empty: ContactRow = {
+    workspaceId,
+    id: newId('con'),
+    email: input.email,
+    firstName: '',
+    lastName: '',
+    phone: null,
+    company: null,
+    customFieldValues: {},
+    tags: [],
+    emailSubscribedStatus: 'NONE',
+    lastActivityAt: null,
+    source: null,
+    createdAt: now,
+    updatedAt: now,
+  }
+  return mergeContact(empty, input, mergePolicies.update)
+}
+
+type Properties = Pick<ContactRow, 'email' | 'source' | (typeof textPropertyNames)[number]>
+
+function mergeProperties(current: ContactRow, input: CheckedInput, policy: MergePolicy): Partial<Properties> {
+  const names = (['email', 'source', ...textPropertyNames] as const).filter((name) => {
+    if (input[name] === undefined || (name === 'source' && policy.keepsSource)) return false
+    if (policy.values === 'replace') return true
+    return policy.values === 'set' ? Boolean(input[name]) : !current[name]
+  })
+  return Object.fromEntries(names.map((name) => [name, input[name]]))
+}
+
+function mergeTags(current: string[], input: readonly string[] | undefined, policy: MergePolicy): string[] {
+  if (input === undefined) return current
+  const tags = [...new Set(policy.tags === 'add' ? [...current, ...input] : input)]
+  const inputLimit = policy.aboveLimit === 'rejectAboveBoth' ? input.length : 0
+  const limit = Math.max(maxTags, current.length, inputLimit)
+  if (tags.length > limit && policy.aboveLimit !== 'omit') throw invalidField('tags', tooManyTags)
+  return tags.slice(0, limit)
+}
+
+function mergeValues(
+  current: CustomValues,
+  input: Record<string, CustomValue | null>,
+  { values, aboveLimit }: MergePolicy,
+): CustomValues {
+  const given = mergeCustomValues({}, input)
+  // For known contacts too: otherwise the error would reveal that the contact is unknown.
+  if (aboveLimit === 'omit') requireCustomValueSize(given)
+  const merged =
+    values === 'fill' ? mergeCustomValues(given, current) : mergeCustomValues(current, values === 'set' ? given : input)
+  if (!exceedsCustomValueSize(merged, current)) return merged
+  if (aboveLimit === 'omit') return current
+  if (aboveLimit === 'reject' || exceedsCustomValueSize(merged, given)) requireCustomValueSize(merged)
+  return merged
+}

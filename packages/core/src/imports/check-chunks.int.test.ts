@@ -1,0 +1,68 @@
+import { sql } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import { claimTestImport, countRows, queueTestImport, runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { createCustomField } from '../custom-fields/custom-fields.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { releaseImport } from './import-claim.ts'
+import { importSteps } from './import-steps.ts'
+import { readImport } from './imports.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+const defineSeats = () => createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
+
+const rows = Array.from({ length: 12_000 }, (_, n) => `ada${n}@example.com;1.234\n`)
+const file = ['email;seats\n', ...rows, 'last@example.com;1.234,5\n']
+
+test('one decimal comma at the end decides for the first row, also after a restart', async () => {
+  await defineSeats()
+  const { id } = await queueTestImport(ctx, file)
+  const first = await claimTestImport(ctx, id)
+  for await (const step of importSteps(ctx, first)) {
+    expect(await step()).toBe('written')
+    break
+  }
+  expect(await readImport(ctx, id)).toMatchObject({ processed: 0 })
+  await releaseImport(ctx, first)
+  await runQueuedImport(ctx, id)
+  expect(await readImport(ctx, id)).toMatchObject({ status: 'COMPLETED', created: 12_001, failed: 0 })
+  const { rows: values } = await database.db.execute(sql`
+    select distinct custom_field_values -> 'seats' as seats from contacts
+    where workspace_id = ${uuidOf(ctx.workspaceId)} order by seats`)
+  expect(values).toEqual([{ seats: 1_234 }, { seats: 1_234.5 }])
+})
+
+test('a worker that lost its claim cannot save what it found', async () => {
+  await defineSeats()
+  const { id } = await queueTestImport(ctx, file)
+  const first = await claimTestImport(ctx, id)
+  const steps = []
+  for await (const step of importSteps(ctx, first)) steps.push(step)
+  await releaseImport(ctx, first)
+  await claimTestImport(ctx, id)
+  expect(await steps[0]?.()).toBe('lost')
+})
+
+test('a late save does not undo a later one', async () => {
+  await defineSeats()
+  const { id } = await queueTestImport(ctx, file)
+  const claimed = await claimTestImport(ctx, id)
+  const saves = []
+  for await (const step of importSteps(ctx, claimed)) saves.push(step)
+  expect(await saves[1]?.()).toBe('written')
+  expect(await saves[0]?.()).toBe('lost')
+  expect(await saves[1]?.()).toBe('written')
+})
+
+test('a column that is unclear is an error before a contact is written', async () => {
+  await defineSeats()
+  const { id } = await queueTestImport(ctx, 'email;seats\nada@example.com;0,5\ngrace@example.com;0.5\n')
+  const claimed = await claimTestImport(ctx, id)
+  const run = async () => {
+    for await (const step of importSteps(ctx, claimed)) await step()
+  }
+  await expect(run()).rejects.toMatchObject({ code: 'validation_error', details: { line: 3 } })
+  expect(await countRows(ctx, 'contacts')).toBe(0)
+})
