@@ -3,22 +3,22 @@ import { inspect } from 'node:util'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { addConfirmedSubscribers, readRecipientCounts } from './campaign-recipients.ts'
 import { startLoadBalancer } from './load-balancer.ts'
-import { createApi, startStack, timeoutMs } from './stack.ts'
+import { createApi, queueBackends, startStack, timeoutMs } from './stack.ts'
 import { expectConsistentDeliveries } from './write-stream.ts'
 
 const recipients = 1_000
 
-test.each([
-  ['redis', 2],
-  ['postgres', 1],
-] as const)(
+const rounds = countRuns({ gate: 1, full: 3 })
+
+test.each(queueBackends)(
   'a rolling restart fails no request and interrupts no work, queues in %s',
   { timeout: 300_000 },
-  async (backend, rounds) => {
+  async (backend) => {
     // Longer than the load balancer needs to detect the shutdown, also on a busy machine.
     const stack = await startStack(backend, { SHUTDOWN_DELAY_MS: '2500' })
     onTestFinished(() => stack.close())

@@ -76,49 +76,6 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     expect([...stack.apis, ...stack.workers].map(({ isRunning }) => isRunning)).toEqual([true, true])
   })
 
-  test('a misbehaving receiver gets one attempt per delivery and delays no other', async () => {
-    await setUp(startStack(backend))
-    const trap = await startHttpReceiver()
-    const misbehaving = await Promise.all(
-      createBadResponses(trap.url).map((response) => startHttpReceiver(() => response)),
-    )
-    const untrusted = createServer({ key: testKey, cert: goodCertificate }, (_request, response) => response.end())
-    await new Promise<void>((resolve) => untrusted.listen(0, '127.0.0.1', resolve))
-    for (const { url } of misbehaving) await addWebhook(url)
-    await addWebhook(`https://127.0.0.1:${(untrusted.address() as AddressInfo).port}/`)
-    await addWebhook(receiver.url)
-    for (let n = 0; n < 3; n++) {
-      await stack.api.call('POST', '/contacts', { key, body: { email: `person${n}@example.com` } })
-    }
-    await receiver.waitFor(3)
-    // The first request to the receiver that does not respond has not timed out yet.
-    expect(misbehaving[0]?.requests.length).toBeLessThanOrEqual(1)
-    await waitUntil(async () => (await countOpenWork(stack)) === 0, {
-      describe: 'all attempts have ended',
-      // A receiver that does not respond gets one request at a time, which times out after three seconds.
-      timeoutMs: 60_000,
-    })
-    expect([...misbehaving, receiver, trap].map(({ requests }) => requests.length)).toEqual([
-      ...misbehaving.map(() => 3),
-      3,
-      0,
-    ])
-    const { rows } = await stack.database.pool.query(
-      `select error, response_status as status, count(*)::int from deliveries group by 1, 2 order by 1, 2`,
-    )
-    expect(rows).toEqual([
-      { error: 'No response within 3 seconds', status: null, count: 3 },
-      { error: 'Redirects are not followed', status: 307, count: 3 },
-      { error: 'The TLS certificate was rejected (DEPTH_ZERO_SELF_SIGNED_CERT)', status: null, count: 3 },
-      { error: expect.stringMatching(/^The connection failed/), status: null, count: 3 },
-      // A response with status 200 is a success, whatever its body is.
-      { error: null, status: 200, count: 9 },
-    ])
-    await Promise.all([...misbehaving, trap].map((other) => other.close()))
-    untrusted.closeAllConnections()
-    await new Promise((resolve) => untrusted.close(resolve))
-  })
-
   test('every delivery is accounted for if a frozen worker resumes after recovery', async () => {
     await setUp(startStack(backend))
     await addWebhook(`${receiver.url}/a`)
@@ -174,6 +131,49 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     await pause(300)
     stack.redis?.resume()
   }
+})
+
+test('a misbehaving receiver gets one attempt per delivery and delays no other', async () => {
+  await setUp(startStack('redis'))
+  const trap = await startHttpReceiver()
+  const misbehaving = await Promise.all(
+    createBadResponses(trap.url).map((response) => startHttpReceiver(() => response)),
+  )
+  const untrusted = createServer({ key: testKey, cert: goodCertificate }, (_request, response) => response.end())
+  await new Promise<void>((resolve) => untrusted.listen(0, '127.0.0.1', resolve))
+  for (const { url } of misbehaving) await addWebhook(url)
+  await addWebhook(`https://127.0.0.1:${(untrusted.address() as AddressInfo).port}/`)
+  await addWebhook(receiver.url)
+  for (let n = 0; n < 3; n++) {
+    await stack.api.call('POST', '/contacts', { key, body: { email: `person${n}@example.com` } })
+  }
+  await receiver.waitFor(3)
+  // The first request to the receiver that does not respond has not timed out yet.
+  expect(misbehaving[0]?.requests.length).toBeLessThanOrEqual(1)
+  await waitUntil(async () => (await countOpenWork(stack)) === 0, {
+    describe: 'all attempts have ended',
+    // A receiver that does not respond gets one request at a time, which times out after three seconds.
+    timeoutMs: 60_000,
+  })
+  expect([...misbehaving, receiver, trap].map(({ requests }) => requests.length)).toEqual([
+    ...misbehaving.map(() => 3),
+    3,
+    0,
+  ])
+  const { rows } = await stack.database.pool.query(
+    `select error, response_status as status, count(*)::int from deliveries group by 1, 2 order by 1, 2`,
+  )
+  expect(rows).toEqual([
+    { error: 'No response within 3 seconds', status: null, count: 3 },
+    { error: 'Redirects are not followed', status: 307, count: 3 },
+    { error: 'The TLS certificate was rejected (DEPTH_ZERO_SELF_SIGNED_CERT)', status: null, count: 3 },
+    { error: expect.stringMatching(/^The connection failed/), status: null, count: 3 },
+    // A response with status 200 is a success, whatever its body is.
+    { error: null, status: 200, count: 9 },
+  ])
+  await Promise.all([...misbehaving, trap].map((other) => other.close()))
+  untrusted.closeAllConnections()
+  await new Promise((resolve) => untrusted.close(resolve))
 })
 
 function createBadResponses(redirectUrl: string): ReceiverResponse[] {

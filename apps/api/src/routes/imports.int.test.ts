@@ -47,6 +47,7 @@ test('POST /contacts/import, GET /imports, GET /imports/{id}: stored and queued'
     skipped: 0,
     failed: 0,
     errors: [],
+    errorCounts: [],
     createdAt: aTimestamp,
     startedAt: null,
     completedAt: null,
