@@ -28,7 +28,7 @@ const smtp = useForFile(() => startSmtpReceiver())
 
 const until = (describe: string, isSo: () => Promise<boolean>) => waitUntil(isSo, { describe })
 /** Each takes about two seconds. */
-const size = { rows: 15_000, recipients: 100, deliveries: 100 }
+const size = { rows: 9_000, recipients: 100, deliveries: 100 }
 
 /** Queues an import, a campaign and deliveries. */
 async function queueWork(

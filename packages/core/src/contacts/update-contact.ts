@@ -4,6 +4,7 @@ import { emit } from '../events/emit.ts'
 import { violatedConstraint } from '../db/database-errors.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId } from '../kernel/ids.ts'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
 import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
@@ -65,6 +66,11 @@ export async function suppressContact(
   if (!row || !(await suppressSubscriptions(ctx, id, status))) return undefined
   await recordSubscriptionActivity(ctx, [id])
   return lockContact(ctx, id)
+}
+
+/** Deletes a locked contact's row, after its records in other slices were deleted or moved: see `operations/`. */
+export async function deleteContactRow(ctx: Ctx, id: ContactId): Promise<void> {
+  await ctx.db.delete(contacts).where(byId(contacts, ctx, id))
 }
 
 /**

@@ -105,7 +105,7 @@ test.each(Object.keys(pairs))(`the same contacts and events: %s (seed ${seed})`,
   )
 })
 
-test('an input that exceeds the quota is rejected, and known contacts are still updated', async () => {
+test('above the quota, new contacts are rejected and known ones updated', async () => {
   const full = { ...ctx, settings: { ...ctx.settings, quotas: { ...ctx.settings.quotas, contacts: 2 } } }
   await createTestContact(full, { email: 'known@example.com' })
   const emails = ['new@example.com', 'too-many@example.com', 'known@example.com', 'NEW@example.com']

@@ -131,9 +131,15 @@ test('a new connection replans a statement after the table has grown', async () 
     })
   const [fresh, kept] = [open(0.02), open()]
   const readPlan = async ({ pool }: Database) => {
-    await pool.query({ name: 'find', text: 'select from growing where id = $1', values: [1] })
-    const { rows } = await pool.query<Record<string, string>>('explain execute find (1)')
-    return rows[0]?.['QUERY PLAN'] ?? ''
+    // Both on one connection: a pool replaces one that is older than its lifetime.
+    const client = await pool.connect()
+    try {
+      await client.query({ name: 'find', text: 'select from growing where id = $1', values: [1] })
+      const { rows } = await client.query<Record<string, string>>('explain execute find (1)')
+      return rows[0]?.['QUERY PLAN'] ?? ''
+    } finally {
+      client.release()
+    }
   }
   expect([await readPlan(fresh), await readPlan(kept)]).toEqual(Array(2).fill(expect.stringContaining('Seq Scan')))
   // Neither VACUUM nor ANALYZE has run since.

@@ -1,5 +1,5 @@
 import { audit } from '../../audit/audit.ts'
-import { deleteContactRow } from '../../contacts/delete-contact-row.ts'
+import { deleteContactRow } from '../../contacts/update-contact.ts'
 import { startErasure } from '../../contacts/erasures.ts'
 import { lockContact } from '../../contacts/lock-contact.ts'
 import { emit } from '../../events/emit.ts'
