@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cleanPhone, phone } from '../kernel/values/phone.ts'
 import { CreatedAt, Email, QueryBoolean, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageOf, PageQuery, Sort, SortBy } from '../request/paging.ts'
@@ -78,10 +79,12 @@ export const DeletedContact = z.object({ id: RecordId('con') }).meta({
   examples: [{ id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b' }],
 })
 
-/** Empty, or digits with common separators. */
-export const Phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)[\d\s()+./#*x-]+$/i.test(value), {
-  error: 'must be a phone number',
-})
+/** Empty, or digits with common separators, and an extension such as `ext. 12`. Stored in ASCII, see `cleanPhone`. */
+export const Phone = z
+  .string()
+  .overwrite(cleanPhone)
+  .max(40, 'must have at most 40 characters')
+  .refine((value) => value === '' || phone.test(value), { error: 'must be a phone number' })
 const emptyToNull = <T extends z.ZodType<string>>(schema: T) => schema.nullable().transform((value) => value || null)
 
 export const Tags = z

@@ -8,7 +8,8 @@ import { conflict, invalidField, type Issue, notFound, truncateText } from '../k
 import { suggestForEach, withSuggestion } from '../kernel/suggestion.ts'
 import { exceedsSize } from '../kernel/stored-size.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
-import { toTimestamp } from '../kernel/validation.ts'
+import { inexactNumber, isExactNumber, isExactNumberText } from '../kernel/values/exact-number.ts'
+import { MultiLine, normalizeText, toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../kernel/ids.ts'
 import { enqueue } from '../jobs/outbox.ts'
@@ -185,11 +186,12 @@ export function checkCustomValue(
   if (!field) return { message: withSuggestion('unknown custom field', key, fields.keys()) }
   const result = valueSchemas[field.type].safeParse(value)
   if (!result.success) return { message: result.error.issues[0]?.message ?? 'is invalid' }
-  if (field.type === 'SELECT' && !field.options.includes(String(result.data))) {
-    // A field can have options of 64 KiB, and each of 100 imports on a page has 100 of these messages.
-    return { message: truncateText(`must be one of ${field.options.join(', ')}`, 200) }
-  }
-  return { value: result.data }
+  if (field.type !== 'SELECT') return { value: result.data }
+  const option = field.options.find((one) => normalizeText(one) === result.data)
+  // A field can have options of 64 KiB, and each of 100 imports on a page has 100 of these messages.
+  return option === undefined
+    ? { message: truncateText(`must be one of ${field.options.join(', ')}`, 200) }
+    : { value: option }
 }
 
 /** The size of `customFieldValues` of one contact, as JSON. */
@@ -215,30 +217,28 @@ export function mergeCustomValues(
   return Object.fromEntries(merged) as CustomValues
 }
 
-/** Converts text from a query or a CSV cell to the type of its field. */
+/** Converts text from a query or a CSV cell to the type of its field. A text that does not fit stays a text. */
 export function parseCustomValue(fields: CustomFields, key: string, text: string): unknown {
   const type = fields.get(key)?.type
-  if (type === 'NUMBER' && /^\s*[+-]?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i.test(text)) return Number(text)
+  if (type === 'NUMBER' && number.test(text) && isExactNumberText(text)) return Number(text)
   if (type === 'BOOLEAN' && /^(true|yes|1)$/i.test(text.trim())) return true
   if (type === 'BOOLEAN' && /^(false|no|0)$/i.test(text.trim())) return false
   return text
 }
 
-const shortText = z
-  .string()
-  .max(2_000, 'must have at most 2,000 characters')
-  .refine(
-    (value) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(value),
-    'must not contain control characters',
-  )
-
 const valueSchemas = {
-  TEXT: shortText,
-  NUMBER: z.number('must be a number').refine(Number.isFinite, 'must be a number'),
+  TEXT: MultiLine(2_000),
+  NUMBER: z
+    .number({ error: ({ input }) => (isInexactText(input) ? inexactNumber : 'must be a number') })
+    .refine(Number.isFinite, 'must be a number')
+    .refine(isExactNumber, inexactNumber),
   BOOLEAN: z.boolean('must be true or false'),
   DATE: z.iso.date('must be a date such as 2026-11-21'),
-  SELECT: z.string(),
+  SELECT: z.string().overwrite(normalizeText),
 }
+
+const number = /^\s*[+-]?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i
+const isInexactText = (input: unknown) => typeof input === 'string' && number.test(input) && !isExactNumberText(input)
 
 function selectDefinitions(ctx: Ctx) {
   return ctx.db

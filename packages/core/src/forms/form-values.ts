@@ -1,6 +1,7 @@
 /** Validates form values. The messages are shown to visitors. */
 import { z } from 'zod'
 import { Phone } from '../contacts/contacts.schema.ts'
+import { isExactNumber, isExactNumberText } from '../kernel/values/exact-number.ts'
 import { invalidField, invalidFields, type Issue } from '../kernel/errors.ts'
 import { exceedsSize } from '../kernel/stored-size.ts'
 import { suggestForEach } from '../kernel/suggestion.ts'
@@ -70,7 +71,7 @@ const checks: Record<FormField['type'], (field: FormField) => Check> = {
   }),
   EMAIL: () => ({ schema: Email, message: 'Please enter an email address such as ada@example.com.' }),
   PHONE: () => ({ schema: Phone, message: 'Please enter a phone number such as +44 20 7946 0958.' }),
-  NUMBER: () => ({ schema: z.number(), message: 'Please enter a number.' }),
+  NUMBER: () => ({ schema: z.number().refine(isExactNumber), message: 'Please enter a number of at most 15 digits.' }),
   DATE: () => ({ schema: z.iso.date(), message: 'Please enter a date such as 2026-11-21.' }),
   SELECT: ({ options = [] }) => ({ schema: z.enum(options), message: 'Please choose one of the options.' }),
   CHECKBOX: () => ({ schema: z.boolean(), message: 'Please check or uncheck this box.' }),
@@ -92,7 +93,7 @@ export function parsePostedValues(
   for (const { id, type } of fields) {
     const text = Object.hasOwn(texts, id) ? texts[id] : undefined
     if (type === 'CHECKBOX' || type === 'CONSENT') values[id] = text !== undefined
-    if (type === 'NUMBER' && text?.trim()) values[id] = Number(text)
+    if (type === 'NUMBER' && text?.trim() && isExactNumberText(text)) values[id] = Number(text)
   }
   return values
 }

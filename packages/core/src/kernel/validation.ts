@@ -1,6 +1,7 @@
 /** Schemas that all slices share. */
 import { domainToASCII } from 'node:url'
 import { z } from 'zod'
+import { showInvisible, trimInvisible } from './values/text.ts'
 import { describeIssue } from './zod-messages.ts'
 
 z.config({ localeError: describeIssue })
@@ -10,7 +11,7 @@ const controlsExceptLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]
 const notUnicodeMessage = 'must be valid Unicode'
 const controls = /[\u0000-\u001f\u007f]/
 
-/** Single-line text: trimmed, normalized to NFC, at most `max` characters, no control characters. */
+/** Single-line text: without invisible characters at its ends, normalized to NFC, at most `max` characters, no control characters. */
 export function SingleLine(max: number, min = 0) {
   return text(max, min).refine((value) => !controls.test(value), 'must not contain control characters or line breaks')
 }
@@ -37,11 +38,13 @@ export function Token(max: number) {
     .meta({ maxLength: max })
 }
 
+/** Texts that look the same are the same: every text is stored, and looked for, in this form. */
+export const normalizeText = (text: string) => trimInvisible(text).normalize('NFC')
+
 function text(max: number, min: number) {
   return z
     .string()
-    .trim()
-    .normalize('NFC')
+    .overwrite(normalizeText)
     .refine((value) => value.isWellFormed(), notUnicodeMessage)
     .min(min, min === 1 ? 'must not be empty' : `must have at least ${min} characters`)
     .max(max, tooLongMessage(max))
@@ -79,15 +82,17 @@ function toAsciiDomain(domain: string) {
     : domain
 }
 
-/** An email address. An international domain is converted to ASCII; the rest is kept as entered. */
+/** An email address. Invisible characters around it are dropped. An international domain is converted to ASCII; the rest is kept as entered. */
 export const Email = z
   .string()
-  .trim()
+  .overwrite((address) => trimInvisible(address).replace(/^[\u200c\u200d]+|[\u200c\u200d]+$/g, ''))
   .max(254, 'must have at most 254 characters')
   .transform((address, check) => {
-    const email = normalizeEmail(address)
+    const hidden = /[^\P{C}]|[^\P{Z} ]/u.exec(address)?.[0]
+    const email = hidden === undefined ? normalizeEmail(address) : undefined
     if (email) return email
-    check.addIssue({ code: 'custom', message: 'must be an email address such as ada@example.com' })
+    const hint = hidden === undefined ? '' : `, without ${showInvisible(hidden)}`
+    check.addIssue({ code: 'custom', message: `must be an email address such as ada@example.com${hint}` })
     return z.NEVER
   })
   .meta({ examples: ['ada@example.com'] })

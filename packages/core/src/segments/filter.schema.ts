@@ -2,13 +2,14 @@
 import { z } from 'zod'
 import { dealStatuses, subscriptionStatuses } from '../db/schema/index.ts'
 import { Id } from '../kernel/ids.ts'
-import { SingleLine, TimestampInput } from '../kernel/validation.ts'
+import { isExactNumber } from '../kernel/values/exact-number.ts'
+import { MultiLine, SingleLine, TimestampInput } from '../kernel/validation.ts'
 
 const maxDepth = 4
 const maxLeaves = 30
 
-const Text = SingleLine(2_000, 1)
-const Num = z.number('must be a number')
+const Text = MultiLine(2_000, 1)
+const Num = z.number('must be a number').refine(isExactNumber, 'cannot be compared exactly: it is beyond 2^53')
 const Cents = Num.int('must be a whole number of cents')
 
 /** Kept as text, so that the filter is stored as it was written. */
