@@ -69,10 +69,29 @@ test.each([
     `${csv}x;y\n`,
   ],
   ['a charset', csv, { 'content-type': 'Text/CSV; charset="UTF-8"; header=present' }, csv],
+  ['another label of UTF-8', csv, { 'content-type': 'text/csv; charset=utf8' }, csv],
+  ['the type that Excel gives to a CSV', csv, { 'content-type': 'application/vnd.ms-excel' }, csv],
+  ['application/csv', csv, { 'content-type': 'application/csv' }, csv],
+  [
+    'windows-1252',
+    Buffer.from('email;company\na@example.com;Zo\u00eb \u0080', 'latin1'),
+    { 'content-type': 'text/csv; charset=windows-1252' },
+    'email;company\na@example.com;Zoë €',
+  ],
   ['NDJSON', '{"email":"ada@example.com"}', { 'content-type': 'application/x-ndjson' }, '{"email":"ada@example.com"}'],
 ])('accepts %s', async (...[, raw, headers, stored]) => {
   expect((await send(raw, { headers })).status).toBe(202)
   expect(await storedFile()).toBe(stored)
+})
+
+test('encoding takes precedence over the charset, and a workbook is explained', async () => {
+  const file = Buffer.from('email;company\na@example.com;Zoë\n', 'latin1')
+  const headers = { 'content-type': 'text/csv; charset=utf-8' }
+  expect((await send(file, { headers, query: '?encoding=windows-1252' })).status).toBe(202)
+  expect(await storedFile()).toBe(file.toString('latin1'))
+  const type = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
+  const { message } = expectError(await send(Buffer.from('PK\u0003\u0004'), { headers: { 'content-type': type } }), 400)
+  expect(message).toContain('is a workbook')
 })
 
 test('a large file is stored in parts', async () => {
@@ -88,12 +107,12 @@ test.each([
   ['JSON', { 'content-type': 'application/json' }],
   ['plain text', { 'content-type': 'text/plain' }],
   ['no type', { 'content-type': '' }],
-  ['another charset', { 'content-type': 'text/csv; charset=iso-8859-1' }],
+  ['another charset', { 'content-type': 'text/csv; charset=utf-16' }],
   ['another encoding', { 'content-encoding': 'br' }],
 ])('%s returns 415 and says what is expected', async (_name, headers: Record<string, string>) => {
   const { message } = expectError(await send(csv, { headers }), 415)
   expect(message).toMatch(
-    /^The (content type must be text\/csv or application\/x-ndjson|charset must|content encoding)/,
+    /^The (content type must be text\/csv or application\/x-ndjson|charset "utf-16" must be utf-8 or windows-1252|content encoding)/,
   )
 })
 
@@ -107,6 +126,12 @@ test.each([
   ['no email column', 'first name\nAda\n', /^The file has no email column/],
   ['unknown columns', 'email,Foo,Bar\n', /^Unknown columns: "Foo", "Bar"\. Known columns: email, /],
   ['UTF-16', Buffer.from('\ufeffemail\n', 'utf16le'), /UTF-16/],
+  ['a workbook', Buffer.from('PK\u0003\u0004'), /^The file is a workbook of Excel .*: save it as "CSV UTF-8"$/],
+  [
+    'a wrong encoding',
+    Buffer.from('email\nZoë@example.com\n', 'latin1'),
+    /not valid UTF-8 \(line 2\): .* encoding=windows-1252/,
+  ],
 ])('a header with %s returns 400 and stores nothing', async (_name, raw, message) => {
   expect(expectError(await send(raw), 400).message).toMatch(message)
   expect(await api.query('select from imports')).toEqual([])
@@ -129,6 +154,7 @@ test.each([
   ['?onConflict=replace', 'onConflict'],
   ['?dryrun=true', 'dryrun'],
   ['?events=all', 'events'],
+  ['?encoding=utf-16', 'encoding'],
 ])('%s returns 400 and names %s', async (query, path) => {
   const { issues } = expectError(await send(csv, { query }), 400)
   expect(issues?.map((issue) => issue.path)).toEqual([path])

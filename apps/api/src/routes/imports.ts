@@ -1,7 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
 import { httpErrors } from '@fastify/sensible'
 import { cancelImport } from '@rapport/core/imports/cancel-import.ts'
-import { AppError } from '@rapport/core/kernel/errors.ts'
+import { AppError, truncateText } from '@rapport/core/kernel/errors.ts'
+import { encodings, type Encoding, findEncoding } from '@rapport/core/imports/file/file-encoding.ts'
 import { isKnownKey } from '@rapport/core/request/idempotency.ts'
 import { discardImport, listImports, queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
 import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
@@ -18,7 +19,31 @@ import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Imports'], security: [{ bearer: [] }] }
 
-const formats: Record<string, 'csv' | 'ndjson'> = { 'text/csv': 'csv', 'application/x-ndjson': 'ndjson' }
+type Format = 'csv' | 'ndjson'
+
+/** Also the types that operating systems and programs give to such files, and to workbooks, which get an explanation. */
+const formats = new Map<string, Format>([
+  ...[
+    'text/csv',
+    'application/csv',
+    'application/vnd.ms-excel',
+    'application/vnd.oasis.opendocument.spreadsheet',
+    'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+    'application/x-csv',
+    'text/comma-separated-values',
+    'text/tab-separated-values',
+    'text/x-comma-separated-values',
+    'text/x-csv',
+  ].map((type): [string, Format] => [type, 'csv']),
+  ...[
+    'application/x-ndjson',
+    'application/jsonl',
+    'application/jsonlines',
+    'application/ndjson',
+    'application/x-jsonlines',
+  ].map((type): [string, Format] => [type, 'ndjson']),
+])
+const documentedTypes = ['text/csv', 'application/x-ndjson']
 
 type Timings = Pick<ApiTimings, 'uploadIdleMs' | 'uploadGraceMs' | 'quotaTtlMs'>
 
@@ -45,12 +70,13 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
         operationId: 'imports.create',
         summary: 'Import contacts',
         description: [
-          'The body is a file in UTF-8 of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`, at most to a hundredth of its size.',
-          'Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. An unknown column returns 400. Tags are separated by `;` or `,`. An exported file can be imported without changes.',
+          'The body is a file in UTF-8, or in another `encoding`, of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab, or as a first line such as `sep=;` says), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`, at most to a hundredth of its size.',
+          'Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. An unknown column returns 400. Tags are separated by `;` or `,`. Empty cells at the end of a row may be missing. A cell such as `="0049"` is a text. An exported file can be imported without changes.',
+          'Numbers may have a decimal comma and thousands separators. The whole column decides: with `1.234,56` in a column, `1.234` is 1234. A column with both marks, or only with numbers that can be read in two ways, fails the import before a contact is written.',
           'The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.',
           'A workspace can have 5 imports that are received, queued or running; one more returns 409 with the code `quota_exceeded`. Imports take turns, so a large one delays the others little.',
         ].join('\n\n'),
-        consumes: Object.keys(formats),
+        consumes: documentedTypes,
         querystring: ImportOptions,
         body: z.unknown().meta({ type: 'string', format: 'binary' }),
         response: { 202: Import },
@@ -59,19 +85,22 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
     (request, reply) =>
       limitUploads(request.ctx, async () => {
         const { ctx } = request
-        const format = formatOf(request)
+        const { format, charset } = formatOf(request)
+        const { encoding = charset, ...options } = request.query
         const content = createHash('sha256')
         const idempotencyKey = readIdempotencyKey(request)
         const upload = readUpload(request, { stopping: stopping.signal, idleMs: timings.uploadIdleMs })
         const file = idempotencyKey === undefined ? upload : hashWhileReading(upload, content)
         const isRepetition = idempotencyKey !== undefined && (await isKnownKey(ctx, idempotencyKey))
-        const id = isRepetition ? await skipFile(file) : await receiveImport(ctx, { ...request.query, format }, file)
+        const id = isRepetition
+          ? await skipFile(file)
+          : await receiveImport(ctx, { ...options, format, encoding }, file)
         let isQueued = false
         try {
           // The member may have been demoted, or the workspace suspended, while the file was sent.
           await request.authorize()
           return (await handleIdempotently(request, reply, {
-            hash: () => hashRequest(request, `${format}\n${content.digest('base64url')}`),
+            hash: () => hashRequest(request, `${format}\n${encoding}\n${content.digest('base64url')}`),
             async work() {
               if (id === undefined) throw responseExpired()
               const queued = await queueImport(request.ctx, id)
@@ -159,17 +188,19 @@ async function* hashWhileReading(pieces: AsyncIterable<Buffer>, hash: Hash): Asy
 }
 
 const unsupportedType = () =>
-  httpErrors.unsupportedMediaType(`The content type must be ${Object.keys(formats).join(' or ')}`)
+  httpErrors.unsupportedMediaType(`The content type must be ${documentedTypes.join(' or ')}`)
 
-/** The format of the file, from its content type. */
-function formatOf({ headers }: FastifyRequest): 'csv' | 'ndjson' {
+/** The format and encoding of the file, from its content type. */
+function formatOf({ headers }: FastifyRequest): { format: Format; charset: Encoding } {
   const [, type = '', parameters = ''] = /^\s*([^\s;]+)\s*(.*)$/.exec(headers['content-type'] ?? '') ?? []
-  const format = formats[type.toLowerCase()]
+  const format = formats.get(type.toLowerCase())
   if (!format) throw unsupportedType()
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(parameters)?.[1]
-  if (charset && charset.toLowerCase() !== 'utf-8') throw httpErrors.unsupportedMediaType('The charset must be utf-8')
+  const [, label = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(parameters) ?? []
+  const charset = findEncoding(label)
+  if (!charset)
+    throw httpErrors.unsupportedMediaType(`The charset "${truncateText(label, 40)}" must be ${encodings.join(' or ')}`)
   if (!['identity', 'gzip'].includes(headers['content-encoding']?.toLowerCase() ?? 'identity')) {
     throw httpErrors.unsupportedMediaType('The content encoding must be gzip or identity')
   }
-  return format
+  return { format, charset }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cleanPhone, phone } from '../kernel/values/phone.ts'
+import { Phone } from '../kernel/values/phone.ts'
 import { CreatedAt, Email, QueryBoolean, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageOf, PageQuery, Sort, SortBy } from '../request/paging.ts'
@@ -79,12 +79,6 @@ export const DeletedContact = z.object({ id: RecordId('con') }).meta({
   examples: [{ id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b' }],
 })
 
-/** Empty, or digits with common separators, and an extension such as `ext. 12`. Stored in ASCII, see `cleanPhone`. */
-export const Phone = z
-  .string()
-  .overwrite(cleanPhone)
-  .max(40, 'must have at most 40 characters')
-  .refine((value) => value === '' || phone.test(value), { error: 'must be a phone number' })
 const emptyToNull = <T extends z.ZodType<string>>(schema: T) => schema.nullable().transform((value) => value || null)
 
 export const Tags = z
@@ -278,6 +272,9 @@ export const ExportQuery = collectCustomFields(
       .enum(['csv', 'ndjson'], { error: 'must be csv or ndjson' })
       .default('csv')
       .describe('The format of the file.'),
+    bom: QueryBoolean.default(false).describe(
+      'Whether a CSV starts with a byte order mark, for spreadsheets: without it, Excel does not read it as UTF-8.',
+    ),
   }),
 )
 export type ExportQuery = z.output<typeof ExportQuery>

@@ -1,7 +1,7 @@
 /** Validates form values. The messages are shown to visitors. */
 import { z } from 'zod'
-import { Phone } from '../contacts/contacts.schema.ts'
 import { isExactNumber, isExactNumberText } from '../kernel/values/exact-number.ts'
+import { Phone } from '../kernel/values/phone.ts'
 import { invalidField, invalidFields, type Issue } from '../kernel/errors.ts'
 import { exceedsSize } from '../kernel/stored-size.ts'
 import { suggestForEach } from '../kernel/suggestion.ts'

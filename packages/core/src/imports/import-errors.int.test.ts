@@ -19,7 +19,7 @@ test('counts the errors by column and message', async () => {
   expect(await runTestImport(ctx, file, { format: 'ndjson' })).toMatchObject({
     errorCounts: [
       { column: 'email', message: 'must be an email address such as ada@example.com', count: 1 },
-      { column: 'customFieldValues.se ats', message: expect.stringContaining('unknown custom field'), count: 1 },
+      { column: 'customFieldValues.se\\u0007ats', message: expect.stringContaining('unknown custom field'), count: 1 },
     ],
   })
 })

@@ -5,9 +5,9 @@ import { unescapeFormulas } from '../contacts/export/escape-formulas.ts'
 import { type CustomFields, parseCustomValue } from '../custom-fields/custom-fields.ts'
 import type { Issue } from '../kernel/errors.ts'
 import { toIssues } from '../kernel/zod-messages.ts'
-import type { FileRow } from './csv-rows.ts'
-import { customPrefix, type Layout, toPrintable, readOnlyProperties } from './import-header.ts'
-import { type DecimalMark, normalizeNumber } from './number-format.ts'
+import type { FileRow } from './file/csv-rows.ts'
+import { customPrefix, type Layout, toPrintable, readOnlyProperties } from './file/import-header.ts'
+import { type DecimalMark, normalizeNumber } from './file/number-format.ts'
 
 /**
  * The contact of a row, or why there is none; `column` is null if that concerns the whole row. No message contains a
@@ -33,12 +33,13 @@ export function parseCsvRow(row: FileRow<string[]>, { layout, fields, decimalMar
   if ('error' in row) return rowError(row.line, row.error)
   const { line, content: cells } = row
   const { columns } = layout
-  if (cells.length !== columns.length)
+  // Spreadsheets add or drop empty cells at the end of a row.
+  if (cells.slice(columns.length).some((cell) => cell.trim() !== ''))
     return rowError(line, `Row has ${cells.length} cells, but the header has ${columns.length}`)
   const properties: Record<string, unknown> = {}
   const custom: Record<string, unknown> = {}
   for (const [index, column] of columns.entries()) {
-    const cell = unescapeFormulas(cells[index] ?? '')
+    const cell = unescapeFormulas(unwrapText(cells[index] ?? ''))
     if (column === null || cell.trim() === '') continue
     if (column === '') return rowError(line, `Column ${index + 1} has a value but no name in the header`)
     if (column === 'tags') properties['tags'] = splitTags(cell)
@@ -49,6 +50,12 @@ export function parseCsvRow(row: FileRow<string[]>, { layout, fields, decimalMar
     }
   }
   return toContact(line, { ...properties, customFieldValues: custom })
+}
+
+/** Programs write `="0049"` so that a spreadsheet keeps the zeros of a text. */
+function unwrapText(cell: string): string {
+  const text = /^\s*="(.*)"\s*$/s.exec(cell)?.[1]
+  return text === undefined ? cell : text.replaceAll('""', '"')
 }
 
 function toCustomValue(

@@ -2,10 +2,10 @@
 import { readCustomFields } from '../custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
 import { checkChunks, decideDecimalMarks } from './check-chunks.ts'
-import { createCsvReader } from './csv-rows.ts'
+import { createCsvReader } from './file/csv-rows.ts'
 import type { ClaimedImport } from './import-claim.ts'
 import { parseCsvRow, parseJsonRow } from './import-rows.ts'
-import { readNdjsonRows } from './ndjson-rows.ts'
+import { readNdjsonRows } from './file/ndjson-rows.ts'
 import { readChunks } from './read-chunks.ts'
 import { writeChunk } from './write-chunk.ts'
 

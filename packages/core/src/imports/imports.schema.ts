@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CreatedAt, QueryBoolean, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
+import { encodings } from './file/file-encoding.ts'
 
 const ImportStatus = z.enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED'])
 
@@ -98,6 +99,12 @@ export const ImportOptions = z
     dryRun: QueryBoolean.default(false).describe(
       'Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.',
     ),
+    encoding: z
+      .enum(encodings, { error: `must be ${encodings.join(' or ')}` })
+      .optional()
+      .describe(
+        'The encoding of the file. Default: the `charset` of the content type, or `utf-8`. A spreadsheet that saves a plain "CSV" in Western Europe or America writes `windows-1252`.',
+      ),
     events: z
       .literal('each', { error: 'must be "each"' })
       .optional()

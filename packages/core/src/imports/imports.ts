@@ -14,7 +14,8 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { importParts, imports } from '../db/schema/index.ts'
 import { readQuotas, requireQuota } from '../quotas/require-quota.ts'
-import { readHeader, findNdjsonStart } from './import-header.ts'
+import { decode, requireUtf8 } from './file/file-encoding.ts'
+import { readHeader, findNdjsonStart } from './file/import-header.ts'
 import type { Import, ImportOptions, ImportQuery } from './imports.schema.ts'
 
 export type ImportRecord = typeof imports.$inferSelect
@@ -29,8 +30,8 @@ interface ReceiveOptions extends ImportOptions {
 
 /**
  * Receives a file part by part, in constant memory, and returns the id of the import, which waits for `queueImport`.
- * Throws `validation_error` if the header, read from the first part, is not valid, and `quota_exceeded` if the
- * workspace has too many unfinished imports. After any error, the stored data is deleted.
+ * Throws `validation_error` if the header, read from the first part, is not valid or the file is not UTF-8, and
+ * `quota_exceeded` if the workspace has too many unfinished imports. After any error, the stored data is deleted.
  */
 export async function receiveImport(ctx: Ctx, options: ReceiveOptions, file: AsyncIterable<Buffer>): Promise<ImportId> {
   if (options.listId) await checkListId(ctx, options.listId)
@@ -38,7 +39,7 @@ export async function receiveImport(ctx: Ctx, options: ReceiveOptions, file: Asy
   const id = newId('imp')
   let size = 0
   try {
-    for await (const part of splitIntoParts(file)) {
+    for await (const part of requireUtf8(splitIntoParts(decode(file, options.encoding)))) {
       if (size + part.length > importBytes)
         throw new AppError('payload_too_large', `The file is larger than ${importBytes} bytes`)
       if (size === 0) await createImport(ctx, { ...options, id }, part)

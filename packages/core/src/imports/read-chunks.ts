@@ -1,8 +1,8 @@
 import { and, desc, eq, lte } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { importParts } from '../db/schema/index.ts'
-import { type FileLocation, openWindow } from './byte-window.ts'
-import type { FileRow, RowReader } from './csv-rows.ts'
+import { type FileLocation, openWindow } from './file/byte-window.ts'
+import type { FileRow, RowReader } from './file/csv-rows.ts'
 import type { ImportRecord } from './imports.ts'
 
 /** Rows, and where they begin and end in the file. */

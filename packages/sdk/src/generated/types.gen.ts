@@ -7479,6 +7479,10 @@ export type ContactsExportData = {
          * The format of the file.
          */
         format?: 'csv' | 'ndjson';
+        /**
+         * Whether a CSV starts with a byte order mark, for spreadsheets: without it, Excel does not read it as UTF-8.
+         */
+        bom?: boolean;
     };
     url: '/contacts/export';
 };
@@ -8534,6 +8538,10 @@ export type ImportsCreateData = {
          * Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.
          */
         dryRun?: boolean;
+        /**
+         * The encoding of the file. Default: the `charset` of the content type, or `utf-8`. A spreadsheet that saves a plain "CSV" in Western Europe or America writes `windows-1252`.
+         */
+        encoding?: 'utf-8' | 'windows-1252';
         /**
          * An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`.
          */

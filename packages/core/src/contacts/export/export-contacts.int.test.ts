@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { uuidOf } from '../../kernel/ids.ts'
@@ -45,6 +45,12 @@ test('exports CSV with a header, custom field columns and escaped formulas', asy
     'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,customField.plan',
     `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=cmd`,
   ])
+})
+
+test('bom=true starts a CSV with a byte order mark, and is an error for NDJSON', async () => {
+  const bytes = await buffer(await exportContacts(ctx, ExportQuery.parse({ bom: 'true' })))
+  expect(bytes.toString()).toMatch(/^\ufeffid,email,/)
+  await expect(exported({ format: 'ndjson', bom: 'true' })).rejects.toThrow('bom: is only allowed with format=csv')
 })
 
 test('formats timestamps of every year like the API', async () => {

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import { type SQL, sql } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
 import { openSnapshot } from '../../db/snapshot.ts'
+import { invalidField } from '../../kernel/errors.ts'
 import { streamPages } from '../../kernel/stream-pages.ts'
 import { quotaExceeded, readQuotas } from '../../quotas/require-quota.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
@@ -28,7 +29,8 @@ export async function exportContacts(
   query: ExportQuery,
   { idleMs = defaultExportIdleMs }: { idleMs?: number } = {},
 ): Promise<Readable> {
-  const format = query.format === 'csv' ? await csvFormat(ctx) : ndjsonFormat
+  if (query.bom && query.format !== 'csv') throw invalidField('bom', 'bom: is only allowed with format=csv')
+  const format = query.format === 'csv' ? await csvFormat(ctx, query) : ndjsonFormat
   const snapshot = await openContacts(ctx, await inTransaction(ctx, (ctx) => contactFilter(ctx, query)))
   await audit(ctx, 'contacts.exported', { format: query.format }).catch((error: unknown) => {
     snapshot.close()
@@ -64,7 +66,10 @@ const ndjsonFormat: ExportFormat = {
   toLines: (contacts) => contacts.map((contact) => `${JSON.stringify(contact)}\n`).join(''),
 }
 
-async function csvFormat(ctx: Ctx): Promise<ExportFormat> {
+async function csvFormat(ctx: Ctx, { bom }: Pick<ExportQuery, 'bom'>): Promise<ExportFormat> {
   const customFields = await readCustomFieldKeys(ctx)
-  return { header: csvHeader(customFields), toLines: (contacts) => toCsv(contacts, customFields) }
+  return {
+    header: (bom ? '\ufeff' : '') + csvHeader(customFields),
+    toLines: (contacts) => toCsv(contacts, customFields),
+  }
 }

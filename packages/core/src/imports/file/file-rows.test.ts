@@ -96,10 +96,27 @@ test.each([
     'stray quotation marks',
     'a,b"b\nc,d\n"e"e,f\ng,h',
     [
-      [1, quote],
+      [1, 'a', 'b"b'],
       [2, 'c', 'd'],
       [3, quote],
       [4, 'g', 'h'],
+    ],
+  ],
+  [
+    'quotation marks inside cells',
+    'Nails 6" Ltd,="0049"\r\n"a ""b""",5\'10"\r\nc,d',
+    [
+      [1, 'Nails 6" Ltd', '="0049"'],
+      [2, 'a "b"', '5\'10"'],
+      [3, 'c', 'd'],
+    ],
+  ],
+  [
+    'a mark inside a cell, and an open one after it',
+    'a"a,"b\nc,d\n',
+    [
+      [1, quote],
+      [2, 'c', 'd'],
     ],
   ],
   [

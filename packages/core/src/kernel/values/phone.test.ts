@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Phone } from './contacts.schema.ts'
+import { Phone } from './phone.ts'
 
 test.each([
   ['\u202a+44 20 7946 0958\u202c', '+44 20 7946 0958'],

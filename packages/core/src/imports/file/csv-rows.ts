@@ -25,14 +25,15 @@ export function createCsvReader(delimiter: string): RowReader<string[]> {
       const bytes = window.bytes.subarray(0, parseLimit)
       if (bytes.length === 0) return []
       const isEnd = window.isAtEnd && bytes.length === window.bytes.length
-      const { records, parseError } = parseRecords(bytes, { delimiter, maxRows, isEnd })
+      const { records, errorCode } = parseRecords(bytes, { delimiter, maxRows, isEnd })
       const rows = toRows(bytes, window.location.line, records)
       window.advance(records.at(-1)?.end ?? 0)
       const isTooLarge = records.length === 0 && (isEnd || bytes.length > maxRowBytes)
-      const error = parseError ?? (isTooLarge ? tooLarge : undefined)
-      if (error !== undefined) {
+      if (errorCode !== undefined || isTooLarge) {
         await skipLineBreaks(window)
-        rows.push({ line: window.location.line, error })
+        const cells = errorCode === markInCell ? parseMarks(window, delimiter) : undefined
+        const error = errorCode === undefined ? tooLarge : (errorMessages[errorCode] ?? errorCode)
+        rows.push({ line: window.location.line, ...(cells ? { content: cells } : { error }) })
         await skipLine(window)
       }
       if (rows.length > 0) return rows
@@ -43,9 +44,10 @@ export function createCsvReader(delimiter: string): RowReader<string[]> {
 }
 
 const tooLarge = 'Row is larger than 1 MiB or has an unclosed quotation mark'
+const markInCell = 'INVALID_OPENING_QUOTE'
 const misplacedQuote = 'Row has a quotation mark inside a cell: quote the cell and double the mark'
 const errorMessages: Record<string, string> = {
-  INVALID_OPENING_QUOTE: misplacedQuote,
+  [markInCell]: misplacedQuote,
   CSV_INVALID_CLOSING_QUOTE: misplacedQuote,
   CSV_QUOTE_NOT_CLOSED: 'Row has an unclosed quotation mark',
 }
@@ -56,11 +58,28 @@ interface ParsedRecord {
   end: number
 }
 
+/**
+ * Parses a line with quotation marks inside cells that are not quoted, such as `Nails 6" Ltd` or `="0049"`. Only this
+ * line: with the option, a mark that is not closed could take in the following rows.
+ */
+function parseMarks(window: ByteWindow, delimiter: string): string[] | undefined {
+  const lineBreak = window.bytes.findIndex((byte) => byte === 10 || byte === 13)
+  if (lineBreak < 0 && !window.isAtEnd) return undefined
+  const line = window.bytes.subarray(0, lineBreak < 0 ? window.bytes.length : lineBreak)
+  if (!isUtf8(line)) return undefined
+  try {
+    const [cells] = parse(line, { delimiter, relax_quotes: true, relax_column_count: true })
+    return cells
+  } catch {
+    return undefined
+  }
+}
+
 /** Parses the complete records at the start of `bytes`, and returns the error of the record after them, if any. */
 export function parseRecords(
   bytes: Buffer,
   { delimiter, maxRows, isEnd }: { delimiter: string; maxRows: number; isEnd: boolean },
-): { records: ParsedRecord[]; parseError?: string } {
+): { records: ParsedRecord[]; errorCode?: string } {
   const records: ParsedRecord[] = []
   try {
     parse(bytes, {
@@ -76,8 +95,7 @@ export function parseRecords(
     })
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    if (error.code !== 'CSV_QUOTE_NOT_CLOSED' || isEnd)
-      return { records, parseError: errorMessages[error.code] ?? error.code }
+    if (error.code !== 'CSV_QUOTE_NOT_CLOSED' || isEnd) return { records, errorCode: error.code }
   }
   // A record that ends where `bytes` ends may continue after it.
   if (!isEnd && records.at(-1)?.end === bytes.length) records.pop()

@@ -3,8 +3,8 @@
  * a thousand in one country and a little more than one in another. So the whole column decides, before any row is
  * written.
  */
-import type { Findings } from '../db/schema/imports.ts'
-import { AppError } from '../kernel/errors.ts'
+import type { Findings } from '../../db/schema/imports.ts'
+import { AppError } from '../../kernel/errors.ts'
 
 export type DecimalMark = 'point' | 'comma'
 

@@ -1,9 +1,11 @@
 /** Reads the start of a file: where its rows begin and, for a CSV, what its columns are. */
-import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
-import type { CustomFields } from '../custom-fields/custom-fields.ts'
-import { AppError } from '../kernel/errors.ts'
+import { textProperties, textPropertyNames } from '../../contacts/contact-properties.ts'
+import type { CustomFields } from '../../custom-fields/custom-fields.ts'
+import { AppError } from '../../kernel/errors.ts'
+import { showInvisible, trimInvisible } from '../../kernel/values/text.ts'
 import { openWindow, type FileLocation } from './byte-window.ts'
 import { createCsvReader } from './csv-rows.ts'
+import { findTextStart } from './file-encoding.ts'
 
 /**
  * Each column is a property of a contact, `customFieldValues.<key>`, null for a read-only property, or '' for a column
@@ -19,9 +21,9 @@ export const customPrefix = 'customFieldValues.'
 
 const maxHeaderBytes = 65_536
 
-/** Returns where the rows of an NDJSON file begin. Throws `validation_error` if the file is empty or in UTF-16. */
+/** Returns where the rows of an NDJSON file begin. Throws `validation_error` if the file is empty or no text. */
 export function findNdjsonStart(head: Buffer): FileLocation {
-  const position = skipByteOrderMark(head)
+  const position = findTextStart(head)
   if (head.subarray(position).toString('latin1').trim() === '')
     throw new AppError('validation_error', 'The file is empty')
   return { position, line: 1 }
@@ -29,30 +31,55 @@ export function findNdjsonStart(head: Buffer): FileLocation {
 
 /** Reads the header of a CSV from its first bytes. Throws `validation_error` with the reason if it is not valid. */
 export async function readHeader(head: Buffer, fields: CustomFields): Promise<{ layout: Layout; start: FileLocation }> {
-  const position = skipByteOrderMark(head)
-  const delimiter = findDelimiter(head.subarray(position, position + maxHeaderBytes).toString('latin1'))
-  const window = openWindow(async (from) => (from < head.length ? head.subarray(from) : undefined), {
-    position,
-    line: 1,
-  })
+  const start = { position: findTextStart(head), line: 1 }
+  const declared = readSeparator(head, start.position)
+  if (declared) {
+    const { delimiter, length } = declared
+    const { names, end } = await readNames(head, { delimiter, start: { position: start.position + length, line: 2 } })
+    return { layout: { delimiter, columns: matchColumns(names, fields) }, start: end }
+  }
+  const text = head.subarray(start.position, start.position + maxHeaderBytes).toString('latin1')
+  let best: { delimiter: string; names: string[]; end: FileLocation; known: number } | undefined
+  let error: unknown
+  for (const delimiter of countDelimiters(text)) {
+    try {
+      const { names, end } = await readNames(head, { delimiter, start })
+      const known = names.filter((name) => isKnown(matchColumn(name, fields))).length
+      if (!best || known > best.known) best = { delimiter, names, end, known }
+    } catch (failed) {
+      error ??= failed
+    }
+  }
+  if (!best || (best.known === 0 && error)) throw error
+  const { delimiter, names, end } = best
+  return { layout: { delimiter, columns: matchColumns(names, fields) }, start: end }
+}
+
+const isKnown = (column: string | null | undefined) => column !== undefined && column !== ''
+
+async function readNames(
+  head: Buffer,
+  { delimiter, start }: { delimiter: string; start: FileLocation },
+): Promise<{ names: string[]; end: FileLocation }> {
+  const window = openWindow(async (from) => (from < head.length ? head.subarray(from) : undefined), start)
   const [header] = await createCsvReader(delimiter)(window, 1)
   if (!header) throw new AppError('validation_error', 'The file is empty')
   if (window.location.position > maxHeaderBytes)
     throw new AppError('validation_error', 'The header is larger than 64 KiB')
   if ('error' in header) throw new AppError('validation_error', `The header cannot be read: ${header.error}`)
-  return { layout: { delimiter, columns: matchColumns(header.content, fields) }, start: window.location }
+  return { names: header.content, end: window.location }
 }
 
-function skipByteOrderMark(head: Buffer): number {
-  if (head[0] === 0xff && head[1] === 0xfe)
-    throw new AppError('validation_error', 'The file is encoded in UTF-16: save it as UTF-8')
-  if (head[0] === 0xfe && head[1] === 0xff)
-    throw new AppError('validation_error', 'The file is encoded in UTF-16: save it as UTF-8')
-  return head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0
+/** Reads the line `sep=;`, which Excel writes and reads before the header. */
+function readSeparator(head: Buffer, position: number): { delimiter: string; length: number } | undefined {
+  const line = head.subarray(position, position + 100).toString('latin1')
+  const [text, declared] = /^"?sep=(\\t|[^\r\n"])"?[;,\t ]*(?:\r\n|\r|\n|$)/i.exec(line) ?? []
+  if (text === undefined || declared === undefined) return undefined
+  return { delimiter: declared.toLowerCase() === '\\t' ? '\t' : declared, length: text.length }
 }
 
-/** Detects the delimiter: the candidate that occurs most often in the first line, outside quotation marks. */
-function findDelimiter(text: string): string {
+/** The possible delimiters, those that occur most often in the first line outside quotation marks first. */
+function countDelimiters(text: string): string[] {
   const counts = { ',': 0, ';': 0, '\t': 0 }
   let isQuoted = false
   for (const character of text.trimStart()) {
@@ -61,7 +88,9 @@ function findDelimiter(text: string): string {
     else if (character === '\n' || character === '\r') break
     else if (character in counts) counts[character as keyof typeof counts] += 1
   }
-  return Object.entries(counts).reduce((best, other) => (other[1] > best[1] ? other : best))[0]
+  return Object.entries(counts)
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([delimiter]) => delimiter)
 }
 
 const properties = ['email', ...textPropertyNames, 'tags', 'source']
@@ -84,7 +113,7 @@ const propertiesByColumnName = new Map([
  * email.
  */
 export function matchColumns(names: readonly string[], fields: CustomFields): (string | null)[] {
-  const columns = names.map((name) => matchColumn(name.trim(), fields))
+  const columns = names.map((name) => matchColumn(name, fields))
   const unknown = names.filter((_name, index) => columns[index] === undefined)
   if (unknown.length > 0) throw unknownColumns(unknown, fields)
   const known = columns.filter((column) => column)
@@ -95,7 +124,8 @@ export function matchColumns(names: readonly string[], fields: CustomFields): (s
   return columns as (string | null)[]
 }
 
-function matchColumn(name: string, fields: CustomFields): string | null | undefined {
+function matchColumn(text: string, fields: CustomFields): string | null | undefined {
+  const name = trimInvisible(text)
   if (name === '') return ''
   const normalized = normalizeName(name)
   const property = properties.find((property) => normalizeName(property) === normalized)
@@ -122,7 +152,7 @@ const normalizeName = (name: string) =>
   name
     .normalize('NFKC')
     .toLowerCase()
-    .replaceAll(/[\s_.-]+/g, '')
+    .replaceAll(/[\s\p{Cf}_.-]+/gu, '')
 
 function unknownColumns(names: readonly string[], fields: CustomFields): AppError {
   const shown = names.slice(0, 10).map(toPrintable)
@@ -138,9 +168,5 @@ function listKnownColumns(fields: CustomFields): string {
   return `Known columns: ${[...properties, ...custom].join(', ')}. Ignored columns: ${readOnlyProperties.join(', ')}`
 }
 
-/** Makes a name from a file safe to show and to store. */
-export const toPrintable = (name: string) =>
-  name
-    .slice(0, 60)
-    .replaceAll(/[\u0000-\u001f\u007f]/g, ' ')
-    .toWellFormed()
+/** Makes a name from a file safe to show and to store. Shows invisible characters as `\u200b`. */
+export const toPrintable = (name: string) => showInvisible(name.slice(0, 60).toWellFormed())

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Findings } from '../db/schema/imports.ts'
+import type { Findings } from '../../db/schema/imports.ts'
 import { decideDecimalMark, findDecimalMarks, normalizeNumber } from './number-format.ts'
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CustomFields } from '../custom-fields/custom-fields.ts'
+import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import { matchColumns, readHeader, findNdjsonStart } from './import-header.ts'
 
 const fields: CustomFields = new Map([
@@ -35,7 +35,7 @@ test.each([
 test('names unknown columns and lists the known ones', () => {
   const names = ['email', 'Name', 'customField.nothing', 'Fav\u0007orite']
   expect(() => matchColumns(names, fields)).toThrow(
-    'Unknown columns: "Name", "customField.nothing", "Fav orite". Known columns: email, firstName, lastName, phone, company, ' +
+    'Unknown columns: "Name", "customField.nothing", "Fav\\u0007orite". Known columns: email, firstName, lastName, phone, company, ' +
       'tags, source, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
       'Ignored columns: id, createdAt, updatedAt, lastActivityAt, emailSubscribedStatus',
   )
@@ -70,6 +70,47 @@ test.each([
 })
 
 test.each([
+  ['sep=;\nemail;phone\n', ';', { position: 18, line: 3 }],
+  ['sep=;\r\nemail;phone\r\n', ';', { position: 20, line: 3 }],
+  ['"sep=;"\nemail;phone\n', ';', { position: 20, line: 3 }],
+  ['\ufeffSEP=,\nemail,phone\n', ',', { position: 21, line: 3 }],
+  ['sep=\\t\nemail\tphone\n', '\t', { position: 19, line: 3 }],
+  ['sep=\t\nemail\tphone\n', '\t', { position: 18, line: 3 }],
+  ['sep=|\nemail|phone\n', '|', { position: 18, line: 3 }],
+  ['sep=;;;\nemail;phone\n', ';', { position: 20, line: 3 }],
+])('%j declares the separator', async (text, delimiter, start) => {
+  expect(await readHeader(Buffer.from(text), fields)).toEqual({
+    layout: { delimiter, columns: ['email', 'phone'] },
+    start,
+  })
+})
+
+test('the separator whose header names more known columns wins', async () => {
+  const size: CustomFields = new Map([['size', { label: 'Size (S, M, L)', type: 'TEXT', options: [] }]])
+  const { layout } = await readHeader(Buffer.from('Email;Size (S, M, L)\n'), size)
+  expect(layout).toEqual({ delimiter: ';', columns: ['email', 'customFieldValues.size'] })
+})
+
+test('a line "sep=" alone is an empty file', async () => {
+  await expect(readHeader(Buffer.from('sep=;\n'), fields)).rejects.toThrow('The file is empty')
+})
+
+test('a name loses invisible characters, and an unknown one shows them', async () => {
+  const names = ['\u200bEmail', 'First\u00adName\u200e', '\ufeff Phone\u2060', 'Pl\u200ban']
+  const { layout } = await readHeader(Buffer.from(names.join()), fields)
+  expect(layout.columns).toEqual(['email', 'firstName', 'phone', 'customFieldValues.plan'])
+  expect(() => matchColumns(['email', 'Na\u200bme'], fields)).toThrow('Unknown columns: "Na\\u200bme"')
+})
+
+test.each([
+  ['XLSX, ODS or ZIP', Buffer.from('PK\u0003\u0004\u0014\u0000email')],
+  ['XLS', Buffer.from('d0cf11e0a1b11ae1000000', 'hex')],
+])('%s is rejected as a workbook', async (_name, bytes) => {
+  await expect(readHeader(bytes, fields)).rejects.toThrow('save it as "CSV UTF-8"')
+  expect(() => findNdjsonStart(bytes)).toThrow('is a workbook of Excel')
+})
+
+test.each([
   ['LF', 'email\nada@example.com\n', { position: 6, line: 2 }],
   ['CRLF', 'email\r\nada@example.com\r\n', { position: 7, line: 2 }],
   ['a byte order mark', '\ufeffemail\nada@example.com\n', { position: 9, line: 2 }],
@@ -84,7 +125,7 @@ test.each([
   ['no content', '', 'The file is empty'],
   ['only empty lines', '\n\r\n\n', 'The file is empty'],
   ['only a byte order mark', '\ufeff', 'The file is empty'],
-  ['UTF-16', Buffer.from('\ufeffemail\n', 'utf16le'), 'The file is encoded in UTF-16: save it as UTF-8'],
+  ['UTF-16', Buffer.from('\ufeffemail\n', 'utf16le'), 'The file is encoded in UTF-16: save it as "CSV UTF-8"'],
   ['Latin-1', Buffer.from('email,Straße\n', 'latin1'), 'The header cannot be read: Row is not valid UTF-8'],
   ['a stray quotation mark', 'email,"na"me\n', 'The header cannot be read: Row has a quotation mark inside a cell'],
   ['an unclosed quote', `email,"${'x'.repeat(70_000)}`, /The header (cannot be read|is larger than 64 KiB)/],
