@@ -9,6 +9,7 @@ import { suggestForEach, withSuggestion } from '../kernel/suggestion.ts'
 import { exceedsSize } from '../kernel/stored-size.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { inexactNumber, isExactNumber, isExactNumberText } from '../kernel/values/exact-number.ts'
+import { trimInvisible } from '../kernel/values/text.ts'
 import { MultiLine, normalizeText, toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../kernel/ids.ts'
@@ -220,11 +221,14 @@ export function mergeCustomValues(
 /** Converts text from a query or a CSV cell to the type of its field. A text that does not fit stays a text. */
 export function parseCustomValue(fields: CustomFields, key: string, text: string): unknown {
   const type = fields.get(key)?.type
-  if (type === 'NUMBER' && number.test(text) && isExactNumberText(text)) return Number(text)
-  if (type === 'BOOLEAN' && /^(true|yes|1)$/i.test(text.trim())) return true
-  if (type === 'BOOLEAN' && /^(false|no|0)$/i.test(text.trim())) return false
+  const trimmed = trimInvisible(text)
+  if (type === 'NUMBER' && number.test(trimmed) && isExactNumberText(trimmed)) return Number(trimmed)
+  if (type === 'BOOLEAN' && /^(true|yes|1)$/i.test(trimmed)) return true
+  if (type === 'BOOLEAN' && /^(false|no|0)$/i.test(trimmed)) return false
   return text
 }
+
+const wrongDate = 'must be a date such as 2026-11-21'
 
 const valueSchemas = {
   TEXT: MultiLine(2_000),
@@ -233,12 +237,13 @@ const valueSchemas = {
     .refine(Number.isFinite, 'must be a number')
     .refine(isExactNumber, inexactNumber),
   BOOLEAN: z.boolean('must be true or false'),
-  DATE: z.iso.date('must be a date such as 2026-11-21'),
+  DATE: z.string(wrongDate).overwrite(trimInvisible).pipe(z.iso.date(wrongDate)),
   SELECT: z.string().overwrite(normalizeText),
 }
 
-const number = /^\s*[+-]?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i
-const isInexactText = (input: unknown) => typeof input === 'string' && number.test(input) && !isExactNumberText(input)
+const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i
+const isInexactText = (input: unknown) =>
+  typeof input === 'string' && number.test(input.trim()) && !isExactNumberText(input)
 
 function selectDefinitions(ctx: Ctx) {
   return ctx.db

@@ -41,6 +41,7 @@ const accepted: [Type, unknown, unknown][] = [
   ['DATE', '2024-02-29', '2024-02-29'],
   ['SELECT', 'two  spaces', 'two  spaces'],
   ['SELECT', 'constructor', 'constructor'],
+  ['SELECT', ' Sales\u200b', 'Sales'],
   ['CHECKBOX', true, true],
   ['CHECKBOX', false, false],
   ['CONSENT', true, true],
@@ -59,7 +60,7 @@ const rejected: [Type, unknown[]][] = [
   ['PHONE', ['none', '1'.repeat(41), 5]],
   ['NUMBER', ['5', Number.NaN, Number.POSITIVE_INFINITY, true, [5]]],
   ['DATE', ['2026-02-29', '2026-11-21T06:35:49Z', '21.11.2026', '275760-09-13', '+12026-01-01', 20261121]],
-  ['SELECT', ['sales', 'Other', ' Sales', 'toString', '__proto__', 0, ['Sales']]],
+  ['SELECT', ['sales', 'Other', 'toString', '__proto__', 0, ['Sales']]],
   ['CHECKBOX', ['on', 1, 'true']],
   ['CONSENT', ['on', 1, 'yes', {}]],
 ]

@@ -5,7 +5,7 @@ import { Phone } from '../kernel/values/phone.ts'
 import { invalidField, invalidFields, type Issue } from '../kernel/errors.ts'
 import { exceedsSize } from '../kernel/stored-size.ts'
 import { suggestForEach } from '../kernel/suggestion.ts'
-import { Email, MultiLine, SingleLine } from '../kernel/validation.ts'
+import { Email, MultiLine, normalizeText, SingleLine } from '../kernel/validation.ts'
 import type { FormField } from '../db/schema/index.ts'
 
 export type FormValues = Record<string, string | number | boolean>
@@ -73,7 +73,10 @@ const checks: Record<FormField['type'], (field: FormField) => Check> = {
   PHONE: () => ({ schema: Phone, message: 'Please enter a phone number such as +44 20 7946 0958.' }),
   NUMBER: () => ({ schema: z.number().refine(isExactNumber), message: 'Please enter a number of at most 15 digits.' }),
   DATE: () => ({ schema: z.iso.date(), message: 'Please enter a date such as 2026-11-21.' }),
-  SELECT: ({ options = [] }) => ({ schema: z.enum(options), message: 'Please choose one of the options.' }),
+  SELECT: ({ options = [] }) => ({
+    schema: z.string().overwrite(normalizeText).pipe(z.enum(options)),
+    message: 'Please choose one of the options.',
+  }),
   CHECKBOX: () => ({ schema: z.boolean(), message: 'Please check or uncheck this box.' }),
   CONSENT: () => ({ schema: z.boolean(), message: 'Please check or uncheck this box.' }),
 }

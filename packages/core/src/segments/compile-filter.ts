@@ -8,6 +8,7 @@ import { campaignRecipients, contactAliases, contacts, deals, subscriptions } fr
 import { invalidFields, type Issue } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { withSuggestion } from '../kernel/suggestion.ts'
+import { normalizeText } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
 import { type ContactField, findContactField, operatorsOf } from './contact-fields.ts'
 import type { Comparison, Filter, Leaf, Operator } from './filter.schema.ts'
@@ -107,7 +108,7 @@ function findProblem(
   const [type, message] = valueTypes[field.type] ?? ['string', 'must be a text']
   if (values.some((one) => typeof one !== type)) return message
   const { options } = field
-  const unknown = checksOptions && options ? values.find((one) => !options.includes(one as string)) : undefined
+  const unknown = checksOptions && options ? values.find((one) => !findOption(options, one)) : undefined
   if (typeof unknown === 'string') return withSuggestion(`"${unknown}" is not an option`, unknown, options ?? [])
   if (field.type === 'date' && (operator === 'before' || operator === 'after') && !isDate(String(value)))
     return 'must be a date such as 2026-11-21'
@@ -147,8 +148,13 @@ function compileOperator(field: ContactField, operator: Operator, { value, now }
   return operatorsInSql[operator](field, value as never, now)
 }
 
+/** The option as it is stored. */
+const findOption = (options: readonly string[], wanted: unknown) =>
+  options.find((option) => typeof wanted === 'string' && normalizeText(option) === normalizeText(wanted))
+
 /** Custom fields and emails have indexes for equality. */
-function equals({ key, type, value }: ContactField, wanted: string | number | boolean): SQL {
+function equals({ key, type, value, options = [] }: ContactField, given: string | number | boolean): SQL {
+  const wanted = typeof given === 'string' ? (findOption(options, given) ?? normalizeText(given)) : given
   if (key !== undefined) return sql`${contacts}.custom_field_values @> ${JSON.stringify({ [key]: wanted })}::jsonb`
   return type === 'email' ? sql`lower(${value}) = lower(${wanted})` : sql`${value} = ${wanted}`
 }

@@ -28,7 +28,7 @@ test.each([
   expect([isExactNumberText(text), isExactNumber(Number(text))]).toEqual([false, Number(text) === Infinity])
 })
 
-test.each(['0.12345678901234567890', '123456789.123456789', '0.1000000000000000055'])(
+test.each(['0.12345678901234567890', '123456789.123456789', '0.1000000000000000055', '1e-400', '1.23456789012e-320'])(
   'the decimals of %s do not survive, which only its text shows',
   (text) => {
     expect(isExactNumberText(text)).toBe(false)

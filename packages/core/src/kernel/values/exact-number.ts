@@ -12,8 +12,10 @@ export function isExactNumberText(text: string): boolean {
   const value = Number(text)
   if (!Number.isFinite(value) || !isExactNumber(value)) return false
   const digits = significantDigits(text)
-  // Up to 15 digits survive the way to a double and back (DBL_DIG); more may, as in the shortest form of a double.
-  return digits.length <= 15 || digits === significantDigits(String(value))
+  // Up to 15 digits survive the way to a double and back (DBL_DIG), unless it is smaller than DBL_MIN. More may, as in
+  // the shortest form of a double.
+  const isNormal = Math.abs(value) >= 2.225_073_858_507_201_4e-308
+  return (isNormal && digits.length <= 15) || digits === significantDigits(String(value))
 }
 
 function significantDigits(number: string): string {

@@ -14,6 +14,10 @@ test.each([
   ['+1 212 555 0100, Ext 12', '+1 212 555 0100, Ext 12'],
   ['212-555-0100x12', '212-555-0100x12'],
   ['030 901820 Durchwahl 12', '030 901820 Durchwahl 12'],
+  ['030 123 (ext. 12)', '030 123 (ext. 12)'],
+  ['१२३ ٤٥٦ ۷۸۹ 𝟏', '123 456 789 1'],
+  ['020\u2009\u202f7946', '020 7946'],
+  ['020·123', '020·123'],
   ['*21#', '*21#'],
   ['  ', ''],
 ])('the phone number %j is stored as %j', (text, stored) => {
@@ -21,6 +25,9 @@ test.each([
   expect(Phone.parse(stored)).toBe(stored)
 })
 
-test.each(['secret', '12 call me', 'ext 12', '+', '1\n2', '1'.repeat(41)])('%j is not a phone number', (text) => {
-  expect(Phone.safeParse(text).success).toBe(false)
-})
+test.each(['secret', '020 ²', '①', '12 call me', 'ext 12', '+', '1\n2', '1'.repeat(41)])(
+  '%j is not a phone number',
+  (text) => {
+    expect(Phone.safeParse(text).success).toBe(false)
+  },
+)

@@ -1,24 +1,32 @@
 /** Phone numbers as people copy them from chats, PDF files and business cards. */
 import { z } from 'zod'
 
-const extension = String.raw`\s*(?:;ext=|,?\s*(?:ext(?:ension|n)?|x|durchwahl|dw|poste|anexo|ramal|int)[.:]?)\s*\d{1,10}`
+const extension = String.raw`\s*(?:;ext=|,?\s*\(?(?:ext(?:ension|n)?|x|durchwahl|dw|poste|anexo|ramal|int)[.:]?)\s*\d{1,10}`
 
-/** Digits with common separators, and an extension (`;ext=` as in RFC 3966, `x12`, `ext. 12`, `Durchwahl 12`). */
-const phone = new RegExp(`^(?=.*\\d)[\\d ()+./#*,;-]+(?:${extension})?$`, 'i')
+/** Digits with common separators, and an extension (`;ext=` as in RFC 3966, `x12`, `(ext. 12)`, `Durchwahl 12`). */
+const phone = new RegExp(`^(?=.*\\d)[\\d ()+./#*,;·-]+(?:${extension}\\)?)?$`, 'i')
 
 /**
- * Removes invisible characters, replaces typographic dashes and spaces by those of a keyboard and digits of other scripts
- * by ASCII digits, and removes `tel:`.
+ * Removes invisible characters and `tel:`, replaces typographic dashes and spaces by those of a keyboard, and full-width
+ * forms and digits of other scripts by ASCII.
  */
 function cleanPhone(text: string): string {
   return text
-    .normalize('NFKC')
-    .replaceAll(/[\p{Cf}\u00ad\u3164]/gu, '')
+    .replaceAll(/[\p{Cf}\u3164]/gu, '')
     .replaceAll(/[\p{Pd}\u2212]/gu, '-')
-    .replaceAll(/[^\S ]/gu, (space) => (/[\n\r]/.test(space) ? space : ' '))
-    .replaceAll(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => String(digit.charCodeAt(0) & 0xf))
+    .replaceAll(/[\p{Zs}\t]+/gu, ' ')
+    .replaceAll(/[\uff01-\uff5e]/g, (character) => String.fromCharCode(character.charCodeAt(0) - 0xfee0))
+    .replaceAll(/\p{Nd}/gu, toAsciiDigit)
     .trim()
     .replace(/^tel:\s*/i, '')
+}
+
+/** The digits of a script follow each other, from its zero. */
+function toAsciiDigit(digit: string): string {
+  const code = digit.codePointAt(0) ?? 0
+  let zero = code
+  while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1)) && code - zero < 9) zero -= 1
+  return String(code - zero)
 }
 
 /** Empty, or digits with common separators, and an extension such as `ext. 12`. Stored in ASCII, see `cleanPhone`. */

@@ -5,7 +5,8 @@
  * "Default_Ignorable_Code_Point" without the joiners and variation selectors, which change how a letter or an emoji at
  * the end looks).
  */
-const invisible = /[\s\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]/
+const invisible =
+  /[\s\u0085\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0]/
 
 /** Drops whitespace and invisible characters at both ends. Inside a text they may have a meaning. */
 export function trimInvisible(text: string): string {
@@ -17,7 +18,7 @@ export function trimInvisible(text: string): string {
 
 /** Makes the invisible characters of a text visible: `\u200b`. Spaces stay as they are. */
 export function showInvisible(text: string): string {
-  return text.replaceAll(/[\p{Cf}\p{Cc}\p{Zl}\p{Zp}\u00a0\u3164]/gu, (character) => {
+  return text.replaceAll(/[\p{Cf}\p{Cc}\p{Zl}\p{Zp}\u00a0\u2800\u3164]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0
     return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
   })
