@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { WorkerTimings } from './worker-timings.ts'
 
 /**
@@ -15,8 +16,12 @@ export async function retryWhileDatabaseDown<Result>(
     try {
       return await operation()
     } catch (error) {
-      if (!isDatabaseUnavailable(error) || Date.now() > giveUpAt) throw error
+      if (!isTemporary(error) || Date.now() > giveUpAt) throw error
       await sleep(pauseMs)
     }
   }
 }
+
+/** Also if concurrent requests changed what the operation needed, see `changedConcurrently`. */
+const isTemporary = (error: unknown) =>
+  isDatabaseUnavailable(error) || (error instanceof AppError && error.code === 'unavailable')

@@ -87,5 +87,6 @@ function toFailureReason(error: unknown): { line?: number; message: string } {
   if (!(error instanceof AppError)) return { message: 'Import failed because of an internal error' }
   // The list is the only record that the import needs and that can be deleted.
   if (error.code === 'not_found') return { message: 'The list was deleted' }
-  return { line: Number(error.details?.['line']), message: error.message }
+  const line = error.details?.['line']
+  return { ...(typeof line === 'number' && { line }), message: error.message }
 }
