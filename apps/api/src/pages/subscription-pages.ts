@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import {
   isTestUnsubscribe,
   openConfirmation,
@@ -40,12 +41,10 @@ const writingSchema = (...texts: Parameters<typeof schema>) => ({
  * a POST, and so does the one-click unsubscribe of a mail client (RFC 8058).
  */
 export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
-  // The two content types that RFC 8058 allows. The body is ignored: the token is sufficient.
-  app.addContentTypeParser(
-    ['application/x-www-form-urlencoded', 'multipart/form-data'],
-    { parseAs: 'buffer', bodyLimit: 65_536 },
-    async () => undefined,
-  )
+  // The body is discarded, whatever it is: the token is sufficient, and mail clients send more than RFC 8058 allows.
+  // Without the header, the parser for any type applies, also to a content type that Fastify considers invalid.
+  app.addHook('onRequest', async ({ headers }) => void delete headers['content-type'])
+  app.addContentTypeParser('*', async (_request: unknown, payload: IncomingMessage) => void payload.resume())
   app.setErrorHandler((error, request, reply) => {
     const body = acceptsHtml(request) ? toErrorBody(error) : undefined
     if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage)
