@@ -11,7 +11,7 @@ export function trustedProxies(networks: string[]): false | ((address: string, h
   const peers = new LRUCache<string, boolean>({ max: 1_000 })
   return (address, hop) => {
     // After the peer, addresses come from a header and may be any text: do not cache them.
-    if (hop > 0) return isTrusted(address, hop)
+    if (hop > 0) return isTrusted(withoutPort(address), hop)
     const known = peers.get(address)
     if (known !== undefined) return known
     const trusted = isTrusted(address, hop)
@@ -19,3 +19,7 @@ export function trustedProxies(networks: string[]): false | ((address: string, h
     return trusted
   }
 }
+
+/** Some proxies, such as Azure's, add the port: `203.0.113.9:5000`, `[2001:db8::1]:443`. */
+const withoutPort = (address: string) =>
+  /^\[(.*)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')
