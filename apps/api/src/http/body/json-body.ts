@@ -1,7 +1,7 @@
-import { httpErrors } from '@fastify/sensible'
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { requirePlainUtf8 } from './body-encoding.ts'
 
 const maxDepth = 32
 /** Upper bound on JSON values: well above any valid body, cheap to walk. */
@@ -20,21 +20,13 @@ export const jsonBody = fp(
       'application/json',
       { parseAs: 'buffer' },
       async (request: FastifyRequest, raw: Buffer) => {
-        checkEncoding(request)
+        requirePlainUtf8(request)
         return raw.length === 0 ? undefined : parseJson(raw)
       },
     )
   },
   { name: 'json-body', dependencies: ['error-handler'] },
 )
-
-function checkEncoding({ headers }: FastifyRequest) {
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1]
-  const encoding = headers['content-encoding'] ?? 'identity'
-  if ((charset && charset.toLowerCase() !== 'utf-8') || encoding !== 'identity') {
-    throw httpErrors.unsupportedMediaType('The content type must be application/json')
-  }
-}
 
 function parseJson(raw: Buffer): unknown {
   let value: unknown

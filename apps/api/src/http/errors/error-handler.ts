@@ -132,6 +132,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     const hasCredential = request.headers.authorization !== undefined
     reply.header('www-authenticate', hasCredential ? 'Bearer error="invalid_token"' : 'Bearer')
   }
+  if (error instanceof HttpError && error.headers) reply.headers(error.headers)
   if (response.statusCode === 503) reply.header('retry-after', '1')
   if (error instanceof AppError && error.retryAfterSeconds) {
     reply.header('retry-after', error.retryAfterSeconds)
