@@ -165,7 +165,9 @@ test('while a request runs, its key returns 409; other keys and credentials go o
   const first = post(key, { body: { email } })
   await waitUntilBlocked(db)
   // All three responses arrive while the first request still waits for its lock.
-  expectError(await post(key, { body: { email } }), 409, 'A request with this Idempotency-Key is still running')
+  const early = await post(key, { body: { email } })
+  expectError(early, 409, 'A request with this Idempotency-Key is still running')
+  expect(early.headers['retry-after']).toBe('1')
   expectError(await post(key, { body: { email: freshEmail() } }), 409)
   const creatingList = { path: '/lists', body: { name: 'Newsletter' } }
   expect(await post(freshKey(), creatingList)).toMatchObject({ status: 201 })

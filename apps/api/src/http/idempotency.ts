@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { invalidField } from '@rapport/core/kernel/errors.ts'
+import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import { type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import fp from 'fastify-plugin'
@@ -33,7 +33,7 @@ export const idempotencyKeys = fp(
 
 function idempotent(handler: RouteHandlerMethod): RouteHandlerMethod {
   return function (request, reply) {
-    const hash = () => hashRequest(request, JSON.stringify(request.body) ?? '')
+    const hash = () => hashRequest(request, JSON.stringify(request.body, sortKeys) ?? '')
     return handleIdempotently(request, reply, { hash, work: async () => handler.call(this, request, reply) })
   }
 }
@@ -76,7 +76,13 @@ export function readIdempotencyKey(request: FastifyRequest): string | undefined 
   throw invalidField('Idempotency-Key', 'Idempotency-Key: must be 1 to 255 printable ASCII characters')
 }
 
-/** Hashes the parsed request: whitespace in the body and the order of headers make no difference. */
+/** A replacer for `JSON.stringify`: the order of keys has no meaning, and some clients change it (RFC 8259, 4). */
+const sortKeys = (_key: string, value: unknown) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    : value
+
+/** Hashes the parsed request: whitespace in the body and the order of keys and headers make no difference. */
 export function hashRequest(request: FastifyRequest, body: string): string {
   const parts = [request.method, request.url, body]
   return createHash('sha256').update(parts.join('\n')).digest('base64url')
@@ -91,8 +97,11 @@ function toRecordedResponse(payload: unknown, reply: FastifyReply): RecordedResp
   }
 }
 
+/** Whether the response tells the client to repeat the request later: the repetition must run. */
+const shouldWait = (error: unknown) => error instanceof AppError && error.retryAfterSeconds !== undefined
+
 function toRecordedError(error: unknown): RecordedResponse | undefined {
   const body = toErrorBody(error)
-  if (!body || body.statusCode >= 500) return undefined
+  if (!body || body.statusCode >= 500 || shouldWait(error)) return undefined
   return { status: body.statusCode, location: null, body: JSON.stringify(body) }
 }

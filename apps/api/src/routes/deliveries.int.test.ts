@@ -98,7 +98,9 @@ describe('a webhook', () => {
       secrets.push(rotated.body.secret)
     }
     expect(new Set(secrets).size).toBe(6)
-    expectError(await post('/rotate-secret'), 409, 'A secret can be rotated at most 5 times in 24 hours')
+    const refused = await post('/rotate-secret')
+    expectError(refused, 409, 'A secret can be rotated at most 5 times in 24 hours')
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(86_000)
     const read = await api.call('GET', `/webhooks/${webhook.id}`, { key })
     expect(read.text).not.toContain('whsec_')
     const stored = JSON.stringify(await api.query('select * from webhooks'))

@@ -57,7 +57,8 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
     const queued = await snapshotAudience(ctx, draft)
     if (reported) requireReportedCount(reported, queued)
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
-    if (limit !== Infinity && (await countMailsOfDay(ctx)) + queued > limit) throw quotaExceeded('campaignMails', limit)
+    if (limit !== Infinity && (await countMailsOfDay(ctx)) + queued > limit)
+      throw quotaExceeded('campaignMails', limit, await readMailWait(ctx, limit - queued))
     const [sending] = await ctx.db
       .update(campaigns)
       .set({ queued })
@@ -85,6 +86,27 @@ export async function countMailsOfDay(ctx: Ctx): Promise<number> {
     .from(campaigns)
     .where(and(eq(campaigns.workspaceId, ctx.workspaceId), gt(campaigns.sentAt, sql`now() - interval '1 day'`)))
   return row?.queued ?? 0
+}
+
+/**
+ * Returns the seconds until the campaigns of the last day have at most `allowed` recipients. Undefined if waiting does not
+ * help, because `allowed` is negative.
+ */
+async function readMailWait(ctx: Ctx, allowed: number): Promise<number | undefined> {
+  const total = sql`sum(${campaigns.queued}) over (order by ${campaigns.sentAt} desc)`
+  const ofDay = ctx.db
+    .select({
+      total: sql<number>`${total}::float8`.as('total'),
+      seconds: sql<number>`ceil(extract(epoch from ${campaigns.sentAt} + interval '1 day' - now()))::int`.as('seconds'),
+    })
+    .from(campaigns)
+    .where(and(eq(campaigns.workspaceId, ctx.workspaceId), gt(campaigns.sentAt, sql`now() - interval '1 day'`)))
+    .as('of_day')
+  const [last] = await ctx.db
+    .select({ seconds: sql<number | null>`max(${ofDay.seconds})` })
+    .from(ofDay)
+    .where(gt(ofDay.total, allowed))
+  return allowed < 0 ? undefined : (last?.seconds ?? undefined)
 }
 
 /** The checks in progress. Concurrent requests for a campaign share one, as a workspace's rendering queue is short. */

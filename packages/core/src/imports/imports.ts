@@ -226,7 +226,7 @@ async function createImport(ctx: Ctx, options: ReceiveOptions & { id: ImportId }
     completedAt: null,
   }
   await inTransaction(ctx, async (ctx) => {
-    await requireQuota(ctx, 'imports', { count: () => countUnfinishedImports(ctx) })
+    await requireQuota(ctx, 'imports', { count: () => countUnfinishedImports(ctx), retryAfterSeconds: 30 })
     // `isAbandoned` compares `receivedAt` with the clock of the database.
     await ctx.db.insert(imports).values({ ...record, receivedAt: sql`now()` })
   })

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { signUp } from '../auth/login.ts'
 import { sendTestMail } from '../campaigns/campaign-mail.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
+import type { AppError } from '../kernel/errors.ts'
 import { contacts, lists, mailRequests, mails, users, workspaces } from '../db/schema/index.ts'
 import { deleteList } from '../lists/delete-list.ts'
 import { addSubscriber } from '../lists/subscribers.ts'
@@ -143,6 +144,14 @@ test('a campaign beyond the quota of the day is not sent', async () => {
   const second = await createTestCampaign(ctx, { ...(first.listId && { listId: first.listId }) })
   const attempts = [sendCampaign(ctx, first.id), sendCampaign(ctx, second.id)]
   expect(await countOutcomes(attempts)).toEqual({ done: 1, campaignMails: 1 })
+  const { reason } = (await Promise.allSettled(attempts)).find(({ status }) => status === 'rejected') as {
+    reason: AppError
+  }
+  expect(reason.retryAfterSeconds).toBeGreaterThan(86_000)
+  await setQuotas(ctx, { campaignMails: 1 })
+  const third = await createTestCampaign(ctx, { ...(first.listId && { listId: first.listId }) })
+  // Waiting does not help a campaign that is larger than the quota.
+  await expect(sendCampaign(ctx, third.id)).rejects.toMatchObject({ retryAfterSeconds: undefined })
 })
 
 test('records of requested mails are deleted after a day', async () => {

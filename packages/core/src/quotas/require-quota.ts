@@ -33,11 +33,11 @@ export async function lockQuotas(ctx: Ctx): Promise<Quotas> {
 export async function requireQuota(
   ctx: Ctx,
   name: QuotaName,
-  { count, added = 1 }: { count: () => Promise<number>; added?: number },
+  { count, added = 1, retryAfterSeconds }: { count: () => Promise<number>; added?: number; retryAfterSeconds?: number },
 ): Promise<void> {
   const { [name]: limit } = await lockQuotas(ctx)
   if (limit === Infinity) return
-  if ((await count()) + added > limit) throw quotaExceeded(name, limit)
+  if ((await count()) + added > limit) throw quotaExceeded(name, limit, retryAfterSeconds)
 }
 
 const nouns: Record<QuotaName, string> = {

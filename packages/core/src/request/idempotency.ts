@@ -69,7 +69,9 @@ async function lockKey(ctx: Ctx, key: string) {
     sql`select pg_try_advisory_xact_lock(hashtextextended(${bindingOf(ctx, key)}, 0)) as taken`,
   )
   if (!lock.rows[0]?.['taken'])
-    throw conflict('request_in_progress', 'A request with this Idempotency-Key is still running')
+    throw new AppError('request_in_progress', 'A request with this Idempotency-Key is still running', {
+      retryAfterSeconds: 1,
+    })
 }
 
 async function findRecord(ctx: Ctx, request: { key: string; hash: string }): Promise<RecordedResponse | undefined> {

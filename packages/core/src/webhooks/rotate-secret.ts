@@ -3,7 +3,7 @@ import { audit } from '../audit/audit.ts'
 import type { Db } from '../db/client.ts'
 import { webhooks } from '../db/schema/index.ts'
 import { canUnseal, type Keys, seal, storageKeyIds } from '../kernel/crypto.ts'
-import { conflict, notFound } from '../kernel/errors.ts'
+import { AppError, notFound } from '../kernel/errors.ts'
 import type { WebhookId } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { newSecret } from './signature.ts'
@@ -24,7 +24,9 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
       // A secret that cannot be unsealed, because its SECRET_KEY was lost, must not prevent the rotation.
       .filter(({ encrypted }) => canUnseal(ctx.settings.keys, encrypted, id))
     if (formerSecrets.length > maxFormerSecrets) {
-      throw conflict('quota_exceeded', `A secret can be rotated at most ${maxFormerSecrets} times in 24 hours`)
+      const message = `A secret can be rotated at most ${maxFormerSecrets} times in 24 hours`
+      const firstEnd = Math.min(...formerSecrets.map((former) => Date.parse(former.until)))
+      throw new AppError('quota_exceeded', message, { retryAfterSeconds: Math.ceil((firstEnd - Date.now()) / 1_000) })
     }
     const secret = newSecret()
     await ctx.db
