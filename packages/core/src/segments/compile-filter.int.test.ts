@@ -140,6 +140,8 @@ test.each([
 
 test.each([
   [{ field: 'email', eq: 1 }, 'must be a text'],
+  [{ field: 'email', eq: 'ada news@example.com' }, 'must be an email address such as ada@example.com'],
+  [{ field: 'email', in: ['ada@example.com', 'ada'] }, 'must be an email address such as ada@example.com'],
   [{ field: 'customFieldValues.note', eq: true }, 'must be a text'],
   [{ field: 'customFieldValues.seats', eq: '10' }, 'must be a number'],
   [{ field: 'customFieldValues.isVip', eq: 'true' }, 'must be true or false'],
@@ -254,4 +256,14 @@ test('characters with a meaning in patterns, JSON and SQL are literal', async ()
   await createTestContact(ctx, { firstName: 'long', customFieldValues: { note: long } })
   for (const operator of ['eq', 'contains', 'startsWith'])
     expect(await find({ field: 'customFieldValues.note', [operator]: long })).toEqual(['long'])
+})
+
+test.each([
+  { eq: 'Ada@BÜCHER.example' },
+  { in: ['ada@xn--bcher-kva.example'] },
+  { in: ['x@example.com', 'ada@bu\u0308cher.example'] },
+])('an international address is found as typed: %j', async (operator) => {
+  await createTestContact(ctx, { email: 'ada@xn--bcher-kva.example', firstName: 'Ada' })
+  expect(await find({ field: 'email', ...operator })).toEqual(['Ada'])
+  expect(await find({ not: { field: 'email', ...operator } })).not.toContain('Ada')
 })

@@ -8,7 +8,7 @@ import { campaignRecipients, contactAliases, contacts, deals, subscriptions } fr
 import { invalidFields, type Issue } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { withSuggestion } from '../kernel/suggestion.ts'
-import { normalizeText } from '../kernel/validation.ts'
+import { normalizeEmail, normalizeText } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
 import { type ContactField, findContactField, operatorsOf } from './contact-fields.ts'
 import type { Comparison, Filter, Leaf, Operator } from './filter.schema.ts'
@@ -19,7 +19,7 @@ interface Compilation {
   references: FilterReferences
   /** The time that periods such as `30d` end. */
   now: Date
-  /** Whether a value must be an option of its field. Options may be removed after a segment is saved. */
+  /** Whether a value must be one that its field can have. Options may be removed after a segment is saved. */
   checksOptions: boolean
   issues: Issue[]
 }
@@ -110,11 +110,15 @@ function findProblem(
   const { options } = field
   const unknown = checksOptions && options ? values.find((one) => !findOption(options, one)) : undefined
   if (typeof unknown === 'string') return withSuggestion(`"${unknown}" is not an option`, unknown, options ?? [])
+  if (field.type === 'email' && checksOptions && isEquality(operator) && !values.every(isEmail))
+    return 'must be an email address such as ada@example.com'
   if (field.type === 'date' && (operator === 'before' || operator === 'after') && !isDate(String(value)))
     return 'must be a date such as 2026-11-21'
   return undefined
 }
 
+const isEquality = (operator: Operator) => ['eq', 'ne', 'in'].includes(operator)
+const isEmail = (value: unknown) => normalizeEmail(String(value)) !== undefined
 const isDate = (text: string) => /^\d{4}-\d\d-\d\d$/.test(text)
 
 type Compile = (field: ContactField, value: never, now: Date) => SQL
@@ -156,7 +160,9 @@ const findOption = (options: readonly string[], wanted: unknown) =>
 function equals({ key, type, value, options = [] }: ContactField, given: string | number | boolean): SQL {
   const wanted = typeof given === 'string' ? (findOption(options, given) ?? normalizeText(given)) : given
   if (key !== undefined) return sql`${contacts}.custom_field_values @> ${JSON.stringify({ [key]: wanted })}::jsonb`
-  return type === 'email' ? sql`lower(${value}) = lower(${wanted})` : sql`${value} = ${wanted}`
+  return type === 'email'
+    ? sql`lower(${value}) = lower(${normalizeEmail(String(wanted)) ?? wanted})`
+    : sql`${value} = ${wanted}`
 }
 
 /** Compares numbers as JSON: unlike a cast, this cannot fail for a value of another type. */

@@ -63,7 +63,14 @@ async function explain(filter: unknown): Promise<Node[]> {
 }
 
 const fields = {
-  email: { eq: 'a@example.com', ne: 'a', in: ['a', 'b'], contains: 'a', startsWith: 'a', isSet: true },
+  email: {
+    eq: 'a@example.com',
+    ne: 'b@example.com',
+    in: ['a@example.com', 'b@example.com'],
+    contains: 'a',
+    startsWith: 'a',
+    isSet: true,
+  },
   firstName: { eq: 'a', ne: 'a', in: ['a', 'b'], contains: 'a', startsWith: 'a', isSet: false },
   emailSubscribedStatus: { eq: 'NONE', ne: 'NONE', in: ['NONE'] },
   lastActivityAt: { before: '2026-11-21', after: '2026-11-21', within: '1d', notWithin: '1d', isSet: false },

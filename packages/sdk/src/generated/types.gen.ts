@@ -7188,7 +7188,7 @@ export type ContactsListData = {
          */
         createdBefore?: string | string;
         /**
-         * Only the contact with this email address, ignoring case.
+         * Only the contact with this email address, ignoring case. In a URL, a plus sign is `%2B`.
          */
         email?: string;
         /**
@@ -7428,7 +7428,7 @@ export type ContactsExportData = {
     path?: never;
     query?: {
         /**
-         * Only the contact with this email address, ignoring case.
+         * Only the contact with this email address, ignoring case. In a URL, a plus sign is `%2B`.
          */
         email?: string;
         /**
