@@ -19,6 +19,13 @@ describe('a link', () => {
     ['<a data-a=">" href="https://example.com/?q=%22&#38;r=&#x2f;">', 'https://example.com/?q=%22&r=/'],
     ['<area href=" https://example.com/ü ">', 'https://example.com/%C3%BC'],
     ['<a\nstyle="color:red"\nhref="https://EXAMPLE.com">', 'https://example.com/'],
+    ['<a data-href="https://example.com/wrong" href="https://example.com/a">', 'https://example.com/a'],
+    ["<a title='href=\"https://example.com/wrong\"' HREF='https://example.com/a'>", 'https://example.com/a'],
+    ['<a title=href="https://example.com/wrong" href="https://example.com/a">', 'https://example.com/a'],
+    ['<A\r\n\tclass=x\r\n\thref\n=\n"https://example.com/a">', 'https://example.com/a'],
+    ['<a/href=https://example.com/a>', 'https://example.com/a'],
+    ['<a target=_blank href=https://example.com/?a=1&amp;b=2>', 'https://example.com/?a=1&b=2'],
+    ['<a title="it\'s < 5 > 3" href="https://example.com/a">', 'https://example.com/a'],
   ])('%s is tracked and leads to %s', async (html, url) => {
     const tracked = track(html)
     expect(tracked).toMatch(/href\s*=\s*["']https:\/\/crm\.example\.com\/public\/click\?token=[\w.-]+["']>$/i)
@@ -40,8 +47,19 @@ describe('a link', () => {
     `<a href="https://example.com/${'x'.repeat(2_048)}">`,
     '<a href="https://crm.example.com/public/unsubscribe?token=abc.def">',
     '<img src="https://example.com/x.png"><link href="https://example.com/x.css">',
+    '<a data-href="https://example.com/" x:href="https://example.com/" title="href=https://example.com/">',
+    '<!-- <a href="https://example.com/"> --><style>/*<a href="https://example.com/">*/</style>',
+    '<abbr href="https://example.com/"><a href><a href="https://example.com/',
   ])('%s is not changed', (html) => {
     expect(track(html)).toBe(html)
+  })
+
+  test('of a repeated href, the first is tracked, and nothing else changes', () => {
+    const html =
+      '<P Class=x>\r\n&nbsp;<a  b  href="https://example.com/a" href="https://example.com/b"  >é</a  ><br/><a'
+    const tracked = track(html)
+    expect(tracked.replace(/https:\/\/crm[^"]*/, 'https://example.com/a')).toBe(html)
+    expect(tracked).not.toBe(html)
   })
 
   test('with a forged or damaged token is rejected', async () => {

@@ -1,5 +1,6 @@
 /** Adds tracking to HTML, in the rendering thread. `tracking.ts` is separate, because it uses the database. */
 import { type KeyRing, signPayload } from '../../kernel/crypto.ts'
+import { findLinks } from './find-links.ts'
 import { createLengthLimiter } from './liquid.ts'
 import { insertAtEnd } from './templates.ts'
 
@@ -18,17 +19,22 @@ const maxLinksLength = 4_000_000
 /** Replaces links by tracked links if `clicks` is set, and appends a tracking pixel if `opens` is set. */
 export function trackHtml(html: string, { opens, clicks, publicUrl, key, payload }: Tracking): string {
   const limitOutput = createLengthLimiter(maxLinksLength)
-  const tracked = clicks ? html.replace(linkInHtml, (...match: string[]) => limitOutput(trackLink(...match))) : html
+  const tracked = clicks ? trackLinks() : html
   if (!opens) return tracked
   const pixel = `<img src="${createTokenUrl('open', payload)}" width="1" height="1" alt="" style="display:none">`
   return insertAtEnd(tracked, pixel)
 
-  function trackLink(...match: string[]): string {
-    const [whole = '', before = '', quote = '', value = ''] = match
-    const url = parseWebUrl(value)
-    // Links to Rapport's own pages are not tracked, above all the unsubscribe link.
-    if (url === undefined || url.startsWith(`${publicUrl}/public/`)) return whole
-    return `${before}${quote}${createTokenUrl('click', [...payload, url])}${quote}`
+  function trackLinks(): string {
+    let [result, position] = ['', 0]
+    for (const { start, end, isQuoted } of findLinks(html)) {
+      const url = parseWebUrl(html.slice(start, end))
+      // Links to Rapport's own pages are not tracked, above all the unsubscribe link.
+      if (url === undefined || url.startsWith(`${publicUrl}/public/`)) continue
+      const tracked = limitOutput(createTokenUrl('click', [...payload, url]))
+      result += html.slice(position, start) + (isQuoted ? tracked : `"${tracked}"`)
+      position = end
+    }
+    return result + html.slice(position)
   }
 
   function createTokenUrl(purpose: 'open' | 'click', values: string[]) {
@@ -36,7 +42,6 @@ export function trackHtml(html: string, { opens, clicks, publicUrl, key, payload
   }
 }
 
-const linkInHtml = /(<(?:a|area)\s(?:[^<>"']|"[^"]*"|'[^']*')*?\bhref\s*=\s*)(["'])(.*?)\2/gis
 const characterReference = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi
 const namedReferences: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
