@@ -150,8 +150,8 @@ function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | 
   }
 }
 
-/** What HTML can show without text, besides images, which have a text. */
-const media = /<(?:audio|embed|iframe|object|svg|video)\b|\bbackground|url\(/i
+/** What HTML can show without text. */
+const media = /<(?:audio|embed|iframe|img|object|svg|video)\b|\bbackground|url\(/i
 
 /**
  * Parses a template. Returns undefined if it is empty or has only comments. `toContent` removes the comments of HTML.

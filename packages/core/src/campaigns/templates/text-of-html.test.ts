@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import type { TemplateValues } from './template-sources.ts'
+import { compileTemplates, joinMail } from './templates.ts'
+
+const values: TemplateValues = {
+  contact: { firstName: 'Ada', email: 'ada@example.com' },
+  campaign: { id: 'cmp_1', name: 'November' },
+  list: { id: 'lst_1', name: 'Monthly news' },
+  workspace: { name: 'Engines', postalAddress: '12 Dorset Street' },
+  unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
+}
+/** The text part that HTML is converted to, without the link at its end. */
+function textOf(html: string): string {
+  const render = compileTemplates({ subject: 'News', html: `${html}<p>{{ unsubscribeUrl }}</p>`, text: null })
+  return joinMail(render(values)).text.replace(values.unsubscribeUrl, '').trim()
+}
+
+test.each([
+  ['Hi <img src="https://example.com/spacer.gif">Ada', 'Hi Ada'],
+  ['Hi <img alt="" src="data:image/png;base64,iVBORw0KGgo=">', 'Hi'],
+  ['<img alt="Our  logo" src="https://example.com/logo.png"> Hi', 'Our logo Hi'],
+  ['<IMG SRC=cid:logo ALT="{{ contact.firstName }} & co">', 'Ada & co'],
+  ['<a href="https://example.com/"><img src="a.png" alt="Shop"></a>', 'Shop [https://example.com/]'],
+])('the text of an image is its alt, or nothing: %s', (html, text) => expect(textOf(html)).toBe(text))
+
+const tables: [html: string, text: string][] = [
+  ['<table><tr><th>Item</th><th>Price</th></tr><tr><td>Tea</td><td>2.90</td></tr></table>', 'Item Price\nTea 2.90'],
+  [
+    '<table><thead><tr><th>Item<th>Price</thead><tbody><tr><td>Tea<td>2.90</tbody><tfoot><tr><td>Sum<td>2.90</table>',
+    'Item Price\nTea 2.90\nSum 2.90',
+  ],
+  ['<table>\n <tr>\n <td> a </td>\n <td><b>b</b></td>\n </tr>\n</table>', 'a b'],
+  ['<table><tr><td><table><tr><td>a</td><td>b</td></tr></table></td></tr><tr><td>c</td></tr></table>', 'a b\n\nc'],
+  ['<table><tr><td>{{ contact.firstName }}</td><td>{{ contact.email }}</td></tr></table>', 'Ada ada@example.com'],
+]
+test.each(tables)('a table has a line per row, and a space between cells: %s', (html, text) => {
+  expect(textOf(html)).toBe(text)
+})
