@@ -1,0 +1,167 @@
+/** What is simulated: single mails, a campaign, the drain of a webhook. Each has its data, its calls and its promises. */
+import type { Database } from '@rapport/core/db/client.ts'
+import { cancelCampaign, pauseCampaign, resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { createContact } from '@rapport/core/contacts/create-contact.ts'
+import { ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
+import { inTransaction } from '@rapport/core/request/context.ts'
+import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { endSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
+import { enqueueMail } from '@rapport/core/mail/mails.ts'
+import { updateWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { addSubscribers, createTestCampaign, createTestCtx, createTestList, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import type { Scheduler } from './scheduler.ts'
+import { type Scenario, type Sent, type World } from './world.ts'
+
+export const scenarios: Record<string, (database: Database) => Promise<Scenario>> = {
+  mails: prepareMails,
+  campaign: prepareCampaign,
+  drain: prepareDrain,
+}
+
+/** Whether a fault of this run lets a worker lose a claim while it may be sending. */
+const mayLoseClaim = (trace: Scheduler['trace']) =>
+  trace.some(({ what, outcome }) => /^kill|^expire|^shut down/.test(what) || /^fails|^late|lost$/.test(outcome))
+
+const countArrived = (sent: readonly Sent[], subject: string) =>
+  sent.filter((one) => one.subject === subject && one.hasArrived).length
+
+async function prepareMails(database: Database): Promise<Scenario> {
+  const ctx = await createTestCtx(database.db)
+  const list = await createTestList(ctx)
+  const { id: campaignId } = await createTestCampaign(ctx, { listId: list.id })
+  await subscribe(ctx, list.id, { email: 'confirm@example.com', firstName: '', lastName: '' })
+  const data = { campaignId, contactId: null }
+  await enqueueMail(ctx, { kind: 'CAMPAIGN_TEST', to: 'test@example.com', data })
+  async function check({ sent }: World, trace: Scheduler['trace']) {
+    const { rows } = await database.pool.query<{ to_address: string; status: string; attempts: number; kind: string }>(
+      'select to_address, status, attempts, kind from mails where workspace_id = $1',
+      [uuidOf(ctx.workspaceId)],
+    )
+    return rows.flatMap(({ to_address: to, status, attempts, kind }) => {
+      const arrived = countArrived(sent, to)
+      // A confirmation is repeated if its outcome is unknown.
+      const most = kind === 'CAMPAIGN_TEST' || !mayLoseClaim(trace) ? 1 : 3
+      return [
+        arrived > most && `${to} got ${arrived} mails`,
+        /PENDING|SENDING/.test(status) && `${to} is ${status}`,
+        attempts > 3 && `${to} has ${attempts} attempts`,
+        status === 'SENT' && arrived === 0 && `${to} is SENT, but got no mail`,
+        status === 'FAILED' && kind === 'CAMPAIGN_TEST' && arrived > 0 && `${to} is FAILED, but got a mail`,
+        wasNeverOut(status, sent, to) && !mayLoseClaim(trace) && `${to} is INTERRUPTED, but was never out`,
+      ].filter((broken) => broken !== false)
+    })
+  }
+  return { ctx, calls: [], finish: async () => {}, check }
+}
+
+const wasNeverOut = (status: string, sent: readonly Sent[], subject: string) =>
+  status === 'INTERRUPTED' && !sent.some((one) => one.subject === subject)
+
+async function prepareCampaign(database: Database): Promise<Scenario> {
+  const ctx = await createTestCtx(database.db)
+  const list = await createTestList(ctx)
+  const contactIds = await addSubscribers(ctx, list.id, { count: 4 })
+  const { id } = await createTestCampaign(ctx, { listId: list.id })
+  const [leaving] = contactIds
+  if (!leaving) throw new Error('The campaign has no recipients')
+  await sendCampaign(ctx, id)
+  const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: leaving }
+  const calls = [
+    { name: 'pause', call: (ctx: Scenario['ctx']) => pauseCampaign(ctx, id) },
+    { name: 'resume', call: (ctx: Scenario['ctx']) => resumeCampaign(ctx, id) },
+    { name: 'cancel', call: (ctx: Scenario['ctx']) => cancelCampaign(ctx, id) },
+    { name: 'unsubscribe', call: (ctx: Scenario['ctx']) => inTransaction(ctx, (ctx) => endSubscription(ctx, link)) },
+  ]
+
+  async function check({ sent }: World, trace: Scheduler['trace']) {
+    const { rows } = await database.pool.query<{ email: string; status: string | null }>(
+      `select email, r.status from contacts c left join campaign_recipients r
+         on r.workspace_id = c.workspace_id and r.contact_id = c.id where c.workspace_id = $1`,
+      [uuidOf(ctx.workspaceId)],
+    )
+    const broken = rows.flatMap(({ email, status }) => {
+      const arrived = countArrived(sent, email)
+      return [
+        arrived > 1 && `${email} got ${arrived} mails`,
+        status === 'SENT' && arrived === 0 && `${email} is SENT, but got no mail`,
+        arrived > 0 && !/^(SENT|INTERRUPTED)$/.test(status ?? '') && `${email} is ${status}, but got a mail`,
+        wasNeverOut(status ?? '', sent, email) && !mayLoseClaim(trace) && `${email} is INTERRUPTED, but was never out`,
+      ].filter((broken) => broken !== false)
+    })
+    return [...broken, ...(await checkSums()), ...checkOptOut(sent, trace)]
+  }
+
+  /** The counters are those of the rows, and the campaign has ended once. */
+  async function checkSums(): Promise<string[]> {
+    const { rows } = await database.pool.query<Record<'counted' | 'stored' | 'ends', unknown> & { status: string }>(
+      `select c.status, (select count(*)::int from events e where e.workspace_id = c.workspace_id and type = 'campaign.sent') as ends,
+         (select json_build_array(sum(sent), sum(failed), sum(skipped), sum(interrupted), bool_and(b.status = 'DONE'))
+          from campaign_batches b where b.workspace_id = c.workspace_id) as stored,
+         (select json_build_array(count(*) filter (where r.status = 'SENT'), count(*) filter (where r.status = 'FAILED'),
+           count(*) filter (where r.status = 'SKIPPED'), count(*) filter (where r.status = 'INTERRUPTED'), count(*) = c.queued)
+          from campaign_recipients r where r.workspace_id = c.workspace_id and r.status not in ('WAITING', 'SENDING')) as counted
+       from campaigns c where c.workspace_id = $1`,
+      [uuidOf(ctx.workspaceId)],
+    )
+    return rows.flatMap(({ status, ends, counted, stored }) => {
+      const expectedEnds = status === 'SENT' ? 1 : 0
+      return [
+        JSON.stringify(counted) !== JSON.stringify(stored) && `counters ${JSON.stringify(stored)}, rows ${JSON.stringify(counted)}`,
+        !/SENT|CANCELED/.test(status) && `the campaign is ${status}`,
+        ends !== expectedEnds && `the campaign is ${status} with ${String(ends)} events campaign.sent`,
+      ].filter((broken) => broken !== false)
+    })
+  }
+
+  /** No group that was claimed after the opt-out contains the contact. */
+  function checkOptOut(sent: readonly Sent[], trace: Scheduler['trace']): string[] {
+    const optOut = trace.findLastIndex(({ who, what, result }) => who.startsWith('api unsubscribe') && what === 'commit' && result === 'ok')
+    const late = sent.find(({ subject, who, step }) => {
+      const claim = trace.findLastIndex((entry, index) => index < step && entry.who === who && entry.what === 'claim recipients')
+      return subject === 'person-1@example.com' && optOut >= 0 && claim > optOut
+    })
+    return late ? [`${late.subject} was claimed after the opt-out`] : []
+  }
+
+  async function finish() {
+    await resumeCampaign(ctx, id).catch(() => {})
+  }
+  return { ctx, calls, finish, check }
+}
+
+async function prepareDrain(database: Database): Promise<Scenario> {
+  const ctx = await createTestCtx(database.db)
+  const { id } = await createTestWebhook(ctx)
+  await addBacklog(ctx, id, 4)
+  const create = (ctx: Scenario['ctx']) =>
+    inTransaction(ctx, (ctx) => createContact(ctx, ContactInput.parse({ email: 'new@example.com' })))
+  const calls = [
+    { name: 'create', call: create },
+    { name: 'disable', call: (ctx: Scenario['ctx']) => updateWebhook(ctx, id, { enabled: false }) },
+  ]
+
+  async function check({ sent }: World, trace: Scheduler['trace']) {
+    const { rows } = await database.pool.query<{ event_id: string; status: string; error: string | null }>(
+      'select event_id, status, error from deliveries where workspace_id = $1',
+      [uuidOf(ctx.workspaceId)],
+    )
+    const broken = rows.flatMap(({ event_id, status, error }, index) => {
+      const event = idOf('evt', event_id)
+      const arrived = countArrived(sent, event)
+      const wasDisabled = error === 'The webhook was disabled'
+      return [
+        arrived > 1 && `delivery ${index} arrived ${arrived} times`,
+        status === 'PENDING' && `delivery ${index} is PENDING`,
+        status === 'SUCCEEDED' && arrived === 0 && `delivery ${index} SUCCEEDED, but never arrived`,
+        status === 'FAILED' && wasDisabled === arrived > 0 && `delivery ${index} FAILED (${error}) and arrived ${arrived} times`,
+        wasNeverOut(status, sent, event) && !mayLoseClaim(trace) && `delivery ${index} is INTERRUPTED, but was never out`,
+      ].filter((broken) => broken !== false)
+    })
+    const committed = (call: string) => trace.some(({ who, what, result }) => who.startsWith(`api ${call}`) && what === 'commit' && result === 'ok')
+    if (rows.length < (committed('create') && !committed('disable') ? 5 : 4)) broken.push(`there are ${rows.length} deliveries`)
+    return broken
+  }
+  return { ctx, calls, finish: async () => {}, check }
+}

@@ -1,0 +1,223 @@
+/**
+ * Decides the order of everything that happens in a simulation. Each task runs until it sends a statement, a mail or a
+ * request, or pauses. The scheduler waits until all tasks do so, or until PostgreSQL lets them wait for a lock of a task
+ * that waits for the scheduler. Then it chooses what happens next. So the same choices give the same trace, however fast
+ * the machine is.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type pg from 'pg'
+import { type Choices, pick } from './choices.ts'
+import type { Connection } from './gate-connections-patch.ts'
+
+export interface SimulatedProcess {
+  name: string
+  isDead: boolean
+  connections: Set<Connection>
+}
+
+/** A job, or a call of the API. */
+export interface Task {
+  name: string
+  /** In the order of their starts. */
+  number: number
+  process: SimulatedProcess
+  isEnded: boolean
+  /** Whether the task waits for another one in its process. */
+  isBlocked: () => boolean
+}
+
+export interface TraceEntry {
+  who: string
+  what: string
+  outcome: string
+  result: string
+}
+
+/** A task that waits for the scheduler. Without a task: a statement that is still on its way. */
+interface Waiting {
+  task?: Task
+  label: string
+  /** What may happen instead of the usual. */
+  faults: readonly string[]
+  /** Runs if the process is killed first. */
+  onKill?: () => void
+}
+
+/** Something that the simulation itself can do now, such as killing a process. */
+export interface SimulationEvent {
+  label: string
+  run(): void | Promise<void>
+}
+
+const storage = new AsyncLocalStorage<Task>()
+export const currentTask = (): Task | undefined => storage.getStore()
+
+const stuckAfterMs = 8_000
+
+export type Scheduler = ReturnType<typeof createScheduler>
+
+/** `faultRate` is the probability that something that can fail does, and `faults` the kinds that are enabled. */
+export interface SchedulerOptions {
+  choices: Choices
+  /** Reads locks. Not simulated. */
+  monitor: pg.Pool
+}
+
+export function createScheduler({ choices, monitor }: SchedulerOptions) {
+  interface Entry extends Waiting {
+    run: (outcome: string, entry: TraceEntry) => void
+    /** The number of the step after which it began to wait. */
+    since: number
+  }
+  const waiting = new Set<Entry>()
+  const tasks = new Set<Task>()
+  const executing = new Set<Connection>()
+  const trace: TraceEntry[] = []
+  const busy = new Set<Promise<unknown>>()
+  let faultRate = 0
+  let enabledFaults: readonly string[] = []
+  let isBroken: Error | undefined
+
+  function add(what: Waiting, run: Entry['run']): () => void {
+    const entry = { ...what, run, since: trace.length }
+    waiting.add(entry)
+    return () => void waiting.delete(entry)
+  }
+
+  function whileBusy<Result>(work: Promise<Result>): Promise<Result> {
+    busy.add(work)
+    const done = () => void busy.delete(work)
+    work.then(done, done)
+    return work
+  }
+
+  const numberOf = (task: Task | undefined) => task?.number ?? 0
+
+  /** Whether the task can continue without a choice. */
+  function isRunning(task: Task): boolean {
+    if (task.isBlocked()) return false
+    for (const entry of waiting) if (entry.task === task) return false
+    for (const { executing: statement } of executing) if (statement?.task === task) return false
+    return true
+  }
+
+  /** Waits until nothing happens without a choice. */
+  async function settle(): Promise<void> {
+    const stuckAt = performance.now() + stuckAfterMs
+    for (;;) {
+      for (let turn = 0; turn < 4; turn++) await nextTurn()
+      if (performance.now() > stuckAt) throw new Error(`The simulation is stuck: ${describeState()}`)
+      if (isBroken) throw isBroken
+      if (busy.size > 0 || [...tasks].some(isRunning)) continue
+      if (executing.size === 0 || (await areAllBlocked([...executing]))) return
+    }
+  }
+
+  /** Whether each statement waits for a lock that will not be released without a choice. */
+  async function areAllBlocked(connections: readonly Connection[]): Promise<boolean> {
+    const pids = connections.map(({ pid }) => pid)
+    const { rows } = await monitor.query<{ pid: number; blockers: number[] }>(
+      'select pid, pg_blocking_pids(pid) as blockers from unnest($1::int[]) as pid',
+      [pids],
+    )
+    // A statement that is not finished and does not wait may be running.
+    const blocked = new Set(rows.filter(({ blockers }) => blockers.length > 0).map(({ pid }) => pid))
+    return executing.size === pids.length && pids.every((pid) => blocked.has(pid))
+  }
+
+  const describeState = () =>
+    [...tasks].map((task) => `${task.process.name} ${task.name}${isRunning(task) ? ' (running)' : ''}`).join(', ')
+
+  function record(who: string, what: string, outcome: string): TraceEntry {
+    const entry = { who, what, outcome, result: '' }
+    trace.push(entry)
+    return entry
+  }
+
+  /** Chooses what happens to one task, or one event. Returns false if there is nothing to choose from. */
+  async function step(events: readonly SimulationEvent[]): Promise<boolean> {
+    await settle()
+    if (waiting.size === 0 && events.length === 0) return breakDeadlock()
+    const isEvent = waiting.size === 0 || (events.length > 0 && choices.next() > 0.8)
+    if (isEvent) {
+      const event = pick(choices, events)
+      record('', event.label, '')
+      await event.run()
+      return true
+    }
+    // Of tasks that continued at the same time, the order would be that of the machine.
+    const ordered = [...waiting].toSorted((a, b) => a.since - b.since || numberOf(a.task) - numberOf(b.task))
+    const entry = pick(choices, ordered)
+    waiting.delete(entry)
+    const possible = entry.faults.filter((fault) => enabledFaults.includes(fault))
+    const isFault = possible.length > 0 && faultRate > 0 && choices.next() > 1 - faultRate
+    const outcome = isFault ? pick(choices, possible) : 'passes'
+    const who = entry.task ? `${entry.task.process.name} ${entry.task.name}` : ''
+    entry.run(outcome, record(who, entry.label, entry.task ? outcome : 'arrives late'))
+    return true
+  }
+
+  /** Lets the statement that has waited longest fail, as PostgreSQL does after a time. */
+  async function breakDeadlock(): Promise<boolean> {
+    const [first] = executing
+    if (!first) return false
+    record(first.executing?.task?.name ?? '', first.executing?.label ?? '', 'gets a lock timeout')
+    await monitor.query('select pg_cancel_backend($1)', [first.pid])
+    while (executing.has(first)) await nextTurn()
+    return true
+  }
+
+  return {
+    executing,
+    trace,
+    whileBusy,
+    add,
+    wait: <Result>(what: Waiting, act: (outcome: string, entry: TraceEntry) => Result | Promise<Result>) =>
+      new Promise<Result>((resolve) => add(what, (outcome, entry) => resolve(act(outcome, entry)))),
+    addLate: (label: string, arrive: (entry: TraceEntry) => void) =>
+      void add({ label, faults: [] }, (_outcome, entry) => arrive(entry)),
+    /** The next choice waits until PostgreSQL has ended the session, and with it released its locks. */
+    sessionEnds(pid: number, ending: Promise<void>): void {
+      const isGone = async () => {
+        await ending.catch(() => {})
+        const count = () => monitor.query('select 1 from pg_stat_activity where pid = $1', [pid])
+        while ((await count()).rowCount !== 0) await nextTurn()
+      }
+      void whileBusy(isGone())
+    },
+    start(task: Task, work: () => Promise<unknown>, onEnd: (error: unknown) => void): void {
+      tasks.add(task)
+      const end = (error: unknown) => {
+        task.isEnded = true
+        tasks.delete(task)
+        onEnd(error)
+      }
+      void storage.run(task, () =>
+        work().then(
+          () => end(undefined),
+          (error: unknown) => end(error ?? new Error('unknown')),
+        ),
+      )
+    },
+    /** Nothing of a killed process continues. Statements that PostgreSQL is executing are finished. */
+    kill(process: SimulatedProcess): void {
+      process.isDead = true
+      for (const entry of waiting) {
+        if (entry.task?.process !== process) continue
+        waiting.delete(entry)
+        entry.onKill?.()
+      }
+      for (const task of tasks) if (task.process === process) tasks.delete(task)
+      for (const connection of process.connections) connection.end()
+    },
+    setFaults(rate: number, kinds: readonly string[]): void {
+      faultRate = rate
+      enabledFaults = kinds
+    },
+    fail: (error: Error) => void (isBroken ??= error),
+    hasTasks: () => tasks.size > 0,
+    hasWaiting: () => waiting.size > 0 || executing.size > 0,
+    step,
+  }
+}

@@ -1,0 +1,193 @@
+/** The processes of a simulation, and what is outside of them: mail server, receivers, the queue. */
+import { openDatabase, type Database } from '@rapport/core/db/client.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import type { MailOutcome } from '@rapport/core/mail/mails.ts'
+import { createTestDeps, type TestDeps } from '../../src/testing.ts'
+import type { WorkerDeps } from '../../src/worker-deps.ts'
+import { trackOrphanedClaims } from '../../src/heartbeat.ts'
+import { defaultTimings } from '../../src/worker-timings.ts'
+import type { Choices } from './choices.ts'
+import { gateConnections, type PoolOwner } from './gate-connections-patch.ts'
+import { currentTask, type Scheduler, type SimulatedProcess, type Task } from './scheduler.ts'
+import { outcomeBatchMs, retryPauseMs } from './virtual-timers-patch.ts'
+
+/** Retries and outcomes wait for the scheduler; a time slice never ends by itself. */
+const timings = {
+  ...defaultTimings,
+  minRetryPauseMs: retryPauseMs,
+  maxRetryPauseMs: retryPauseMs,
+  outcomeBatchMs,
+  drainTimeSliceMs: 3_600_000,
+}
+
+/** A mail or a request that left a process. */
+export interface Sent {
+  /** The address of a mail, or the event of a request. */
+  subject: string
+  /** Whether it arrived. */
+  hasArrived: boolean
+  /** The task that sent it, and the number of the trace's rows before. */
+  who: string
+  step: number
+}
+
+export interface Worker extends SimulatedProcess {
+  deps: WorkerDeps
+  releaseOrphaned: () => Promise<void>
+  stop(): void
+}
+
+/** The connections of a process. They are kept for the next run, as opening one takes longer than most statements. */
+interface ProcessPool {
+  database: Database
+  connections: SimulatedProcess['connections']
+  owner?: PoolOwner
+}
+
+/** A migrated database that nothing else uses. */
+export interface Place {
+  url: string
+  /** Not simulated: creates and checks. */
+  database: Database
+  idlePools: ProcessPool[]
+}
+
+function openPool(url: string): ProcessPool {
+  const database = openDatabase(url, {
+    applicationName: 'rapport simulation',
+    maxConnections: 12,
+    // Only the scheduler ends a wait.
+    settings: { lock_timeout: '0', statement_timeout: '0', idle_in_transaction_session_timeout: '0', deadlock_timeout: '1h' },
+    onError: () => {},
+  })
+  return { database, connections: new Set() }
+}
+
+export interface WorldOptions {
+  place: Place
+  scheduler: Scheduler
+  choices: Choices
+}
+
+export function createWorld({ place, scheduler, choices }: WorldOptions) {
+  const sent: Sent[] = []
+  const closers: (() => Promise<void>)[] = []
+  const workers: Worker[] = []
+  let taskCount = 0
+
+  function openProcess(name: string): SimulatedProcess & { db: Database['db'] } {
+    const pool = place.idlePools.pop() ?? openPool(place.url)
+    const process: SimulatedProcess = { name, isDead: false, connections: pool.connections }
+    if (pool.owner) Object.assign(pool.owner, { scheduler, process })
+    else gateConnections(pool.database.pool, (pool.owner = { scheduler, process }))
+    // The pool of a killed process never gets its connections back.
+    closers.push(async () => {
+      if (!process.isDead) place.idlePools.push(pool)
+    })
+    return Object.assign(process, { db: pool.database.db })
+  }
+
+  /** Something leaves the process: the scheduler decides whether it arrives, and what the response is. */
+  function send<Response>(
+    { label, subject, faults }: { label: string; subject: string; faults: readonly string[] },
+    respond: (outcome: string) => Response,
+  ): Promise<Response> {
+    const task = currentTask()
+    if (!task) throw new Error(`${label}: outside of a task`)
+    const one: Sent = {
+      subject,
+      hasArrived: false,
+      who: `${task.process.name} ${task.name}`,
+      step: scheduler.trace.length,
+    }
+    sent.push(one)
+    const onKill = () => void (one.hasArrived = choices.next() > 0.5)
+    return scheduler.wait({ task, label, faults, onKill }, (outcome) => {
+      one.hasArrived = !/refused|deferred|not sent/.test(outcome)
+      return respond(outcome)
+    })
+  }
+
+  async function startWorker(name = `worker-${workers.length + 1}`): Promise<Worker> {
+    const process = openProcess(name)
+    const base: TestDeps = await createTestDeps(place.database.db, { timings })
+    closers.push(() => base.close())
+    const deps: WorkerDeps = {
+      ...base,
+      db: process.db,
+      mail: {
+        send: (mail) =>
+          send({ label: 'send a mail', subject: mail.to.address, faults: Object.keys(mailOutcomes) }, (outcome) => ({
+            ...(mailOutcomes[outcome] ?? { kind: 'sent' }),
+          })),
+        close: () => {},
+      },
+      mailRateLimiter: { groupSize: 2, wait: async () => {}, waitForSingle: async () => {} },
+      webhookQuota: { read: async () => 20, peek: () => 20 },
+      http: {
+        openConnections: () => ({
+          post: (_url, { headers }) =>
+            send({ label: 'POST', subject: headers['webhook-id'] ?? '', faults: ['responds 500'] }, (outcome) => ({
+              status: outcome === 'passes' ? 200 : 500,
+              body: '',
+              error: outcome === 'passes' ? null : 'HTTP 500',
+              durationMs: 1,
+            })),
+          close: async () => {},
+        }),
+        close: async () => {},
+      },
+    }
+    const worker = Object.assign(process, { deps, releaseOrphaned: trackOrphanedClaims(deps), stop: base.stop })
+    workers.push(worker)
+    return worker
+  }
+
+  return {
+    sent,
+    workers,
+    openProcess,
+    startWorker,
+    /** Starts a task. `isBlocked` is for tasks that wait for others. */
+    start(
+      process: SimulatedProcess,
+      { name, work, onEnd = () => {} }: { name: string; work: (task: Task) => Promise<unknown>; onEnd?: (error: unknown) => void },
+      isBlocked = () => false,
+    ): Task {
+      const number = ++taskCount
+      const task: Task = { name: `${name} ${number}`, number, process, isEnded: false, isBlocked }
+      scheduler.start(task, () => work(task), onEnd)
+      return task
+    },
+    async close() {
+      for (const closer of closers.toReversed()) await closer()
+    },
+  }
+}
+
+export type World = ReturnType<typeof createWorld>
+
+const mailOutcomes: Record<string, MailOutcome> = {
+  refused: { kind: 'refused', temporary: false, error: '550 refused' },
+  deferred: { kind: 'refused', temporary: true, error: '450 deferred' },
+  'sent, response lost': { kind: 'ambiguous', error: 'connection lost' },
+  'not sent, connection lost': { kind: 'ambiguous', error: 'connection lost' },
+}
+export const mailFaults = Object.keys(mailOutcomes)
+
+/** A job of a queue that the simulation runs. */
+export interface SimulatedWork extends WorkJob {
+  queue: 'mail' | 'campaigns' | 'webhooks'
+}
+
+/** What a scenario prepares. */
+export interface Scenario {
+  ctx: Ctx
+  /** Calls of the API, in no order. */
+  calls: { name: string; call: (ctx: Ctx) => Promise<unknown> }[]
+  /** Prepares the end: what a user would do so that all work ends. */
+  finish(): Promise<void>
+  /** Returns the broken promises. */
+  check(world: World, trace: Scheduler['trace']): Promise<string[]>
+}
