@@ -57,7 +57,6 @@ const stuckAfterMs = 8_000
 
 export type Scheduler = ReturnType<typeof createScheduler>
 
-/** `faultRate` is the probability that something that can fail does, and `faults` the kinds that are enabled. */
 export interface SchedulerOptions {
   choices: Choices
   /** Reads locks. Not simulated. */
@@ -150,7 +149,9 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     const ordered = [...waiting].toSorted((a, b) => a.since - b.since || numberOf(a.task) - numberOf(b.task))
     const entry = pick(choices, ordered)
     waiting.delete(entry)
-    const possible = entry.faults.filter((fault) => enabledFaults.includes(fault))
+    // Claims name the worker, so a job that can neither record nor release loses track of its claim. Once is survived.
+    const hasFailed = trace.some((earlier) => earlier.outcome === 'fails')
+    const possible = entry.faults.filter((fault) => enabledFaults.includes(fault) && !(fault === 'fails' && hasFailed))
     const isFault = possible.length > 0 && faultRate > 0 && choices.next() > 1 - faultRate
     const outcome = isFault ? pick(choices, possible) : 'passes'
     const who = entry.task ? `${entry.task.process.name} ${entry.task.name}` : ''
@@ -211,6 +212,7 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
       for (const task of tasks) if (task.process === process) tasks.delete(task)
       for (const connection of process.connections) connection.end()
     },
+    /** `rate` is the probability that what can fail does, with one of these kinds. */
     setFaults(rate: number, kinds: readonly string[]): void {
       faultRate = rate
       enabledFaults = kinds

@@ -33,16 +33,24 @@ export interface Run {
   choices: readonly number[]
 }
 
+/** What a run is limited to. */
+export interface Limits {
+  scenario?: string | undefined
+  /** The kinds of faults. */
+  faults?: readonly string[] | undefined
+}
+
 const maxSteps = 500
 const maxRounds = 12
+const faultKinds = [...statementFaults, ...mailFaults, 'responds 500']
 
 /** Runs one simulation in a migrated database that nothing else uses. */
 export async function simulate(
   place: Place,
   choices: Choices,
-  only?: string,
+  only: Limits = {},
 ): Promise<Run> {
-  const name = only ?? pick(choices, Object.keys(scenarios))
+  const name = only.scenario ?? pick(choices, Object.keys(scenarios))
   const prepare = scenarios[name]
   if (!prepare) throw new Error(`There is no scenario "${name}": use ${Object.keys(scenarios).join(', ')}`)
   const { database } = place
@@ -51,7 +59,7 @@ export async function simulate(
   const scheduler = createScheduler({ choices, monitor: database.pool })
   const uninstall = installVirtualTimers(scheduler)
   const world = createWorld({ place, scheduler, choices })
-  const simulation = createSimulation({ scenario, world, scheduler, database, choices })
+  const simulation = createSimulation({ scenario, world, scheduler, database, choices, faults: only.faults ?? faultKinds })
   try {
     await simulation.runWithFaults()
     const broken = [...(await simulation.runToEnd()), ...(await scenario.check(world, scheduler.trace))]
@@ -84,9 +92,10 @@ interface Parts {
   scheduler: ReturnType<typeof createScheduler>
   database: Database
   choices: Choices
+  faults: readonly string[]
 }
 
-function createSimulation({ scenario, world, scheduler, database, choices }: Parts) {
+function createSimulation({ scenario, world, scheduler, database, choices, faults }: Parts) {
   const { ctx } = scenario
   const events: SimulationEvent[] = []
   const activeJobs = new Map<Worker, Map<string, Task[]>>()
@@ -204,7 +213,7 @@ function createSimulation({ scenario, world, scheduler, database, choices }: Par
     await planEvents()
     // Few kinds of faults at a higher rate reach deeper than all kinds at a low one.
     const share = pick(choices, [0.3, 0.6])
-    const kinds = [...statementFaults, ...mailFaults, 'responds 500'].filter(() => choices.next() > share)
+    const kinds = faultKinds.filter((kind) => choices.next() > share && faults.includes(kind))
     scheduler.setFaults(pick(choices, [0, 0.1, 0.2, 0.4]), kinds)
     for (let steps = 0; steps < maxSteps && (await scheduler.step(events)); steps++);
     events.length = 0

@@ -1,0 +1,8 @@
+import { expect, test } from 'vitest'
+import { seeds, useSimulation } from './use-place.ts'
+
+const run = useSimulation()
+
+test.each(seeds)('drain: no seed delivers twice, loses one or leaves a claim (seed %d)', async (seed) => {
+  expect((await run(seed, { scenario: 'drain' })).broken).toEqual([])
+})

@@ -1,0 +1,23 @@
+/** A database for the simulations of a test file. */
+import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
+import { choicesOfSeed } from './choices.ts'
+import { type Limits, type Run, simulate } from './simulate.ts'
+import type { Place } from './world.ts'
+
+/** Returns a function that runs a seed. */
+export function useSimulation(): (seed: number, limits: Limits) => Promise<Run> {
+  const database = useTestDatabase()
+  const place = useForFile((): Place & { close(): Promise<void> } => {
+    const { url } = database
+    const idlePools: Place['idlePools'] = []
+    const close = async () => {
+      for (const pool of idlePools) await pool.database.close()
+    }
+    return { url, database, idlePools, close }
+  })
+  return (seed, limits) => simulate(place, choicesOfSeed(seed), limits)
+}
+
+/** The seeds of one scenario. */
+export const seeds = Array.from({ length: countRuns({ gate: 17, full: 350 }) }, (_, index) => index + 1)
