@@ -149,6 +149,17 @@ describe('a test mail', () => {
     expect(await listPendingWork(ctx)).toEqual([])
   })
 
+  test('is INTERRUPTED, and not sent again, if its outcome cannot be recorded', async () => {
+    const uuid = await createTestMail()
+    // A permanent error, which the worker does not retry for a day.
+    await database.pool.query(`alter table mails add constraint broken check (status <> 'SENT') not valid`)
+    await expect(send(uuid)).rejects.toThrow('Failed query')
+    await database.pool.query('alter table mails drop constraint broken')
+    expect(await readMail(uuid)).toMatchObject({ status: 'INTERRUPTED' })
+    await send(uuid)
+    expect(received()).toHaveLength(1)
+  })
+
   test('for a contact that was deleted fails after three attempts', async () => {
     const contact = await createTestContact(ctx)
     const uuid = await createTestMail(contact.id)

@@ -1,18 +1,16 @@
 /** Holds every statement of a simulated process until the scheduler decides what happens to it. */
 import type pg from 'pg'
-import { currentTask, type Scheduler, type SimulatedProcess, type Task, type TraceEntry } from './scheduler.ts'
+import {
+  type Connection,
+  currentTask,
+  type Scheduler,
+  type SimulatedProcess,
+  type Task,
+  type TraceEntry,
+} from './scheduler.ts'
 
 /** What may happen to a statement, apart from that it passes. */
 export const statementFaults = ['answer lost', 'lost', 'late', 'fails'] as const
-
-/** A connection of a simulated process. `pid` is that of its PostgreSQL backend. */
-export interface Connection {
-  pid: number
-  /** The statement that PostgreSQL is executing. */
-  executing: { label: string; task: Task | undefined } | undefined
-  /** Ends the session. PostgreSQL rolls back what was not committed. Waits for the statement that is executing. */
-  end(): void
-}
 
 /** A statement that was sent, its row in the trace, and how to execute it. */
 interface Statement {
@@ -48,7 +46,7 @@ export function gateConnections(pool: pg.Pool, owner: PoolOwner): void {
 function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
   const send = client.query.bind(client) as Query
   const { processID: pid } = client as pg.PoolClient & { processID: number }
-  const endSession = client.end.bind(client) as () => Promise<void>
+  const endSession = client.end.bind(client)
   const connection: Connection = { pid, executing: undefined, end }
   let lostError: string | undefined
   let isFrozen = false
@@ -140,5 +138,5 @@ const faultsOf = (label: string) =>
 
 function describeStatement(text: string): string {
   const [begin = ''] = text.split(';')
-  return begin.replaceAll(/\s+/g, ' ').trim().slice(0, 60)
+  return begin.replaceAll(/\s+/g, ' ').trim().slice(0, 72)
 }

@@ -7,4 +7,17 @@ interface KeptSeed extends Limits {
   broken: string[]
 }
 
-export const keptSeeds: readonly KeptSeed[] = []
+export const keptSeeds: readonly KeptSeed[] = [
+  {
+    seed: 1103,
+    scenario: 'mails',
+    story: 'known gap: the undo of a lost claim arrives after a later claim of its worker',
+    broken: ['test@example.com got 2 mails'],
+  },
+  {
+    seed: 218,
+    scenario: 'mails',
+    story: 'a mail whose outcome could not be recorded was sent again',
+    broken: [],
+  },
+]

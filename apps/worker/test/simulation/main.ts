@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { choicesOfSeed } from './choices.ts'
 import { type Mutant, mutants, mutate } from './mutants.ts'
+import type { Run } from './simulate.ts'
 
 const options = {
   /** The first seed. */
@@ -22,14 +23,21 @@ const options = {
   mutants: { type: 'boolean' },
   mutant: { type: 'string' },
   untilFailure: { type: 'boolean' },
+  /** Uses one process, also for many seeds. */
+  single: { type: 'boolean' },
 } as const
 const { values } = parseArgs({ options })
 const root = resolve(import.meta.dirname, '../../../..')
 const limits = { scenario: values.scenario, faults: values.faults?.split(',') }
 const seedsPerMutant = 500
 
+const [first, count] = [Number(values.seed), Number(values.seeds)]
+const isParent = count >= 100 && !values.single
+
 if (values.mutants) process.exitCode = (await runMutants()) ? 0 : 1
-else process.exitCode = (await runSeeds(values.mutant === undefined ? undefined : mutants[Number(values.mutant)])) ? 0 : 1
+else if (isParent) process.exitCode = (await runInParallel()) ? 0 : 1
+else
+  process.exitCode = (await runSeeds(values.mutant === undefined ? undefined : mutants[Number(values.mutant)])) ? 0 : 1
 
 /** Runs the seeds, with the code of a mutant if there is one. Returns whether no promise was broken. */
 async function runSeeds(mutant?: Mutant): Promise<boolean> {
@@ -40,26 +48,27 @@ async function runSeeds(mutant?: Mutant): Promise<boolean> {
   const { openSimulationDatabase } = await import('./simulation-database.ts')
   const { stopRenderingThread } = await import('@rapport/core/campaigns/templates/rendering.ts')
   const place = await openSimulationDatabase()
-  const [first, count] = [Number(values.seed), Number(values.seeds)]
-  let [ran, failed] = [0, 0]
-  for (let seed = first; seed < first + count && !(values.untilFailure && failed > 0); seed++) {
+  const totals = { seeds: 0, known: 0, failed: 0 }
+  for (let seed = first; seed < first + count && !(values.untilFailure && totals.failed > 0); seed++) {
     const run = await simulate(place, choicesOfSeed(seed), limits)
-    ran += 1
-    if (run.broken.length > 0) failed += 1
-    if (run.broken.length > 0 || count === 1) print(`seed ${seed}`, run)
-    if (run.broken.length === 0 || !values.shrink) continue
+    const isBroken = run.broken.length > 0
+    totals.seeds += 1
+    if (isBroken) totals[run.isKnown ? 'known' : 'failed'] += 1
+    if (isBroken || count === 1) print(`seed ${seed}`, run)
+    if (!isBroken || !values.shrink) continue
     print('shortened', await shrink((choices) => simulate(place, choices, { ...limits, scenario: run.scenario }), run))
   }
-  console.log(`${ran} seeds, ${failed} failed`)
+  console.log(`${totals.seeds} seeds, ${totals.failed} failed, ${totals.known} failed by the known gap`)
   await stopRenderingThread()
   await place.close()
-  return failed === 0
+  return totals.failed === 0
 }
 
-function print(title: string, run: Awaited<ReturnType<typeof import('./simulate.ts').simulate>>): void {
+function print(title: string, run: Run): void {
   if (values.trace) console.table(run.trace)
   const result = run.broken.join('; ') || 'no promise was broken'
-  console.log(`${title}: ${run.scenario}, ${run.trace.length} steps, ${run.hash}: ${result}`)
+  const known = run.broken.length > 0 && run.isKnown ? 'known gap: ' : ''
+  console.log(`${title}: ${run.scenario}, ${run.trace.length} steps, ${run.hash}: ${known}${result}`)
 }
 
 function replaceSource(mutant: Mutant): void {
@@ -68,7 +77,7 @@ function replaceSource(mutant: Mutant): void {
     load(url, context, nextLoad) {
       const loaded = nextLoad(url, context)
       if (url !== target) return loaded
-      return { ...loaded, source: mutate(String(loaded.source), mutant) }
+      return { ...loaded, source: mutate(Buffer.from(loaded.source as Uint8Array).toString(), mutant) }
     },
   })
 }
@@ -81,7 +90,7 @@ async function runMutants(): Promise<boolean> {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const { mutant, index } = next
       const output = await runMutant(mutant, index)
-      const found = /^seed .*/m.exec(output)?.[0]
+      const found = /^seed (?!.*known gap: ).*/m.exec(output)?.[0]
       if (!found) survivors.push(mutant.name)
       console.log(`${found ? 'found' : 'NOT FOUND'}: ${index} ${mutant.name}\n  ${found ?? output.slice(-400)}`)
     }
@@ -91,13 +100,31 @@ async function runMutants(): Promise<boolean> {
   return survivors.length === 0
 }
 
-async function runMutant({ scenario }: Mutant, index: number): Promise<string> {
-  const parameters = ['--mutant', String(index), '--scenario', scenario, '--untilFailure']
-  const child = spawn(process.execPath, [import.meta.filename, ...parameters, '--seeds', String(seedsPerMutant)])
-  const { promise, resolve } = Promise.withResolvers<void>()
+function runMutant({ scenario }: Mutant, index: number): Promise<string> {
+  const parameters = ['--mutant', String(index), '--scenario', scenario, '--untilFailure', '--single']
+  return runChild([...parameters, '--seeds', String(seedsPerMutant)]).then(({ output }) => output)
+}
+
+/** Runs the seeds in one process for each processor. Returns whether no promise was broken. */
+async function runInParallel(): Promise<boolean> {
+  const size = Math.ceil(count / availableParallelism())
+  const parts = Array.from({ length: availableParallelism() }, (_, part) => {
+    const range = ['--seed', String(first + part * size), '--seeds', String(Math.min(size, count - part * size))]
+    return runChild([...process.argv.slice(2), ...range, '--single'], (text) => void process.stdout.write(text))
+  })
+  return (await Promise.all(parts)).every(({ code }) => code === 0)
+}
+
+async function runChild(parameters: string[], onOutput = (_text: string) => {}) {
+  const child = spawn(process.execPath, [import.meta.filename, ...parameters])
+  const closed = Promise.withResolvers<number | null>()
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => void (output += String(data)))
-  child.once('close', () => resolve())
-  await promise
-  return output
+  const add = (data: Buffer) => {
+    output += data.toString()
+    onOutput(data.toString())
+  }
+  child.stdout.on('data', add)
+  child.stderr.on('data', add)
+  child.once('close', closed.resolve)
+  return { code: await closed.promise, output }
 }

@@ -21,6 +21,13 @@ const batchJob = 'apps/worker/src/jobs/send-campaign-batch.ts'
 
 export const mutants: readonly Mutant[] = [
   {
+    name: 'a mail whose outcome cannot be recorded stays claimed',
+    file: 'apps/worker/src/jobs/send-mail.ts',
+    search: 'deps.metrics.countInterrupted(await retryWhileDatabaseDown(deps, release))',
+    replacement: 'void release',
+    scenario: 'mails',
+  },
+  {
     name: 'a mail is claimed whatever its status',
     file: mails,
     search: "idOf('mai', uuid)), eq(mails.status, 'PENDING'), canBeSent",
@@ -126,7 +133,7 @@ export const mutants: readonly Mutant[] = [
     scenario: 'campaign',
   },
   {
-    name: 'a batch ends whoever owns it',
+    name: 'a batch is ended by a worker that does not own it',
     file: sending,
     search: '    eq(campaignBatches.workerId, batch.workerId),\n',
     replacement: '',

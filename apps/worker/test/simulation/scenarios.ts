@@ -9,7 +9,13 @@ import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { endSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
 import { updateWebhook } from '@rapport/core/webhooks/webhooks.ts'
-import { addSubscribers, createTestCampaign, createTestCtx, createTestList, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import {
+  addSubscribers,
+  createTestCampaign,
+  createTestCtx,
+  createTestList,
+  createTestWebhook,
+} from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import type { Scheduler } from './scheduler.ts'
 import { type Scenario, type Sent, type World } from './world.ts'
@@ -108,7 +114,8 @@ async function prepareCampaign(database: Database): Promise<Scenario> {
     return rows.flatMap(({ status, ends, counted, stored }) => {
       const expectedEnds = status === 'SENT' ? 1 : 0
       return [
-        JSON.stringify(counted) !== JSON.stringify(stored) && `counters ${JSON.stringify(stored)}, rows ${JSON.stringify(counted)}`,
+        JSON.stringify(counted) !== JSON.stringify(stored) &&
+          `counters ${JSON.stringify(stored)}, rows ${JSON.stringify(counted)}`,
         !/SENT|CANCELED/.test(status) && `the campaign is ${status}`,
         ends !== expectedEnds && `the campaign is ${status} with ${String(ends)} events campaign.sent`,
       ].filter((broken) => broken !== false)
@@ -117,9 +124,13 @@ async function prepareCampaign(database: Database): Promise<Scenario> {
 
   /** No group that was claimed after the opt-out contains the contact. */
   function checkOptOut(sent: readonly Sent[], trace: Scheduler['trace']): string[] {
-    const optOut = trace.findLastIndex(({ who, what, result }) => who.startsWith('api unsubscribe') && what === 'commit' && result === 'ok')
+    const optOut = trace.findLastIndex(
+      ({ who, what, result }) => who.startsWith('api unsubscribe') && what === 'commit' && result === 'ok',
+    )
     const late = sent.find(({ subject, who, step }) => {
-      const claim = trace.findLastIndex((entry, index) => index < step && entry.who === who && entry.what === 'claim recipients')
+      const claim = trace.findLastIndex(
+        (entry, index) => index < step && entry.who === who && entry.what === 'claim recipients',
+      )
       return subject === 'person-1@example.com' && optOut >= 0 && claim > optOut
     })
     return late ? [`${late.subject} was claimed after the opt-out`] : []
@@ -155,12 +166,18 @@ async function prepareDrain(database: Database): Promise<Scenario> {
         arrived > 1 && `delivery ${index} arrived ${arrived} times`,
         status === 'PENDING' && `delivery ${index} is PENDING`,
         status === 'SUCCEEDED' && arrived === 0 && `delivery ${index} SUCCEEDED, but never arrived`,
-        status === 'FAILED' && wasDisabled === arrived > 0 && `delivery ${index} FAILED (${error}) and arrived ${arrived} times`,
-        wasNeverOut(status, sent, event) && !mayLoseClaim(trace) && `delivery ${index} is INTERRUPTED, but was never out`,
+        status === 'FAILED' &&
+          wasDisabled === arrived > 0 &&
+          `delivery ${index} FAILED (${error}) and arrived ${arrived} times`,
+        wasNeverOut(status, sent, event) &&
+          !mayLoseClaim(trace) &&
+          `delivery ${index} is INTERRUPTED, but was never out`,
       ].filter((broken) => broken !== false)
     })
-    const committed = (call: string) => trace.some(({ who, what, result }) => who.startsWith(`api ${call}`) && what === 'commit' && result === 'ok')
-    if (rows.length < (committed('create') && !committed('disable') ? 5 : 4)) broken.push(`there are ${rows.length} deliveries`)
+    const committed = (call: string) =>
+      trace.some(({ who, what, result }) => who.startsWith(`api ${call}`) && what === 'commit' && result === 'ok')
+    if (rows.length < (committed('create') && !committed('disable') ? 5 : 4))
+      broken.push(`there are ${rows.length} deliveries`)
     return broken
   }
   return { ctx, calls, finish: async () => {}, check }

@@ -8,7 +8,15 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Choices, pick } from './choices.ts'
-import type { Connection } from './gate-connections-patch.ts'
+
+/** A connection of a simulated process. `pid` is that of its PostgreSQL backend. */
+export interface Connection {
+  pid: number
+  /** The statement that PostgreSQL is executing. */
+  executing: { label: string; task: Task | undefined } | undefined
+  /** Ends the session. PostgreSQL rolls back what was not committed. Waits for the statement that is executing. */
+  end(): void
+}
 
 export interface SimulatedProcess {
   name: string

@@ -58,7 +58,12 @@ function openPool(url: string): ProcessPool {
     applicationName: 'rapport simulation',
     maxConnections: 12,
     // Only the scheduler ends a wait.
-    settings: { lock_timeout: '0', statement_timeout: '0', idle_in_transaction_session_timeout: '0', deadlock_timeout: '1h' },
+    settings: {
+      lock_timeout: '0',
+      statement_timeout: '0',
+      idle_in_transaction_session_timeout: '0',
+      deadlock_timeout: '1h',
+    },
     onError: () => {},
   })
   return { database, connections: new Set() }
@@ -139,7 +144,7 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
         close: async () => {},
       },
     }
-    const worker = Object.assign(process, { deps, releaseOrphaned: trackOrphanedClaims(deps), stop: base.stop })
+    const worker = Object.assign(process, { deps, releaseOrphaned: trackOrphanedClaims(deps), stop: () => base.stop() })
     workers.push(worker)
     return worker
   }
@@ -152,7 +157,11 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
     /** Starts a task. `isBlocked` is for tasks that wait for others. */
     start(
       process: SimulatedProcess,
-      { name, work, onEnd = () => {} }: { name: string; work: (task: Task) => Promise<unknown>; onEnd?: (error: unknown) => void },
+      {
+        name,
+        work,
+        onEnd = () => {},
+      }: { name: string; work: (task: Task) => Promise<unknown>; onEnd?: (error: unknown) => void },
       isBlocked = () => false,
     ): Task {
       const number = ++taskCount
