@@ -65,7 +65,8 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
 
   /** Executes a statement. The result is dropped if the process was killed in the meantime. */
   async function execute({ label, task, entry, query }: Statement): Promise<pg.QueryResult> {
-    connection.executing = { label, task }
+    const ended = Promise.withResolvers<void>()
+    connection.executing = { label, task, ended: ended.promise }
     owner.scheduler.executing.add(connection)
     try {
       const result = await query()
@@ -77,6 +78,7 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
     } finally {
       owner.scheduler.executing.delete(connection)
       connection.executing = undefined
+      ended.resolve()
       if (isEnding) {
         isEnding = false
         end()

@@ -10,7 +10,7 @@ test.each(keptSeeds)('$story (seed $seed)', async ({ seed, broken, ...limits }) 
 })
 
 test.each(['mails', 'campaign', 'drain'])('the same seed gives the same trace: %s', async (scenario) => {
-  const [first, second] = [await run(5, { scenario }), await run(5, { scenario })]
+  const [first, second] = [await run(8, { scenario }), await run(8, { scenario })]
   expect(second.trace).toEqual(first.trace)
   expect(second.hash).toBe(first.hash)
 })

@@ -56,9 +56,9 @@ export const mutants: readonly Mutant[] = [
     scenario: 'mails',
   },
   {
-    name: 'an outcome of a mail is recorded whatever its status',
+    name: 'a late outcome of a mail is recorded although another worker claimed it',
     file: mails,
-    search: "inArray(mails.status, ['SENDING', 'INTERRUPTED', 'PENDING']),",
+    search: "          eq(mails.workerId, mail.workerId ?? ''),\n",
     replacement: '',
     scenario: 'mails',
   },
@@ -81,13 +81,6 @@ export const mutants: readonly Mutant[] = [
     file: statements,
     search: "where r.status = 'WAITING'\n      returning batch_id, contact_id",
     replacement: 'returning batch_id, contact_id',
-    scenario: 'campaign',
-  },
-  {
-    name: 'a group is claimed without the batch',
-    file: statements,
-    search: "and c.status = 'SENDING' and b.status = 'SENDING' and b.worker_id = ${param('workerId')}::uuid",
-    replacement: "and c.status = 'SENDING' and ${param('workerId')}::uuid is not null",
     scenario: 'campaign',
   },
   {

@@ -17,7 +17,7 @@ import {
   createTestWebhook,
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
-import type { Scheduler } from './scheduler.ts'
+import type { Scheduler, TraceEntry } from './scheduler.ts'
 import { type Scenario, type Sent, type World } from './world.ts'
 
 export const scenarios: Record<string, (database: Database) => Promise<Scenario>> = {
@@ -26,9 +26,15 @@ export const scenarios: Record<string, (database: Database) => Promise<Scenario>
   drain: prepareDrain,
 }
 
-/** Whether a fault of this run lets a worker lose a claim while it may be sending. */
+/** Whether a fault of this run lets a worker lose a claim. A lost statement or response does not: it is undone. */
 const mayLoseClaim = (trace: Scheduler['trace']) =>
-  trace.some(({ what, outcome }) => /^kill|^expire|^shut down/.test(what) || /^fails|^late|lost$/.test(outcome))
+  trace.some(({ what, outcome }) => /^(kill|expire|shut down)/.test(what) || /^(fails|late)$/.test(outcome))
+
+const hasUnknownOutcome = (trace: Scheduler['trace']) => trace.some(({ outcome }) => /, \w+ lost$/.test(outcome))
+
+/** Whether a job received the response and ended without an error, so that it has recorded the outcome. */
+const isRecorded = (sent: readonly Sent[], subject: string) =>
+  sent.some((one) => one.subject === subject && one.hasResponse && one.task.isEnded && !one.task.hasFailed)
 
 const countArrived = (sent: readonly Sent[], subject: string) =>
   sent.filter((one) => one.subject === subject && one.hasArrived).length
@@ -48,18 +54,19 @@ async function prepareMails(database: Database): Promise<Scenario> {
     return rows.flatMap(({ to_address: to, status, attempts, kind }) => {
       const arrived = countArrived(sent, to)
       // A confirmation is repeated if its outcome is unknown.
-      const most = kind === 'CAMPAIGN_TEST' || !mayLoseClaim(trace) ? 1 : 3
+      const most = kind === 'CAMPAIGN_TEST' || !(mayLoseClaim(trace) || hasUnknownOutcome(trace)) ? 1 : 3
       return [
         arrived > most && `${to} got ${arrived} mails`,
         /PENDING|SENDING/.test(status) && `${to} is ${status}`,
         attempts > 3 && `${to} has ${attempts} attempts`,
         status === 'SENT' && arrived === 0 && `${to} is SENT, but got no mail`,
         status === 'FAILED' && kind === 'CAMPAIGN_TEST' && arrived > 0 && `${to} is FAILED, but got a mail`,
+        status === 'INTERRUPTED' && isRecorded(sent, to) && `${to} is INTERRUPTED, but its outcome was recorded`,
         wasNeverOut(status, sent, to) && !mayLoseClaim(trace) && `${to} is INTERRUPTED, but was never out`,
       ].filter((broken) => broken !== false)
     })
   }
-  return { ctx, calls: [], finish: async () => {}, check }
+  return { ctx, calls: [], isRecoveredAtOnce: false, finish: async () => {}, check }
 }
 
 const wasNeverOut = (status: string, sent: readonly Sent[], subject: string) =>
@@ -93,10 +100,11 @@ async function prepareCampaign(database: Database): Promise<Scenario> {
         arrived > 1 && `${email} got ${arrived} mails`,
         status === 'SENT' && arrived === 0 && `${email} is SENT, but got no mail`,
         arrived > 0 && !/^(SENT|INTERRUPTED)$/.test(status ?? '') && `${email} is ${status}, but got a mail`,
+        status === 'INTERRUPTED' && isRecorded(sent, email) && `${email} is INTERRUPTED, but its outcome was recorded`,
         wasNeverOut(status ?? '', sent, email) && !mayLoseClaim(trace) && `${email} is INTERRUPTED, but was never out`,
       ].filter((broken) => broken !== false)
     })
-    return [...broken, ...(await checkSums()), ...checkOptOut(sent, trace)]
+    return [...broken, ...(await checkSums()), ...checkStops(sent, trace)]
   }
 
   /** The counters are those of the rows, and the campaign has ended once. */
@@ -122,24 +130,32 @@ async function prepareCampaign(database: Database): Promise<Scenario> {
     })
   }
 
-  /** No group that was claimed after the opt-out contains the contact. */
-  function checkOptOut(sent: readonly Sent[], trace: Scheduler['trace']): string[] {
-    const optOut = trace.findLastIndex(
-      ({ who, what, result }) => who.startsWith('api unsubscribe') && what === 'commit' && result === 'ok',
-    )
-    const late = sent.find(({ subject, who, step }) => {
-      const claim = trace.findLastIndex(
-        (entry, index) => index < step && entry.who === who && entry.what === 'claim recipients',
-      )
-      return subject === 'person-1@example.com' && optOut >= 0 && claim > optOut
+  /** Returns the mails whose group was claimed after a call had committed. */
+  function findClaimedAfter(call: string, sent: readonly Sent[], trace: Scheduler['trace']): Sent[] {
+    const isCommit = ({ who, what, result }: TraceEntry) =>
+      who.startsWith(`api ${call}`) && what === 'commit' && result === 'ok'
+    const committed = trace.findLastIndex(isCommit)
+    return sent.filter(({ who, step }) => {
+      const isClaim = (entry: TraceEntry, index: number) =>
+        index < step && entry.who === who && entry.what === 'claim recipients'
+      return committed >= 0 && trace.findLastIndex(isClaim) > committed
     })
-    return late ? [`${late.subject} was claimed after the opt-out`] : []
+  }
+
+  function checkStops(sent: readonly Sent[], trace: Scheduler['trace']): string[] {
+    const optedOut = findClaimedAfter('unsubscribe', sent, trace).filter(
+      ({ subject }) => subject === 'person-1@example.com',
+    )
+    return [
+      ...optedOut.map(({ subject }) => `${subject} was claimed after the opt-out`),
+      ...findClaimedAfter('cancel', sent, trace).map(({ subject }) => `${subject} was claimed after the cancel`),
+    ]
   }
 
   async function finish() {
     await resumeCampaign(ctx, id).catch(() => {})
   }
-  return { ctx, calls, finish, check }
+  return { ctx, calls, isRecoveredAtOnce: true, finish, check }
 }
 
 async function prepareDrain(database: Database): Promise<Scenario> {
@@ -169,6 +185,9 @@ async function prepareDrain(database: Database): Promise<Scenario> {
         status === 'FAILED' &&
           wasDisabled === arrived > 0 &&
           `delivery ${index} FAILED (${error}) and arrived ${arrived} times`,
+        status === 'INTERRUPTED' &&
+          isRecorded(sent, event) &&
+          `delivery ${index} is INTERRUPTED, but its outcome was recorded`,
         wasNeverOut(status, sent, event) &&
           !mayLoseClaim(trace) &&
           `delivery ${index} is INTERRUPTED, but was never out`,
@@ -180,5 +199,5 @@ async function prepareDrain(database: Database): Promise<Scenario> {
       broken.push(`there are ${rows.length} deliveries`)
     return broken
   }
-  return { ctx, calls, finish: async () => {}, check }
+  return { ctx, calls, isRecoveredAtOnce: true, finish: async () => {}, check }
 }

@@ -13,7 +13,7 @@ import { type Choices, pick } from './choices.ts'
 export interface Connection {
   pid: number
   /** The statement that PostgreSQL is executing. */
-  executing: { label: string; task: Task | undefined } | undefined
+  executing: { label: string; task: Task | undefined; ended: Promise<void> } | undefined
   /** Ends the session. PostgreSQL rolls back what was not committed. Waits for the statement that is executing. */
   end(): void
 }
@@ -31,6 +31,7 @@ export interface Task {
   number: number
   process: SimulatedProcess
   isEnded: boolean
+  hasFailed: boolean
   /** Whether the task waits for another one in its process. */
   isBlocked: () => boolean
 }
@@ -62,6 +63,8 @@ const storage = new AsyncLocalStorage<Task>()
 export const currentTask = (): Task | undefined => storage.getStore()
 
 const stuckAfterMs = 8_000
+/** Not simulated, as no virtual timer has this length. */
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 export type Scheduler = ReturnType<typeof createScheduler>
 
@@ -116,8 +119,15 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
       for (let turn = 0; turn < 4; turn++) await nextTurn()
       if (performance.now() > stuckAt) throw new Error(`The simulation is stuck: ${describeState()}`)
       if (isBroken) throw isBroken
-      if (busy.size > 0 || [...tasks].some(isRunning)) continue
-      if (executing.size === 0 || (await areAllBlocked([...executing]))) return
+      const isRendering = [...tasks].some(isRunning)
+      if (busy.size > 0 || isRendering) await Promise.race([...busy, pause(1)]).catch(() => {})
+      else if (executing.size === 0) return
+      else {
+        // Most statements end at once. Asking for locks costs as much as a statement.
+        const ends = [...executing].map((connection) => connection.executing?.ended)
+        await Promise.race([...ends, pause(3)])
+        if (executing.size > 0 && (await areAllBlocked([...executing]))) return
+      }
     }
   }
 
@@ -199,6 +209,7 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
       tasks.add(task)
       const end = (error: unknown) => {
         task.isEnded = true
+        task.hasFailed = error !== undefined
         tasks.delete(task)
         onEnd(error)
       }

@@ -205,6 +205,14 @@ function createSimulation({ scenario, world, scheduler, database, choices, fault
     for (const work of await readWork()) planJob(work)
   }
 
+  /** Makes a worker count as crashed, although it goes on. */
+  async function expire(): Promise<void> {
+    const worker = pickWorker()
+    await expireWorkerHeartbeat(database.db, worker.deps.workerId)
+    const other = alive().find((one) => one !== worker)
+    if (scenario.isRecoveredAtOnce && other) world.start(other, { name: 'heartbeat', work: () => beat(other) })
+  }
+
   /** As the close of a worker. */
   function shutDown(): void {
     if (alive().length < 2) return
@@ -239,8 +247,7 @@ function createSimulation({ scenario, world, scheduler, database, choices, fault
     for (let n = 0; n < pick(choices, [0, 1, 3]); n++) planTask('heartbeat', beat)
     if (choices.next() > 0.5) planTask('publish', publish)
     if (choices.next() > 0.5) plan('kill', kill)
-    if (choices.next() > 0.5)
-      plan('expire a heartbeat', () => expireWorkerHeartbeat(database.db, pickWorker().deps.workerId))
+    if (choices.next() > 0.5) plan('expire a heartbeat', expire)
     if (choices.next() > 0.7) plan('shut down', shutDown)
   }
 

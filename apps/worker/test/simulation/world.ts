@@ -27,7 +27,10 @@ export interface Sent {
   subject: string
   /** Whether it arrived. */
   hasArrived: boolean
-  /** The task that sent it, and the number of the trace's rows before. */
+  /** Whether the task knows what became of it. */
+  hasResponse: boolean
+  task: Task
+  /** The name of the task, and the number of the trace's rows before. */
   who: string
   step: number
 }
@@ -103,12 +106,15 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
     const one: Sent = {
       subject,
       hasArrived: false,
+      hasResponse: false,
+      task,
       who: `${task.process.name} ${task.name}`,
       step: scheduler.trace.length,
     }
     sent.push(one)
     const onKill = () => void (one.hasArrived = choices.next() > 0.5)
     return scheduler.wait({ task, label, faults, onKill }, (outcome) => {
+      one.hasResponse = !/, \w+ lost$/.test(outcome)
       one.hasArrived = !/refused|deferred|not sent/.test(outcome)
       return respond(outcome)
     })
@@ -165,7 +171,7 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
       isBlocked = () => false,
     ): Task {
       const number = ++taskCount
-      const task: Task = { name: `${name} ${number}`, number, process, isEnded: false, isBlocked }
+      const task: Task = { name: `${name} ${number}`, number, process, isEnded: false, hasFailed: false, isBlocked }
       scheduler.start(task, () => work(task), onEnd)
       return task
     },
@@ -195,6 +201,8 @@ export interface Scenario {
   ctx: Ctx
   /** Calls of the API, in no order. */
   calls: { name: string; call: (ctx: Ctx) => Promise<unknown> }[]
+  /** Whether another worker recovers the claims of a worker that counts as crashed while that one still uses them. */
+  isRecoveredAtOnce: boolean
   /** Prepares the end: what a user would do so that all work ends. */
   finish(): Promise<void>
   /** Returns the broken promises. */
