@@ -87,7 +87,8 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
   const busy = new Set<Promise<unknown>>()
   let faultRate = 0
   let enabledFaults: readonly string[] = []
-  let isBroken: Error | undefined
+  let hasPriorities = false
+  const priorities = new Map<Task | Entry, number>()
 
   function add(what: Waiting, run: Entry['run']): () => void {
     const entry = { ...what, run, since: trace.length }
@@ -112,13 +113,24 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     return true
   }
 
+  /** The task with the highest priority, so that others stay where they are for long. Some lose their priority. */
+  function pickByPriority(ordered: readonly Entry[]): Entry {
+    for (const entry of ordered) {
+      const key = entry.task ?? entry
+      if (!priorities.has(key)) priorities.set(key, choices.next())
+    }
+    const priorityOf = (entry: Entry) => priorities.get(entry.task ?? entry) ?? 0
+    const first = ordered.reduce((best, entry) => (priorityOf(entry) > priorityOf(best) ? entry : best))
+    if (choices.next() > 0.85) priorities.set(first.task ?? first, -trace.length)
+    return first
+  }
+
   /** Waits until nothing happens without a choice. */
   async function settle(): Promise<void> {
     const stuckAt = performance.now() + stuckAfterMs
     for (;;) {
       for (let turn = 0; turn < 4; turn++) await nextTurn()
       if (performance.now() > stuckAt) throw new Error(`The simulation is stuck: ${describeState()}`)
-      if (isBroken) throw isBroken
       const isRendering = [...tasks].some(isRunning)
       if (busy.size > 0 || isRendering) await Promise.race([...busy, pause(1)]).catch(() => {})
       else if (executing.size === 0) return
@@ -165,7 +177,7 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     }
     // Of tasks that continued at the same time, the order would be that of the machine.
     const ordered = [...waiting].toSorted((a, b) => a.since - b.since || numberOf(a.task) - numberOf(b.task))
-    const entry = pick(choices, ordered)
+    const entry = hasPriorities ? pickByPriority(ordered) : pick(choices, ordered)
     waiting.delete(entry)
     // Claims name the worker, so a job that can neither record nor release loses track of its claim. Once is survived.
     const hasFailed = trace.some((earlier) => earlier.outcome === 'fails')
@@ -236,7 +248,7 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
       faultRate = rate
       enabledFaults = kinds
     },
-    fail: (error: Error) => void (isBroken ??= error),
+    usePriorities: () => void (hasPriorities = true),
     hasTasks: () => tasks.size > 0,
     hasWaiting: () => waiting.size > 0 || executing.size > 0,
     step,
