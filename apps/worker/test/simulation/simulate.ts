@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import type { Database } from '@rapport/core/db/client.ts'
 import { findPublishableWork, markPublished } from '@rapport/core/jobs/outbox.ts'
 import { deregisterWorker, recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
-import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 import { expireWorkerHeartbeat } from '@rapport/testing/fixtures/factories.ts'
 import { drainWebhook } from '../../src/jobs/drain-webhook.ts'
@@ -11,6 +10,7 @@ import { sendCampaignBatch } from '../../src/jobs/send-campaign-batch.ts'
 import { sendMail } from '../../src/jobs/send-mail.ts'
 import type { WorkerDeps } from '../../src/worker-deps.ts'
 import { type Choices, pick } from './choices.ts'
+import { listClaims, readOpenWork, resetClaims } from './claims.ts'
 import { statementFaults } from './gate-connections-patch.ts'
 import { scenarios } from './scenarios.ts'
 import { createScheduler, type SimulationEvent, type Task, type TraceEntry } from './scheduler.ts'
@@ -107,16 +107,6 @@ function hashTrace(trace: readonly TraceEntry[]): string {
   return createHash('sha256').update(JSON.stringify(trace)).digest('hex').slice(0, 16)
 }
 
-/** A failed run leaves claims, which the recovery of the next one would find. */
-async function resetClaims({ pool }: Database): Promise<void> {
-  await pool.query(`
-    delete from outbox;
-    update webhook_drains set worker_id = null, token = null, delivery_ids = '{}' where worker_id is not null;
-    update mails set status = 'FAILED' where status in ('PENDING', 'SENDING');
-    update campaign_recipients set status = 'FAILED' where status = 'SENDING';
-    update campaign_batches set status = 'DONE', worker_id = null where status = 'SENDING'`)
-}
-
 interface Parts {
   scenario: Scenario
   world: World
@@ -172,14 +162,7 @@ function createSimulation({ scenario, world, scheduler, database, choices, fault
     jobs.set(work.id, [...earlier, task])
   }
 
-  async function readWork(): Promise<SimulatedWork[]> {
-    const { rows } = await database.pool.query<Pick<SimulatedWork, 'id' | 'queue'>>(
-      `select id, queue from outbox where workspace_id = $1 union
-       select webhook_id, 'webhooks' from deliveries where workspace_id = $1 and status = 'PENDING' order by queue, id`,
-      [uuidOf(ctx.workspaceId)],
-    )
-    return rows.map((row) => ({ ...row, workspaceId: ctx.workspaceId }))
-  }
+  const readWork = () => readOpenWork(database, ctx)
 
   /** What the heartbeat of a worker does. */
   async function beat({ deps, releaseOrphaned }: Worker): Promise<void> {
@@ -279,22 +262,11 @@ function createSimulation({ scenario, world, scheduler, database, choices, fault
       world.start(last, { name: 'heartbeat', work: () => beat(last) })
       await runTasks()
       const work = await readWork()
-      if (work.length === 0) return checkClaims()
+      if (work.length === 0) return listClaims(database, ctx)
       for (const one of work) startJob(last, one)
       await runTasks()
     }
     return [`some work never ends: ${(await readWork()).map(({ queue }) => queue).join(', ')}`]
-  }
-
-  async function checkClaims(): Promise<string[]> {
-    const { rows } = await database.pool.query<{ claim: string }>(
-      `select 'drain' as claim from webhook_drains where token is not null or worker_id is not null or delivery_ids <> '{}'
-       union all select 'mail' from mails where status = 'SENDING' and workspace_id = $1
-       union all select 'batch' from campaign_batches where status = 'SENDING' and workspace_id = $1
-       union all select 'recipient' from campaign_recipients where status = 'SENDING' and workspace_id = $1`,
-      [uuidOf(idOf('wsp', uuidOf(ctx.workspaceId)))],
-    )
-    return rows.map(({ claim }) => `a claim is left: ${claim}`)
   }
 
   return { runWithFaults, runToEnd }

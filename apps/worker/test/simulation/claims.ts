@@ -1,0 +1,37 @@
+/** The open work and the claims that a simulation leaves. */
+import type { Database } from '@rapport/core/db/client.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import type { SimulatedWork } from './world.ts'
+
+export async function readOpenWork({ pool }: Database, { workspaceId }: Ctx): Promise<SimulatedWork[]> {
+  const { rows } = await pool.query<Pick<SimulatedWork, 'id' | 'queue'>>(
+    `select id, queue from outbox where workspace_id = $1 union
+     select webhook_id, 'webhooks' from deliveries where workspace_id = $1 and status = 'PENDING' order by queue, id`,
+    [uuidOf(workspaceId)],
+  )
+  return rows.map((row) => ({ ...row, workspaceId }))
+}
+
+/** Lists the claims without an owner: after all work has ended, there are none. */
+export async function listClaims({ pool }: Database, { workspaceId }: Ctx): Promise<string[]> {
+  const { rows } = await pool.query<{ claim: string }>(
+    `select 'drain' as claim from webhook_drains
+     where workspace_id = $1 and (token is not null or worker_id is not null or delivery_ids <> '{}')
+     union all select 'mail' from mails where status = 'SENDING' and workspace_id = $1
+     union all select 'batch' from campaign_batches where status = 'SENDING' and workspace_id = $1
+     union all select 'recipient' from campaign_recipients where status = 'SENDING' and workspace_id = $1`,
+    [uuidOf(workspaceId)],
+  )
+  return rows.map(({ claim }) => `a claim is left: ${claim}`)
+}
+
+/** A failed run leaves claims, which the recovery of the next one would find. */
+export async function resetClaims({ pool }: Database): Promise<void> {
+  await pool.query(`
+    delete from outbox;
+    update webhook_drains set worker_id = null, token = null, delivery_ids = '{}' where worker_id is not null;
+    update mails set status = 'FAILED' where status in ('PENDING', 'SENDING');
+    update campaign_recipients set status = 'FAILED' where status = 'SENDING';
+    update campaign_batches set status = 'DONE', worker_id = null where status = 'SENDING'`)
+}
