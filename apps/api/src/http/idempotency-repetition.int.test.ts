@@ -27,7 +27,7 @@ test('a response with retry-after is not stored: the repetition runs', async () 
   expect((await resend()).headers['idempotent-replayed']).toBe('true')
 })
 
-test('the order of keys at any depth makes no difference, but the order of an array does', async () => {
+test('the order of keys makes no difference at any depth; the order of an array does', async () => {
   for (const key of ['plan', 'size'])
     await api.create('/custom-fields', workspace.key, { key, label: key, type: 'TEXT', options: [] })
   const email = freshEmail()

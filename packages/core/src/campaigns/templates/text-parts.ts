@@ -26,7 +26,10 @@ const maxPlaceholders = 1_000
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } }))
 const links = { selector: 'a', options: { hideLinkHrefIfSameAsText: true } }
 /** The text of an image is its `alt`: an address says nothing, and a picture in a `data:` URL is long. */
-const formatImage: FormatCallback = ({ attribs }, _walk, builder) => builder.addInline(attribs['alt'] ?? '')
+const formatImage: FormatCallback = ({ attribs }, _walk, builder) => {
+  const { alt = '' } = attribs as Record<string, string>
+  builder.addInline(alt)
+}
 const formatCell: FormatCallback = ({ children }, walk, builder) => {
   walk(children, builder)
   builder.addInline(' ')
