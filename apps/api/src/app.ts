@@ -9,6 +9,7 @@ import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { documentation } from './docs/documentation.ts'
 import { type ApiTimings, defaultTimings } from './http/server/api-timings.ts'
+import { allowedMethods } from './http/server/allowed-methods.ts'
 import { authentication } from './http/authentication.ts'
 import { jsonBody } from './http/body/json-body.ts'
 import { slowRequests } from './http/body/slow-requests.ts'
@@ -85,6 +86,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(sensible)
   await app.register(errorHandler)
   await app.register(schemaCompilers)
+  await app.register(allowedMethods)
   await app.register(jsonBody)
   await app.register(slowRequests, { timeoutMs: timings.requestTimeoutMs })
   await app.register(requestContext, { database, settings, stopping })

@@ -8,6 +8,7 @@ export const errorCodes = [
   'forbidden',
   'workspace_suspended',
   'not_found',
+  'method_not_allowed',
   'request_timeout',
   'already_exists',
   'in_use',

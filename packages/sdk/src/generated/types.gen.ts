@@ -1575,6 +1575,7 @@ export type Error = {
      * - `forbidden`: The role of the credential is too low, or the operator does not allow it.
      * - `workspace_suspended`: The operator has suspended the workspace: it can be read, but it changes and sends nothing.
      * - `not_found`: The record or the route does not exist.
+     * - `method_not_allowed`: The path exists, but not with this method. The header `allow` has the methods that it has.
      * - `request_timeout`: The body was sent too slowly.
      * - `already_exists`: A record with this unique value already exists.
      * - `in_use`: Other records still need this one.
@@ -1589,7 +1590,7 @@ export type Error = {
      * - `internal_error`: An internal error. The log has the details under `requestId`.
      * - `unavailable`: Temporarily unavailable. Try again.
      */
-    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'request_timeout' | 'already_exists' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
+    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'already_exists' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
     /**
      * The invalid fields, for `validation_error`.
      */

@@ -8,6 +8,7 @@ const descriptions: Record<(typeof errorCodes)[number], string> = {
   forbidden: 'The role of the credential is too low, or the operator does not allow it.',
   workspace_suspended: 'The operator has suspended the workspace: it can be read, but it changes and sends nothing.',
   not_found: 'The record or the route does not exist.',
+  method_not_allowed: 'The path exists, but not with this method. The header `allow` has the methods that it has.',
   request_timeout: 'The body was sent too slowly.',
   already_exists: 'A record with this unique value already exists.',
   in_use: 'Other records still need this one.',

@@ -1,0 +1,29 @@
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
+import { expectError, operationsOf, startTestApi } from '../../../test/testing.ts'
+
+const api = useForFile(() => startTestApi())
+
+test.each([
+  ['POST /', 'GET, HEAD'],
+  ['PUT /lists', 'GET, HEAD, POST'],
+  ['DELETE /contacts?email=a', 'GET, HEAD, POST, PUT'],
+  ['PUT /contacts/con_01kag7m3v9e8fs2t4w6x8y0z2c', 'DELETE, GET, HEAD, PATCH'],
+  ['POST /ready', 'GET, HEAD'],
+  ['TRACE /contacts', 'GET, HEAD, POST, PUT'],
+  ['PROPFIND /contacts', 'GET, HEAD, POST, PUT'],
+])('%s returns 405 and names the methods of the path', async (route, allow) => {
+  const [method = '', path = ''] = route.split(' ')
+  const response = await api.call(method, path, { raw: '{bad' })
+  expectError(response, 405, `${method} is not allowed here: use ${allow}`)
+  expect(response.headers['allow']).toBe(allow)
+})
+
+test('every documented path returns 405 for a method that it does not have', async () => {
+  const operations = await operationsOf(api)
+  for (const path of new Set(operations.map((operation) => operation.path))) {
+    const documented = operations.filter((operation) => operation.path === path).map(({ method }) => method)
+    const allow = (await api.call('PROPFIND', path)).headers['allow']?.split(', ') ?? []
+    expect([path, allow]).toEqual([path, expect.arrayContaining(documented)])
+  }
+})
