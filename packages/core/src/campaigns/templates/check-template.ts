@@ -5,6 +5,7 @@
  */
 import { type Arguments, type Template, type Token, toValueSync, TypeGuards, Value } from 'liquidjs'
 import { suggestNear } from '../../kernel/suggestion.ts'
+import { findEncodedDelimiters } from './encoded-delimiters.ts'
 import { createEngine } from './liquid.ts'
 import { createKnownVariables, type KnownVariables, type PathStep } from './known-variables.ts'
 import {
@@ -55,6 +56,7 @@ function* findMessages(source: string, variables: KnownVariables): Generator<str
     yield parsed
     return
   }
+  yield* findEncodedDelimiters(source)
   const check: Check = { source, variables, ownNames: new Set() }
   for (const { template } of walk(parsed, []))
     for (const name of template.localScope?.() ?? []) check.ownNames.add(name.content)
