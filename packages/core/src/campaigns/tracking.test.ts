@@ -33,6 +33,7 @@ describe('a link', () => {
   })
 
   test.each([
+    '<a title="https://example.com/wrong" href="">',
     '<a href="mailto:ada@example.com">',
     '<a href="tel:+4930">',
     '<a href="#top">',

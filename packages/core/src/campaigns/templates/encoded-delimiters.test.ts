@@ -9,7 +9,7 @@ test.each([
   ['&lcub;&lbrace; contact.firstName', '&lcub;&lbrace;', 1, 1],
   ['%7B%25 if contact.firstName %25%7D', '%7B%25', 1, 1],
   ['&#123;% if contact.firstName %}', '&#123;%', 1, 1],
-])('%s has an encoded delimiter, with line and column', (html, found, line, column) => {
+])('%s has an encoded delimiter, with line and column', (html, ...[found, line, column]) => {
   const message = `"${found}" is an encoded "{{" or "{%": write it unencoded at line ${line}, column ${column}`
   expect(findFaults({ html }, [])).toEqual([{ field: 'html', message }])
 })

@@ -1,6 +1,6 @@
 /** Adds tracking to HTML, in the rendering thread. `tracking.ts` is separate, because it uses the database. */
+import { QuoteType, Tokenizer } from 'htmlparser2'
 import { type KeyRing, signPayload } from '../../kernel/crypto.ts'
-import { findLinks } from './find-links.ts'
 import { createLengthLimiter } from './liquid.ts'
 import { insertAtEnd } from './templates.ts'
 
@@ -57,4 +57,52 @@ function parseWebUrl(attribute: string): string | undefined {
     .trim()
   const isWebUrl = /^https?:\/\//i.test(url) && url.length <= maxUrlLength && URL.canParse(url) && url.isWellFormed()
   return isWebUrl && !/&\w+;/.test(attribute.replace(characterReference, '')) ? url : undefined
+}
+
+/** The value of the `href` of an `<a>` or `<area>`, and where it is in the HTML. */
+interface Link {
+  start: number
+  end: number
+  isQuoted: boolean
+}
+
+/** Finds the links in HTML as a browser does: not in comments, scripts or styles; of repeated attributes, the first. */
+function findLinks(html: string): Link[] {
+  const links: Link[] = []
+  let isAnchor = false
+  let isHref = false
+  let value = { start: 0, end: 0 }
+  const ignore = () => {}
+  const tokenizer = new Tokenizer(
+    // Positions are those of the source, so the references in it stay as they are.
+    { decodeEntities: false },
+    {
+      onopentagname: (start, end) => void (isAnchor = /^(?:a|area)$/i.test(html.slice(start, end))),
+      onattribname(start, end) {
+        isHref = isAnchor && html.slice(start, end).toLowerCase() === 'href'
+        // An empty value has no data.
+        value = { start: end, end }
+      },
+      onattribdata: (start, end) => void (value = { start, end }),
+      onattribend: (quote) => {
+        if (!isHref) return
+        isAnchor = false
+        if (quote !== QuoteType.NoValue) links.push({ ...value, isQuoted: quote !== QuoteType.Unquoted })
+      },
+      onattribentity: ignore,
+      oncdata: ignore,
+      onclosetag: ignore,
+      oncomment: ignore,
+      ondeclaration: ignore,
+      onend: ignore,
+      onopentagend: ignore,
+      onprocessinginstruction: ignore,
+      onselfclosingtag: ignore,
+      ontext: ignore,
+      ontextentity: ignore,
+    },
+  )
+  tokenizer.write(html)
+  tokenizer.end()
+  return links
 }
