@@ -71,5 +71,5 @@ test('a token that does not undo anything gets a 400 and changes nothing', async
     expectError(await api.call('POST', `${path}?token=${wrong}`), 400)
   }
   expect(await readStatus()).toBe('UNSUBSCRIBED')
-  expectError(await api.call('GET', undoPath), 404)
+  expectError(await api.call('GET', undoPath), 405)
 })

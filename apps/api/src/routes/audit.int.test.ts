@@ -162,7 +162,7 @@ test('GET /audit-log: filters entries by action and actor, for ADMINs only', asy
   expect(await readLog('?actorId=unknown')).toEqual([])
   expectError(await call('GET /audit-log?action=nope'), 400)
   expectError(await call('GET /audit-log', undefined, await api.issueKey(workspace.token, 'MEMBER')), 403)
-  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) expectError(await call(`${method} /audit-log`), 404)
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) expectError(await call(`${method} /audit-log`), 405)
 })
 
 test('a change and its entry are one transaction', async () => {

@@ -216,7 +216,7 @@ test('a contact must match all filters', async () => {
   const emails = async (query: string) => (await list(query, key)).map(({ email }) => email[1]).join('')
   expect(await emails('')).toBe('3210')
   expect(await emails('email=P1@EXAMPLE.com')).toBe('1')
-  expect(await emails('email=%25')).toBe('')
+  expect(await emails('email=%25@example.com')).toBe('')
   expect(await emails('tag=a')).toBe('210')
   expect(await emails('tag=a&tag=b')).toBe('21')
   expect(await emails(`tag=${encodeURIComponent("c'd\\%_")}`)).toBe('2')
