@@ -195,10 +195,10 @@ test('the sync creates the contacts and the deal once', async () => {
 
 test('the CSV import prints the progress and the lines with an error', async () => {
   const printed = await runExample('import-from-csv', settings)
-  expect(printed).toContain('COMPLETED 300 rows\n295 created, 0 updated, 0 unchanged, 5 failed\n')
+  expect(printed).toContain('COMPLETED 300 rows\n296 created, 0 updated, 0 unchanged, 4 failed\n')
   expect(printed).toContain('line 89: email: is required\n    ,Niklaus,Liskov,North Wind Energy,\n')
-  expect(printed.match(/^ {2}line \d+: /gm)).toHaveLength(5)
-  expect(await runExample('import-from-csv', settings)).toContain('0 created, 0 updated, 295 unchanged, 5 failed')
+  expect(printed.match(/^ {2}line \d+: /gm)).toHaveLength(4)
+  expect(await runExample('import-from-csv', settings)).toContain('0 created, 0 updated, 296 unchanged, 4 failed')
 })
 
 test.skipIf(findBrowserSkipReason())('the form of the static page creates a submission', async () => {
