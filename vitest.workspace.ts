@@ -25,7 +25,7 @@ const dependentOnVersion = [
   'operations/every-event',
   'webhooks/drain/{plans,find-backlogs,backlog-claim,record-and-take}',
 ].map((name) => `packages/core/src/${name}.int.test.ts`)
-const slowWorkers = 4
+const slowWorkers = 3
 /** Randomized tests do much more in a full run. */
 const withinRun = (timeoutMs: number) => (isFullRun ? 20 * timeoutMs : timeoutMs)
 
