@@ -163,6 +163,8 @@ test('SIGTERM reaches the API and the worker, which shut down with code 0', asyn
   for (const readiness of [
     { parameters: ['api'], readyPattern: /Server listening/ },
     { parameters: ['worker'], readyPattern: /worker ready/ },
+    // While it starts.
+    { parameters: ['worker'], readyPattern: /"starting"/ },
   ]) {
     const started = await startCommand({ command: program, env, ...readiness })
     // The signal goes to the process that was started: the shell has been replaced by Node.js.

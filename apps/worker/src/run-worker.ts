@@ -19,23 +19,25 @@ export async function runWorker(timings: WorkerTimings = defaultTimings): Promis
 async function start(timings: WorkerTimings) {
   const config = readWorkerConfig()
   const log = await openLog('rapport-worker', { level: config.LOG_LEVEL })
-  log.info({ version }, 'starting')
-  for (const message of describeRemovedVariables()) log.warn(message)
-  const worker = await startWorker(config, log, { timings })
-  announceReady(config.NOTIFY_SOCKET, (error) => log.warn({ err: error }, 'systemd notification failed'))
-
   let stopping = false
   async function stop() {
     // A second signal exits immediately.
     if (stopping) process.exit(1)
     stopping = true
     log.info('stopping')
-    await worker.close()
+    await (await starting).close()
     log.info('stopped')
     process.exit(0)
   }
+  // Registered before the worker starts, so that no signal finds it half started.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
   // A worker with an IPC channel to a parent process exits with it. Without a parent, `connected` is undefined.
   process.on('disconnect', () => void stop())
+
+  log.info({ version }, 'starting')
+  for (const message of describeRemovedVariables()) log.warn(message)
+  const starting = startWorker(config, log, { timings })
   if ((process as { connected?: boolean }).connected === false) void stop()
+  await starting
+  announceReady(config.NOTIFY_SOCKET, (error) => log.warn({ err: error }, 'systemd notification failed'))
 }
