@@ -118,7 +118,7 @@ describe('a pool', () => {
 })
 
 test('a new connection replans a statement after the table has grown', async () => {
-  await direct.pool.query('create table growing (id int primary key)')
+  await direct.pool.query('create table growing (id int primary key) with (autovacuum_enabled = off)')
   await direct.pool.query('analyze growing')
   const settings = { plan_cache_mode: 'force_generic_plan' }
   const open = (lifetimeSeconds?: number) =>
