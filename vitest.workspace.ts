@@ -17,7 +17,7 @@ const hasPostgres15 = process.env['DATABASE_URL'] === undefined && (await findPo
 /** Where versions of PostgreSQL differ: DDL, plans, text search, locks. `every-event` executes nearly every change. */
 const dependentOnVersion = [
   'db/**/*',
-  'jobs/*',
+  'work/*',
   'contacts/listing/*',
   'segments/{compile-filter,filter-plans}',
   'campaigns/sending*',

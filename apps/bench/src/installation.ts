@@ -193,7 +193,7 @@ async function install(closers: Closers, server: OtherServer) {
     waitUntilDone: () =>
       waitUntil(async () => {
         const { rowCount } = await client.query(
-          `(select from outbox limit 1) union all (select from deliveries where status = 'PENDING' limit 1)`,
+          `(select from work limit 1) union all (select from deliveries where status = 'PENDING' limit 1)`,
         )
         return rowCount === 0
       }),

@@ -48,7 +48,7 @@ test.skipIf(!isOnCitus)('a database is distributed with its rows, while nothing 
   const { stdout } = await runCommandLine(database.url, ['distribute', '--json'])
   const moved = JSON.parse(stdout) as Record<'nodes' | 'reference' | 'distributed', string[]>
   expect(moved.reference).toEqual(referenceTables)
-  expect(moved.distributed).toEqual(expect.arrayContaining(['contacts', 'events', 'deliveries', 'outbox']))
+  expect(moved.distributed).toEqual(expect.arrayContaining(['contacts', 'events', 'deliveries', 'work']))
   expect(await readContact(ctx, contact.id)).toMatchObject({ email: 'ada@example.com' })
   const localCopies = 'select sum(pg_relation_size(logicalrelid))::int as bytes from pg_dist_partition'
   expect((await client.pool.query(localCopies)).rows).toEqual([{ bytes: 0 }])

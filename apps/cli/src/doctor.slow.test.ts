@@ -159,13 +159,13 @@ test('Workers, Work: fails without a live worker, or if work is not published', 
   expect(found('Work')).toEqual(['ok: 0 unfinished, none overdue'])
 
   await database.pool.query(`
-    insert into outbox (id, workspace_id, queue, created_at)
+    insert into work (id, workspace_id, kind, created_at)
     select uuidv7(), id, 'mail', now() - interval '20 minutes' from workspaces`)
   expect((await examine())('Work')).toEqual(['fail: work has waited 20 min to be published'])
   await database.pool.query(`
-    update outbox set published_at = now(), created_at = now() - interval '3 hours'`)
+    update work set published_at = now(), created_at = now() - interval '3 hours'`)
   expect((await examine())('Work')).toEqual(['warn: queue mail: the oldest work is 3 h old'])
-  await database.pool.query(`delete from outbox`)
+  await database.pool.query(`delete from work`)
   await createTestWebhook(ctx)
 })
 

@@ -101,10 +101,10 @@ export async function startStack(
   return { api: createApi(url), env, database, redis, inbox, apis, workers, startApi, startWorker, close }
 }
 
-/** Counts unfinished work: outbox rows and PENDING deliveries. */
+/** Counts unfinished work: rows of `work` and PENDING deliveries. */
 export async function countOpenWork({ database }: Pick<Stack, 'database'>): Promise<number> {
   const { rows } = await database.pool.query<{ count: number }>(
-    `select (select count(*) from outbox)::int + (select count(*) from deliveries where status = 'PENDING')::int as count`,
+    `select (select count(*) from work)::int + (select count(*) from deliveries where status = 'PENDING')::int as count`,
   )
   return rows[0]?.count ?? 0
 }

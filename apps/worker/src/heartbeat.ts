@@ -1,20 +1,23 @@
-import { recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
-import { type WorkerDeps, runExclusively } from './worker-deps.ts'
-import { recoverOrphanedClaims, releaseOrphanedClaim, findClaims } from '@rapport/core/operations/orphaned-claims.ts'
+import { recoverOrphanedClaims, recoverOwnClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
+import { recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
+import type { WorkerDeps } from './worker-deps.ts'
 
 /** At each interval: records the heartbeat, and recovers the orphaned claims of crashed workers and of this worker. */
 export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
   let running: Promise<void> | undefined
-  const releaseOwnOrphanedClaims = trackOrphanedClaims(deps)
   async function runOnce() {
     try {
       await recordHeartbeat(deps.db, deps.workerId)
-      const interrupted = await recoverOrphanedClaims(deps.db, deps.timings.heartbeatTimeoutMs)
-      deps.metrics.countInterrupted(interrupted)
-      if (interrupted.deliveries > 0 || Object.keys(interrupted.mails).length > 0) {
-        deps.log.warn(interrupted, 'recovered claims of a crashed worker: its work in flight is INTERRUPTED')
+      const crashed = await recoverOrphanedClaims(deps.db, deps.timings.heartbeatTimeoutMs)
+      const { deliveries, mails } = crashed
+      if (deliveries > 0 || Object.keys(mails).length > 0) {
+        const message = 'recovered claims of a crashed worker: its work in flight is INTERRUPTED'
+        deps.log.warn({ deliveries, mails }, message)
       }
-      await releaseOwnOrphanedClaims()
+      for (const recovered of [crashed, await recoverUnknownClaims(deps)]) {
+        deps.metrics.countInterrupted(recovered)
+        for (const err of recovered.errors) deps.log.warn({ err }, 'a claim could not be recovered; retrying')
+      }
     } catch (error) {
       deps.log.warn({ err: error }, 'heartbeat failed')
     } finally {
@@ -30,27 +33,8 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
   }
 }
 
-/**
- * Returns a function that releases the orphaned claims of this worker: claims in the database without an active job in
- * this process. A claim is orphaned when its outcome could not be recorded, or when it was committed after the job had
- * timed out. Other workers do not recover these claims while this worker sends heartbeats. A claim counts as orphaned
- * after two consecutive calls, because a job may have ended between the query and the check.
- */
-export function trackOrphanedClaims(
-  deps: Pick<WorkerDeps, 'db' | 'workerId' | 'activeJobs' | 'metrics'>,
-): () => Promise<void> {
-  let inactiveBefore = new Set<string>()
-  return async () => {
-    const claimed = await findClaims(deps.db, deps.workerId)
-    const inactive = claimed.filter((uuid) => !deps.activeJobs.has(uuid))
-    const orphaned = inactive.filter((uuid) => inactiveBefore.has(uuid))
-    inactiveBefore = new Set(inactive)
-    for (const uuid of orphaned) {
-      // A new job for the same record has started. Waiting for it would delay the heartbeat.
-      if (deps.activeJobs.has(uuid)) continue
-      await runExclusively(deps, uuid, async () => {
-        deps.metrics.countInterrupted(await releaseOrphanedClaim(deps.db, deps.workerId, uuid))
-      })
-    }
-  }
+/** Recovers claims of this worker that no job of the process has: see `recoverOwnClaims`. */
+export function recoverUnknownClaims({ db, workerId, liveClaims }: Pick<WorkerDeps, 'db' | 'workerId' | 'liveClaims'>) {
+  const isLive = (token: string) => [...liveClaims].some(({ tokens }) => tokens.includes(token))
+  return recoverOwnClaims(db, { workerId, isLive })
 }

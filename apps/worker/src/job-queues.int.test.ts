@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createTestRedis, withRedis } from '@rapport/testing/redis/redis.ts'

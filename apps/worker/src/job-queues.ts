@@ -1,4 +1,5 @@
-import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
+import { kindsOfWork, type WorkKind } from '@rapport/core/work/kinds.ts'
+import type { QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import type { JobsOptions } from 'bullmq'
 import type { QueueBackend, WorkQueue } from './queue-backend.ts'
@@ -17,38 +18,24 @@ export interface JobQueues {
   close(): Promise<void>
 }
 
-const retryOptions = (attempts: number, delay: number): JobsOptions => ({
-  attempts,
-  backoff: { type: 'exponential', delay, jitter: 0.2 },
-})
-
 /**
  * How often and how soon the queue retries a failed job. Retries are safe: a claim in PostgreSQL prevents duplicate
  * deliveries and mails. Webhook jobs need no retry, as the relay polls for backlogs.
  */
-const createJobOptions = ({ retryDelayMs }: WorkerTimings): Record<QueueName, JobsOptions> => ({
-  webhooks: { attempts: 1 },
-  campaigns: retryOptions(10, retryDelayMs.campaigns),
-  mail: retryOptions(5, retryDelayMs.mail),
-  imports: retryOptions(10, retryDelayMs.imports),
-  maintenance: retryOptions(5, retryDelayMs.maintenance),
-})
-
-/** Job names in the dashboard. */
-const jobNames: Record<QueueName, string> = {
-  webhooks: 'drain webhook',
-  campaigns: 'send campaign batch',
-  mail: 'send mail',
-  imports: 'run import',
-  maintenance: 'clear deleted records',
+function createJobOptions({ retryDelayMs }: WorkerTimings, kind: WorkKind | undefined): JobsOptions {
+  if (kind === undefined) return { attempts: 1 }
+  const { queue, attempts } = kindsOfWork[kind]
+  return { attempts, backoff: { type: 'exponential', delay: retryDelayMs[queue], jitter: 0.2 } }
 }
+
+/** The name of a job in the dashboard. */
+const titleOf = ({ kind }: WorkJob) => (kind === undefined ? 'drain webhook' : kindsOfWork[kind].title)
 
 export function openJobQueues(
   backend: QueueBackend,
   { timings, onAdd }: { timings: WorkerTimings; onAdd?: (queue: QueueName, count: number) => void },
 ): JobQueues {
   const queues = new Map<QueueName, WorkQueue>()
-  const jobOptions = createJobOptions(timings)
 
   /** Opens a queue on first use. A queue that is opened while Redis is unavailable would wait for it. */
   function queueOf(name: QueueName): WorkQueue {
@@ -69,9 +56,9 @@ export function openJobQueues(
     firstConnection: backend.firstConnection,
     async add(queue, jobs) {
       const entries = jobs.map((data) => ({
-        name: jobNames[queue],
+        name: titleOf(data),
         data,
-        opts: { ...jobOptions[queue], deduplication: { id: data.id, keepLastIfActive: true } },
+        opts: { ...createJobOptions(timings, data.kind), deduplication: { id: data.id, keepLastIfActive: true } },
       }))
       try {
         await withTimeout(queueOf(queue).addBulk(entries), timings.addTimeoutMs)

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
-import { enqueue } from '@rapport/core/jobs/outbox.ts'
-import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import { enqueue } from '@rapport/core/work/enqueue.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { idOf, newId } from '@rapport/core/kernel/ids.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import {
@@ -28,7 +28,7 @@ const redis = useForFile(createUnreliableRedis)
 const onRedis = (env: Record<string, string> = {}) =>
   testWorkerConfig({ DATABASE_URL: database.url, REDIS_URL: redis.url, ...env })
 beforeEach(() => redis.start())
-afterEach(() => database.pool.query('truncate outbox, workers'))
+afterEach(() => database.pool.query('truncate work, workers'))
 
 describe('a relay publishes work', () => {
   let received: string[]
@@ -50,14 +50,14 @@ describe('a relay publishes work', () => {
   /** Enqueues work that refers to no record. Returns its UUIDs. */
   async function enqueueMany(count: number): Promise<string[]> {
     const uuids = Array.from({ length: count }, () => randomUUID())
-    for (const uuid of uuids) await enqueue(ctx, 'mail', idOf('mai', uuid))
+    for (const uuid of uuids) await enqueue(ctx, 'MAIL', idOf('mai', uuid))
     return uuids
   }
 
   const waitUntilReceived = (uuids: string[]) =>
     waitUntil(() => uuids.every((uuid) => received.includes(uuid)), { describe: 'the jobs are received' })
   const waitUntilPublished = () =>
-    waitUntil(async () => (await database.pool.query('select from outbox where published_at is null')).rowCount === 0, {
+    waitUntil(async () => (await database.pool.query('select from work where published_at is null')).rowCount === 0, {
       describe: 'the relay has published all work',
     })
 
@@ -92,7 +92,7 @@ describe('a relay publishes work', () => {
     startWorker()
     // Makes the published work old enough to be published again.
     await database.pool.query(
-      `update outbox set published_at = (published_at at time zone 'UTC' - interval '1 minute') at time zone 'UTC'`,
+      `update work set published_at = (published_at at time zone 'UTC' - interval '1 minute') at time zone 'UTC'`,
     )
     await waitUntilReceived(uuids)
   })

@@ -1,6 +1,6 @@
 /** How the relay finds webhooks with PENDING deliveries. */
 import { randomUUID } from 'node:crypto'
-import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import {
@@ -26,7 +26,7 @@ const closers: (() => Promise<unknown>)[] = []
 beforeEach(() => void (received = []))
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close()
-  await database.pool.query('truncate outbox, workers, deliveries')
+  await database.pool.query('truncate work, workers, deliveries')
 })
 
 const onRedis = () => testWorkerConfig({ DATABASE_URL: database.url, REDIS_URL: redis.url })
@@ -131,7 +131,7 @@ describe('polling for backlogs', () => {
   /** Inserts work without a notification. Returns its UUID. */
   async function insertWork() {
     const uuid = randomUUID()
-    await database.pool.query(`insert into outbox (id, workspace_id, queue) values ($1, $2, 'mail')`, [
+    await database.pool.query(`insert into work (id, workspace_id, kind) values ($1, $2, 'MAIL')`, [
       uuid,
       uuidOf(ctx.workspaceId),
     ])

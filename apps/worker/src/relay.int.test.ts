@@ -3,8 +3,8 @@ import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { type Ctx, inTransaction } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { enqueue, finishWork } from '@rapport/core/jobs/outbox.ts'
-import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import { enqueue, finishWork } from '@rapport/core/work/enqueue.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { createTestCtx, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
@@ -32,7 +32,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   for (const close of closers.toReversed()) await close()
-  await testDatabase.pool.query('truncate outbox, workers')
+  await testDatabase.pool.query('truncate work, workers')
 })
 afterAll(async () => {
   await database.close()
@@ -43,7 +43,7 @@ afterAll(async () => {
 /** Enqueues work that refers to no record. Returns its UUIDs. */
 async function enqueueMany(count: number, on: Ctx = ctx): Promise<string[]> {
   const uuids = Array.from({ length: count }, () => randomUUID())
-  for (const uuid of uuids) await enqueue(on, 'mail', idOf('mai', uuid))
+  for (const uuid of uuids) await enqueue(on, 'MAIL', idOf('mai', uuid))
   return uuids
 }
 
@@ -53,20 +53,19 @@ const waitUntilReceived = (uuids: string[]) =>
 const waitUntilPublished = (uuids: string[]) =>
   waitUntil(
     async () => {
-      const waiting = await testDatabase.pool.query('select from outbox where id = any($1) and published_at is null', [
+      const waiting = await testDatabase.pool.query('select from work where id = any($1) and published_at is null', [
         uuids,
       ])
       return waiting.rowCount === 0
     },
     { describe: 'the relay has published all work' },
   )
-const countUnpublished = async () =>
-  (await database.pool.query('select from outbox where published_at is null')).rowCount
+const countUnpublished = async () => (await database.pool.query('select from work where published_at is null')).rowCount
 
 /** Makes published work old enough to be published again. */
 const backdatePublished = () =>
   testDatabase.pool.query(
-    `update outbox set published_at = (published_at at time zone 'UTC' - interval '1 minute') at time zone 'UTC'`,
+    `update work set published_at = (published_at at time zone 'UTC' - interval '1 minute') at time zone 'UTC'`,
   )
 
 /** Published work is published again only after it was backdated, unless `republishMs` is set. */
@@ -111,7 +110,7 @@ describe.each([
     const uuids = await enqueueMany(3)
     await waitUntilReceived(uuids)
     expect(received.toSorted()).toEqual(uuids.toSorted())
-    // The job removes the outbox row; publishing keeps it.
+    // The job removes the row of work; publishing keeps it.
     expect((await listPendingWork(ctx)).toSorted()).toEqual(uuids.toSorted())
   })
 
@@ -124,8 +123,8 @@ describe.each([
 
   test('two relays publish all pieces of work', async () => {
     const { rows } = await testDatabase.pool.query<{ id: string }>(
-      `insert into outbox (id, workspace_id, queue)
-       select gen_random_uuid(), $1, 'mail' from generate_series(1, 250) returning id`,
+      `insert into work (id, workspace_id, kind)
+       select gen_random_uuid(), $1, 'MAIL' from generate_series(1, 250) returning id`,
       [uuidOf(ctx.workspaceId)],
     )
     await start(config())

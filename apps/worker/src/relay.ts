@@ -1,9 +1,10 @@
 import type { Database } from '@rapport/core/db/client.ts'
 import { listen } from '@rapport/core/db/listen.ts'
-import { findPublishableWork, markPublished } from '@rapport/core/jobs/outbox.ts'
-import { type WorkJob, workChannel } from '@rapport/core/jobs/queues.ts'
-import { parseNotification } from '@rapport/core/jobs/wake-relays.ts'
-import { isPollingWorker } from '@rapport/core/jobs/worker-registry.ts'
+import { nameFormerWork } from '@rapport/core/operations/recovery/name-former-work.ts'
+import { findPublishableWork, markPublished } from '@rapport/core/work/publish.ts'
+import { type WorkJob, workChannel } from '@rapport/core/work/queues.ts'
+import { parseNotification } from '@rapport/core/work/wake-relays.ts'
+import { isPollingWorker } from '@rapport/core/work/worker-registry.ts'
 import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 import { idOf, uuidOf, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
@@ -31,7 +32,7 @@ interface RelayOptions {
  * harmless, and the poll adds a job again if it was lost, for example when Redis was flushed.
  *
  * A notification of new deliveries contains the webhook's id, so that the relay adds the job without a query. One
- * worker polls for backlogs without a notification; every worker publishes the outbox.
+ * worker polls for backlogs without a notification; every worker publishes other work.
  */
 export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   const { database, listenUrl, queues, workerId, drainCooldown, log, timings } = options
@@ -39,7 +40,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   const { pollMs } = timings
   const closing = new AbortController()
   const notifiedWebhooks = new Map<string, WorkJob>()
-  let isOutboxNotified = false
+  let isWorkNotified = false
   let isFailing = false
   let wake = () => {}
   let polledAt = Number.NEGATIVE_INFINITY
@@ -48,7 +49,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
 
   function onNotify(payload: string): void {
     const subject = parseNotification(payload)
-    if (subject === 'outbox') isOutboxNotified = true
+    if (subject === 'work') isWorkNotified = true
     else if (!drainCooldown.isActive(subject.webhookId)) {
       const workspaceId = idOf('wsp', subject.workspaceId)
       notifiedWebhooks.set(subject.webhookId, { workspaceId, id: subject.webhookId })
@@ -62,8 +63,9 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
     if (jobs.length > 0) await queues.add('webhooks', jobs)
   }
 
-  async function publishOutbox(): Promise<void> {
-    isOutboxNotified = false
+  async function publishWork(): Promise<void> {
+    isWorkNotified = false
+    await nameFormerWork(db)
     const work = await findPublishableWork(db, timings.republishMs)
     for (const [queue, group] of Map.groupBy(work, (item) => item.queue)) {
       const jobs = group.map(({ job }) => job)
@@ -86,7 +88,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   async function runRound(): Promise<void> {
     await publishNotified()
     const isPollDue = performance.now() - polledAt >= pollMs
-    if (isPollDue || isOutboxNotified) await publishOutbox()
+    if (isPollDue || isWorkNotified) await publishWork()
     if (isPollDue || backlogCursor) await publishBacklogs()
     if (isPollDue) polledAt = performance.now()
   }
@@ -117,7 +119,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
         clearTimeout(timer)
         timer = setTimeout(resolve, Math.max(0, pausedAt + minPauseMs - performance.now()))
       }
-      if (isOutboxNotified || notifiedWebhooks.size > 0 || closing.signal.aborted) wake()
+      if (isWorkNotified || notifiedWebhooks.size > 0 || closing.signal.aborted) wake()
     })
   }
 

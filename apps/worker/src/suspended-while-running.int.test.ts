@@ -59,8 +59,7 @@ async function queueWork(
 /** Counts the claims of workers in the workspace. */
 async function countClaims({ workspaceId }: Ctx): Promise<number> {
   const { rows } = await database.pool.query<{ count: number }>(
-    `select (select count(*) from imports where workspace_id = $1 and worker_id is not null)::int
-      + (select count(*) from campaign_batches where workspace_id = $1 and worker_id is not null)::int
+    `select (select count(*) from work where workspace_id = $1 and token is not null)::int
       + (select count(*) from webhook_drains where workspace_id = $1 and token is not null)::int as count`,
     [uuidOf(workspaceId)],
   )
@@ -91,7 +90,7 @@ test('running work stops within a step, and is done exactly once after the resum
   const otherWork = await queueWork(other, { name: 'other', url: otherHttp.url, ...small })
   await until('the work of the other workspace is done', otherWork.hasEnded)
   expect(await readStatus()).toEqual(before)
-  expect(before).toMatchObject({ import: 'QUEUED', recipients: { SENT: before.mails } })
+  expect(before).toMatchObject({ import: 'RUNNING', recipients: { SENT: before.mails } })
   expect(http.requests).toHaveLength(requests)
 
   await resumeWorkspace(ctx)

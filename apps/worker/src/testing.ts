@@ -6,7 +6,8 @@ import { readWorkerConfig, type WorkerConfig } from '@rapport/core/runtime/confi
 import type { Ctx } from '@rapport/core/request/context.ts'
 import type { Database, Db } from '@rapport/core/db/client.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
-import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { WorkKind } from '@rapport/core/work/kinds.ts'
+import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
 import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
@@ -16,7 +17,6 @@ import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { createDrainCooldown, type DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
-import { trackOrphanedClaims } from './heartbeat.ts'
 import { type DrainResult, drainWebhook } from './jobs/drain-webhook.ts'
 import { openJobQueues } from './job-queues.ts'
 import { openQueueBackend } from './queue-backend.ts'
@@ -70,7 +70,7 @@ export async function createTestDeps(
   const mail = openMailTransport(smtpUrl)
   const http = openOutboundHttp(allowedNetworks, { timings })
   const webhookQuota = createQuotaCache('webhookRequests')
-  const [workerId, activeJobs] = [await createTestWorker(db), new Map<string, Promise<void>>()]
+  const workerId = await createTestWorker(db)
   return {
     db,
     settings: testSettings,
@@ -93,7 +93,7 @@ export async function createTestDeps(
     metrics: createWorkerMetrics(),
     timings,
     stopping: stopping.signal,
-    activeJobs,
+    liveClaims: new Set(),
     stop: () => stopping.abort(),
     async close() {
       mail.close()
@@ -102,19 +102,16 @@ export async function createTestDeps(
   }
 }
 
-/** Releases the orphaned claims of the worker, as two heartbeats do. */
-export async function releaseOrphanedClaims(deps: WorkerDeps): Promise<void> {
-  const releaseOnce = trackOrphanedClaims(deps)
-  await releaseOnce()
-  await releaseOnce()
-}
-
 /** The job for a record, by its UUID. */
-export const jobOf = (ctx: Ctx, id: string): WorkJob => ({ workspaceId: ctx.workspaceId, id })
+export const jobOf = (ctx: Ctx, kind: WorkKind, id: string): KnownWorkJob => ({
+  workspaceId: ctx.workspaceId,
+  kind,
+  id,
+})
 
 /** Runs one job for a webhook. */
 export const drain = (deps: WorkerDeps, ctx: Ctx, webhookId: WebhookId): Promise<DrainResult> =>
-  drainWebhook(deps, jobOf(ctx, uuidOf(webhookId)), () => {})
+  drainWebhook(deps, { workspaceId: ctx.workspaceId, id: uuidOf(webhookId) }, () => {})
 
 /** A worker configuration that allows requests to local receivers. */
 export function testWorkerConfig(env: Record<string, string> & { DATABASE_URL: string }): WorkerConfig {

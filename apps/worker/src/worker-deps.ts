@@ -4,9 +4,8 @@ import type { Db } from '@rapport/core/db/client.ts'
 import type { RunLimited } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import type { Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { WebhookId } from '@rapport/core/kernel/ids.ts'
-import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import type { Logger } from 'pino'
-import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import type { ConcurrencyMemory } from './webhook-delivery/concurrency.ts'
 import type { QuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import type { FairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
@@ -48,8 +47,8 @@ export interface WorkerDeps {
   timings: WorkerTimings
   /** Aborted when the worker shuts down: long-running jobs release and requeue the rest of their work. */
   stopping: AbortSignal
-  /** The active jobs of this process, by the UUID of their record. */
-  activeJobs: Map<string, Promise<void>>
+  /** The claims of this process, each entered before it is sent and removed after its end is confirmed. */
+  liveClaims: Set<{ readonly tokens: readonly string[] }>
 }
 
 /** The context of a job. The actor is the system. */
@@ -80,39 +79,5 @@ export async function runTraced<Result>(
     return result
   } finally {
     span.end({ hasFailed })
-  }
-}
-
-/**
- * Runs `work` when no other job of this process for the same record is active. A claim names the process, not the job,
- * so two concurrent jobs could not distinguish their claims. The later job waits instead of being dropped, because the
- * earlier one may have released the record already.
- */
-export async function runExclusively(
-  deps: Pick<WorkerDeps, 'activeJobs'>,
-  id: string,
-  work: () => Promise<void>,
-): Promise<void> {
-  for (let active = deps.activeJobs.get(id); active; active = deps.activeJobs.get(id)) await active.catch(() => {})
-  const running = work()
-  deps.activeJobs.set(id, running)
-  try {
-    await running
-  } finally {
-    deps.activeJobs.delete(id)
-  }
-}
-
-/** A claim that failed may still be committed. Releases it and throws, so that the queue retries the job. */
-export async function claimOrRelease<Claim>(
-  deps: Pick<WorkerDeps, 'timings'>,
-  claim: () => Promise<Claim>,
-  release: () => Promise<void>,
-): Promise<Claim> {
-  try {
-    return await claim()
-  } catch (error) {
-    await retryWhileDatabaseDown(deps, release)
-    throw error
   }
 }

@@ -1,6 +1,6 @@
 /** The clocks of a worker process: its intervals and timeouts. A test passes shorter ones than it could wait for. */
-import { heartbeatIntervalMs, heartbeatTimeoutMs, pollingWorkerTimeoutMs } from '@rapport/core/jobs/worker-registry.ts'
-import { republishMs } from '@rapport/core/jobs/outbox.ts'
+import { heartbeatIntervalMs, heartbeatTimeoutMs, pollingWorkerTimeoutMs } from '@rapport/core/work/worker-registry.ts'
+import { republishMs } from '@rapport/core/work/publish.ts'
 import { firstPauseMs } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
 
 export type WorkerTimings = Readonly<typeof defaultTimings>

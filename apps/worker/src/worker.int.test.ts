@@ -22,7 +22,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
 import { startWorker } from './worker.ts'
-import { findClaims } from '@rapport/core/operations/orphaned-claims.ts'
+import { findClaims } from '@rapport/testing/fixtures/claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -36,7 +36,7 @@ beforeEach(() => {
 })
 afterEach(async () => {
   await closeWorker()
-  await database.pool.query('truncate outbox, workers')
+  await database.pool.query('truncate work, workers')
 })
 
 const start = async (env: Record<string, string>) => {

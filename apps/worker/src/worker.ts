@@ -13,17 +13,17 @@ import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { warnAboutMissingTimeouts, isDirectUrlMissing, directUrlOf } from '@rapport/core/db/pool/pooler.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
-import { type QueueName, queueNames } from '@rapport/core/jobs/queues.ts'
-import { recordHeartbeat, deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
+import { type QueueName, queueNames } from '@rapport/core/work/queues.ts'
+import { recordHeartbeat, deregisterWorker } from '@rapport/core/work/worker-registry.ts'
 import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
-import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
 import { createUnsignedLog } from './webhook-delivery/attempt-delivery.ts'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
 import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { startHeartbeat } from './heartbeat.ts'
-import { createJobHandlers, isKnownJob } from './jobs.ts'
+import { createQueueHandlers, isKnownJob } from './jobs.ts'
 import { ensureSchedule, openJobQueues } from './job-queues.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
@@ -90,7 +90,7 @@ export async function startWorker(
     metrics,
     timings,
     stopping: stopping.signal,
-    activeJobs: new Map(),
+    liveClaims: new Set(),
   }
   const clock = watchClock({ db, log, now })
   const operatorPortDeps = { database, backend, metrics, stopping: stopping.signal, clock }
@@ -109,7 +109,7 @@ export async function startWorker(
   const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log, timings })
   const schedule = runPeriodically(() => ensureSchedule(queues), timings.scheduleCheckMs)
   registerQueueMetrics(metrics.registry, backend, queues.queueOf)
-  const handlers = createJobHandlers(deps, config)
+  const handlers = createQueueHandlers(deps, config)
   const jobTracker = createJobTracker()
   const workers = queueNames.map((name) => {
     const { handle, concurrency } = handlers[name]

@@ -113,7 +113,7 @@ test('counts only workers with a recent heartbeat', async () => {
   await api.query('delete from workers')
 })
 
-test('does not read the outbox at each scrape', async () => {
+test('does not count the work at each scrape', async () => {
   const api = await start()
   const rows = await api.linesOf('rapport_outbox_rows')
   const { key } = await api.signUp()
@@ -127,7 +127,7 @@ test('while PostgreSQL hangs, a scrape succeeds and omits stale queue metrics', 
   const database = await createTestDatabase()
   const api = await start({ database })
   const lockHolder = await openTransaction(database.db, (transaction) =>
-    transaction.execute('lock table outbox in access exclusive mode'),
+    transaction.execute('lock table work in access exclusive mode'),
   )
   expect(await api.linesOf('rapport_outbox_rows')).toEqual([])
   expect(await api.linesOf('rapport_workers')).toEqual([])

@@ -271,7 +271,7 @@ test('deleting a workspace deletes all of its records', async () => {
     'subscriptions',
     'campaigns',
     'events',
-    'outbox',
+    'work',
   ]) {
     expect([table, await api.query(`select from ${table} where workspace_id = $1`, [row?.['id']])]).toEqual([table, []])
   }

@@ -15,7 +15,7 @@ const workspace = useForFile(() => api.signUp())
 let port: number
 beforeAll(async () => void ({ port } = await api.listen()))
 beforeEach(async () => {
-  await api.query('truncate imports, outbox, idempotency_records cascade')
+  await api.query('truncate imports, work, idempotency_records cascade')
   await api.query(`update workspaces set quotas = '{}'`)
 })
 

@@ -1,8 +1,9 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { purgeIfCanceled } from '@rapport/core/imports/cancel-import.ts'
+import { finishCanceledImport } from '@rapport/core/imports/import-claim.ts'
 import type { Import } from '@rapport/core/imports/imports.schema.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
+import { claimTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import {
@@ -24,7 +25,7 @@ beforeAll(async () => {
   workspace = await api.signUp()
 })
 beforeEach(async () => {
-  await api.query('truncate imports, outbox, idempotency_records cascade')
+  await api.query('truncate imports, work, idempotency_records cascade')
   await api.query(`update workspaces set quotas = '{}'`)
 })
 
@@ -57,7 +58,7 @@ test('POST /contacts/import, GET /imports, GET /imports/{id}: stored and queued'
   expect((await api.call('GET', '/imports', { key })).body).toEqual({ data: [response.body], nextCursor: null })
   expect((await api.call('GET', '/imports?status=FAILED', { key })).body).toEqual({ data: [], nextCursor: null })
   expect(await storedFile()).toBe(csv)
-  expect(await api.query(`select queue from outbox where queue = 'imports'`)).toHaveLength(1)
+  expect(await api.query(`select kind from work where kind = 'IMPORT'`)).toHaveLength(1)
 })
 
 test.each([
@@ -222,8 +223,9 @@ test('an upload that is canceled fails with 409 and leaves no part', async () =>
   socket.destroy()
   expect((await api.call<Import>('GET', `/imports/${record.id}`, { key })).body.status).toBe('CANCELED')
   // The job deletes what was received before.
-  expect(await api.query(`select from outbox where queue = 'imports'`)).toHaveLength(1)
-  expect(await purgeIfCanceled(api.ctx(workspace.id), record.id)).toBe(true)
+  expect(await api.query(`select from work where kind = 'IMPORT'`)).toHaveLength(1)
+  const ctx = api.ctx(workspace.id)
+  await finishCanceledImport(ctx, await claimTestImport(ctx, record.id))
   expect(await api.query('select from import_parts')).toEqual([])
 })
 

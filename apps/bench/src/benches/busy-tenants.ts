@@ -46,7 +46,7 @@ export const busyTenants: Bench = {
             await noise.stop()
             // The imports and campaigns that are still queued must not disturb the quiet side of the next round. The
             // deliveries to receivers that hang remain.
-            await waitUntil(async () => (await installation.client.query('select from outbox limit 1')).rowCount === 0)
+            await waitUntil(async () => (await installation.client.query('select from work limit 1')).rowCount === 0)
             return p99
           },
           quiet: async () => (await generator.run(load, forMs)).p99,

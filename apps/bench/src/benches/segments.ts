@@ -52,7 +52,7 @@ export const segments: Bench = {
         const ms = await timed(() => send(sender, id))
         await call(api, workspace.key, [`POST /campaigns/${id}/cancel`])
         await client.query('delete from campaign_batches')
-        await client.query('delete from outbox')
+        await client.query('delete from work')
         return ms
       }
       for (const [name, filter] of filters.filter(([name]) => sent.has(name))) {

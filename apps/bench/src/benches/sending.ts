@@ -38,7 +38,7 @@ export const sending: Bench = {
         busy.push((await running.stop()).p99)
         await call(sender.api, key, [`POST /campaigns/${id}/cancel`])
         await client.query('delete from campaign_batches')
-        await client.query('delete from outbox')
+        await client.query('delete from work')
         return ms
       }
 

@@ -1,4 +1,4 @@
-import { interruptRestoredWork, type InterruptedWorkCounts } from '@rapport/core/operations/restored-backup.ts'
+import { interruptRestoredWork, type InterruptedWorkCounts } from '@rapport/core/operations/recovery/restored-backup.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { withDatabase } from '../database.ts'

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { deregisterWorker, recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
+import { deregisterWorker, recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import { expect, test } from 'vitest'
 import { createClocksCheck } from './clocks.ts'
 

@@ -1,6 +1,6 @@
 import type { Database } from '@rapport/core/db/client.ts'
 import { type ClockOffset, describeOffset, isOff, measureOffset } from '@rapport/core/db/clock-offset.ts'
-import { listWorkers } from '@rapport/core/jobs/worker-registry.ts'
+import { listWorkers } from '@rapport/core/work/worker-registry.ts'
 import { readDatabaseClock } from '@rapport/core/db/database-facts.ts'
 import { type Check, findingsAbout, type Finding } from './finding.ts'
 import { withRedis } from './redis.ts'

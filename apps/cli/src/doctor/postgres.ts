@@ -2,7 +2,7 @@ import { type DatabaseFacts, readDatabaseFacts } from '@rapport/core/db/database
 import { type Database, poolSize } from '@rapport/core/db/client.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
 import { maxSnapshots } from '@rapport/core/db/snapshot.ts'
-import { queueNames } from '@rapport/core/jobs/queues.ts'
+import { queueNames } from '@rapport/core/work/queues.ts'
 import { type Check, findingsAbout, type Finding, messageOf, type CheckInput } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('PostgreSQL')
@@ -47,7 +47,7 @@ function checkDurability({ switches }: DatabaseFacts): Finding[] {
       ? [fail(`${off.join(', ')} off: a crash of the machine loses acknowledged writes`, 'Set them to on and reload.')]
       : [ok('a commit is on disk before it is acknowledged')]),
     ...(switches['autovacuum'] === 'off'
-      ? [warn('autovacuum is off: deliveries and the outbox grow without limit', 'Set it to on and reload.')]
+      ? [warn('autovacuum is off: deliveries and work grow without limit', 'Set it to on and reload.')]
       : []),
   ]
 }

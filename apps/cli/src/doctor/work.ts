@@ -1,7 +1,7 @@
 /** Checks that workers are alive, that work gets done, and that receivers take it. */
 import { type QueueState, readWorkSummary } from '@rapport/core/operations/work-summary.ts'
 import { countFailingWebhooks } from '@rapport/core/webhooks/health/failing-webhooks.ts'
-import { listWorkers } from '@rapport/core/jobs/worker-registry.ts'
+import { listWorkers } from '@rapport/core/work/worker-registry.ts'
 import { formatAge } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
 

@@ -12,7 +12,7 @@ import { createTestContact, createTestCtx, listPendingWork } from '@rapport/test
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../testing.ts'
-import { clearCustomField } from './clear-custom-field.ts'
+import { clearCustomField } from './clear-deleted.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 
 const database = useTestDatabase()
@@ -45,7 +45,7 @@ test('a deleted field disappears immediately and reserves its key until it is cl
   await expect(define()).rejects.toThrow('is still being removed')
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(field.id)])
 
-  await clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))
+  await clearCustomField(deps, jobOf(ctx, 'CLEAR_CUSTOM_FIELD', uuidOf(field.id)))
   expect(await listPendingWork(ctx)).toEqual([])
   await define()
   expect(await readContact(ctx, id)).toMatchObject({ customFieldValues: { city: 'Rome' } })
@@ -64,7 +64,7 @@ test('waits for transactions that validated a value before the deletion, and cle
   await deleteCustomField(ctx, field.id)
   const late = updateContact(ctx, other.id, { customFieldValues: { plan: 'pro' } })
   await expect(late).rejects.toThrow('unknown custom field')
-  const clearing = clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))
+  const clearing = clearCustomField(deps, jobOf(ctx, 'CLEAR_CUSTOM_FIELD', uuidOf(field.id)))
   await waitUntilBlocked(database.db)
   await transaction.commit()
   await clearing
@@ -80,7 +80,7 @@ test('clears a value whose contact moves behind the current position', async () 
   await updateContact(ctx, id, { email: 'a@example.com' })
   expect(await finishRemoval(ctx, field.id)).toBe(false)
   await expect(define()).rejects.toThrow('is still being removed')
-  await clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))
+  await clearCustomField(deps, jobOf(ctx, 'CLEAR_CUSTOM_FIELD', uuidOf(field.id)))
   await define()
   expect(await countValues()).toBe(0)
 })
@@ -93,9 +93,9 @@ test('a worker that shuts down requeues the rest, and two concurrent workers fin
     [uuidOf(ctx.workspaceId)],
   )
   await deleteCustomField(ctx, field.id)
-  const job = jobOf(ctx, uuidOf(field.id))
+  const job = jobOf(ctx, 'CLEAR_CUSTOM_FIELD', uuidOf(field.id))
   await clearCustomField({ ...deps, stopping: AbortSignal.abort() }, job)
-  expect([await countValues(), await listPendingWork(ctx, 'maintenance')]).toEqual([2_500, [uuidOf(field.id)]])
+  expect([await countValues(), await listPendingWork(ctx, 'maintenance')]).toEqual([1_500, [uuidOf(field.id)]])
   const second = await createTestDeps(database.db)
   await Promise.all([clearCustomField(deps, job), clearCustomField(second, job)])
   await second.close()

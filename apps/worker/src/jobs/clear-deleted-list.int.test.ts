@@ -4,7 +4,7 @@ import { addSubscribers, createTestList, listPendingWork } from '@rapport/testin
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../testing.ts'
-import { clearDeletedListJob } from './clear-deleted-list.ts'
+import { clearList } from './clear-deleted.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -31,18 +31,18 @@ async function createDeletedList(subscribers: number): Promise<string> {
 
 test('one job deletes a long list with all its subscriptions', async () => {
   const uuid = await createDeletedList(2_600)
-  await clearDeletedListJob(deps, jobOf(ctx, uuid))
+  await clearList(deps, jobOf(ctx, 'CLEAR_LIST', uuid))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([0, 0, 0])
   expect(await listPendingWork(ctx)).toEqual([])
-  await clearDeletedListJob(deps, jobOf(ctx, uuid))
+  await clearList(deps, jobOf(ctx, 'CLEAR_LIST', uuid))
 })
 
 test('a worker that shuts down requeues the rest, and two concurrent jobs finish it', async () => {
   const uuid = await createDeletedList(2_600)
-  await clearDeletedListJob({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, uuid))
+  await clearList({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, 'CLEAR_LIST', uuid))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([1, 2_100, 2_100])
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuid])
-  await Promise.all([1, 2].map(() => clearDeletedListJob(deps, jobOf(ctx, uuid))))
+  await Promise.all([1, 2].map(() => clearList(deps, jobOf(ctx, 'CLEAR_LIST', uuid))))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([0, 0, 0])
   expect(await listPendingWork(ctx)).toEqual([])
 })

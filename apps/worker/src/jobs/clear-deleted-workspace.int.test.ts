@@ -17,7 +17,7 @@ import {
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../testing.ts'
-import { clearDeletedWorkspaceJob } from './clear-deleted-workspace.ts'
+import { clearWorkspace } from './clear-deleted.ts'
 
 const database = useTestDatabase()
 const deps = useForFile(() => createTestDeps(database.db))
@@ -58,21 +58,21 @@ test('deletes all rows of a deleted workspace and none of another workspace', as
   const [mine, other] = [await createFilledWorkspace('ada'), await createFilledWorkspace('eve')]
   const before = await countRows(other)
   expect(Object.keys(before).length).toBeGreaterThan(10)
-  const job = jobOf(mine, uuidOf(mine.workspaceId))
-  await clearDeletedWorkspaceJob(deps, job)
+  const job = jobOf(mine, 'CLEAR_WORKSPACE', uuidOf(mine.workspaceId))
+  await clearWorkspace(deps, job)
   expect(await countRows(mine)).toMatchObject({ contacts: 2_001, members: 1 })
 
   await deleteWorkspace(mine, await readWorkspace(mine))
   await expect(deleteWorkspace(mine, { name: 'any' })).rejects.toThrow('Workspace not found')
   expect(await countRows(mine)).not.toMatchObject({ members: 1 })
   expect(await countUsers('ada')).toBe(0)
-  await clearDeletedWorkspaceJob({ ...deps, stopping: AbortSignal.abort() }, job)
+  await clearWorkspace({ ...deps, stopping: AbortSignal.abort() }, job)
   expect(await listPendingWork(mine, 'maintenance')).toEqual([uuidOf(mine.workspaceId)])
-  await Promise.all([clearDeletedWorkspaceJob(deps, job), clearDeletedWorkspaceJob(deps, job)])
+  await Promise.all([clearWorkspace(deps, job), clearWorkspace(deps, job)])
   expect(await countRows(mine)).toEqual({})
   const left = await database.pool.query('select from workspaces where id = $1', [uuidOf(mine.workspaceId)])
   expect(left.rowCount).toBe(0)
-  await clearDeletedWorkspaceJob(deps, job)
+  await clearWorkspace(deps, job)
   expect(await countRows(other)).toEqual(before)
   expect(await countUsers('eve')).toBe(1)
 })
@@ -84,7 +84,7 @@ test('keeps a user who is also a member of another workspace', async () => {
     [uuidOf(other.workspaceId)],
   )
   await deleteWorkspace(mine, await readWorkspace(mine))
-  await clearDeletedWorkspaceJob(deps, jobOf(mine, uuidOf(mine.workspaceId)))
+  await clearWorkspace(deps, jobOf(mine, 'CLEAR_WORKSPACE', uuidOf(mine.workspaceId)))
   expect(await countUsers('grace')).toBe(1)
   expect(await countRows(other)).toMatchObject({ members: 1 })
 })
@@ -92,6 +92,6 @@ test('keeps a user who is also a member of another workspace', async () => {
 test('ignores the job of another record', async () => {
   const mine = await createFilledWorkspace('hedy')
   const before = await countRows(mine)
-  await clearDeletedWorkspaceJob(deps, jobOf(mine, '00000000-0000-7000-8000-000000000000'))
+  await clearWorkspace(deps, jobOf(mine, 'CLEAR_WORKSPACE', '00000000-0000-7000-8000-000000000000'))
   expect(await countRows(mine)).toEqual(before)
 })

@@ -1,8 +1,9 @@
 /** Drains while the database fails, the claim is lost, or the worker shuts down. */
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
-import { deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
-import { findClaims, recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
+import { deregisterWorker } from '@rapport/core/work/worker-registry.ts'
+import { findClaims } from '@rapport/testing/fixtures/claims.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { claimTestBacklog, countDeliveries, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
@@ -10,7 +11,8 @@ import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, drain, releaseOrphanedClaims, type TestDeps } from '../testing.ts'
+import { createTestDeps, drain, type TestDeps } from '../testing.ts'
+import { recoverUnknownClaims } from '../heartbeat.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -128,7 +130,7 @@ test('a worker marks deliveries as INTERRUPTED if it cannot record their outcome
   expect(await findClaims(database.db, deps.workerId)).toEqual([uuidOf(webhookId)])
   await run()
   expectEachOnce(1)
-  await releaseOrphanedClaims(deps)
+  await recoverUnknownClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ INTERRUPTED: 1, PENDING: 9 })
   await run()
   expectEachOnce(10)
@@ -137,7 +139,7 @@ test('a worker marks deliveries as INTERRUPTED if it cannot record their outcome
 test('a claim without an active job is released; its delivery becomes INTERRUPTED', async () => {
   await addBacklog(ctx, webhookId, 10)
   await claimTestBacklog(ctx, webhookId, { workerId: deps.workerId, limit: 3 })
-  await releaseOrphanedClaims(deps)
+  await recoverUnknownClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ INTERRUPTED: 3, PENDING: 7 })
   expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
 })
@@ -147,7 +149,7 @@ test('a worker keeps the claim of an active job', async () => {
   const delayed = delayResponsesFrom(1)
   const draining = run()
   await receiver.waitFor(1)
-  await releaseOrphanedClaims(deps)
+  await recoverUnknownClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ PENDING: 3 })
   delayed.resolve(undefined)
   await draining

@@ -1,6 +1,6 @@
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
-import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import {
   type BacklogClaim,
   claimBacklog,
@@ -14,7 +14,7 @@ import type { EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
 import type { DrainCapacity } from '../webhook-delivery/request-capacity.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
-import { claimOrRelease, ctxOf, runExclusively, type WorkerDeps } from '../worker-deps.ts'
+import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
 
 /** The deliveries of a job so far. The dashboard shows them. */
 export interface DrainProgress {
@@ -42,10 +42,8 @@ export async function drainWebhook(
   const startedAt = performance.now()
   const progress: DrainProgress = { delivered: 0, failed: 0 }
   const { workspaceId } = job
-  await runExclusively(deps, job.id, async () => {
-    await deps.webhookQuota.read(ctxOf(deps, job))
-    if (!(await deps.drainSlots.acquire(workspaceId, deps.timings.drainMaxWaitMs)))
-      return skipDrain(deps, job, progress)
+  await deps.webhookQuota.read(ctxOf(deps, job))
+  if (await deps.drainSlots.acquire(workspaceId, deps.timings.drainMaxWaitMs)) {
     const capacity = deps.requestCapacity.openDrain(workspaceId)
     try {
       await drainWithSlot(deps, job, { capacity, progress, onProgress })
@@ -53,7 +51,7 @@ export async function drainWebhook(
       capacity.close()
       deps.drainSlots.release(workspaceId)
     }
-  })
+  } else skipDrain(deps, job, progress)
   return { ...progress, durationMs: performance.now() - startedAt }
 }
 
@@ -78,17 +76,21 @@ async function drainWithSlot(deps: WorkerDeps, job: WorkJob, run: DrainRun): Pro
   if (limit === 0 || deps.stopping.aborted) return skipDrain(deps, job, run.progress)
   let hasUnreachableSlot = false
   const admitUnreachable = () => (hasUnreachableSlot ||= deps.unreachableSlots.tryAcquire(workspaceId))
+  deps.liveClaims.add(claim)
   try {
-    const take = await claimOrRelease(
-      deps,
-      () => deps.limitDrainTransactions(() => claimBacklog(deps.db, claim, { limit, admitUnreachable })),
-      () => releaseBacklog(deps.db, claim),
-    )
+    const take = await deps
+      .limitDrainTransactions(() => claimBacklog(deps.db, claim, { limit, admitUnreachable }))
+      .catch(async (error: unknown) => {
+        // The claim may be committed; nothing was sent.
+        await retryWhileDatabaseDown(deps, () => releaseBacklog(deps.db, claim))
+        throw error
+      })
     if (take === 'empty') return
     if (take === 'unclaimable') return skipDrain(deps, job, run.progress)
     const hasMore = await runTimeSlice(deps, claim, { ...run, take })
     if (hasMore) await deps.requeueDrain(job)
   } finally {
+    deps.liveClaims.delete(claim)
     if (hasUnreachableSlot) deps.unreachableSlots.release(workspaceId)
   }
 }

@@ -24,7 +24,7 @@ import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { recordAndTakeNext } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, drain, jobOf } from '../testing.ts'
-import { eraseContactJob } from './erase-contact.ts'
+import { eraseContact } from './clear-deleted.ts'
 import { sendMail } from './send-mail.ts'
 
 const database = useTestDatabase()
@@ -32,7 +32,7 @@ const ctx = useTestCtx(database)
 const receiver = useForFile(() => startHttpReceiver(({ body }) => ({ body: `received ${body.toString()}` })))
 const deps = useForTest(() => createTestDeps(database.db))
 
-const erase = (contact: Contact) => eraseContactJob(deps, jobOf(ctx, uuidOf(contact.id)))
+const erase = (contact: Contact) => eraseContact(deps, jobOf(ctx, 'ERASE_CONTACT', uuidOf(contact.id)))
 const createEcho = () => createTestWebhook(ctx, { url: `${receiver.url}/hook`, eventTypes: ['*'] })
 
 const countRedacted = async () => {
@@ -76,9 +76,9 @@ test('a pending confirmation is canceled', async () => {
   const [[contact], [mail]] = [await find('contacts'), await find('mails')]
   expect(await listPendingWork(ctx, 'mail')).toEqual([mail?.id])
   await deleteContact(ctx, idOf('con', contact?.id ?? ''))
-  await eraseContactJob(deps, jobOf(ctx, contact?.id ?? ''))
+  await eraseContact(deps, jobOf(ctx, 'ERASE_CONTACT', contact?.id ?? ''))
   expect([await find('mails'), await listPendingWork(ctx)]).toEqual([[], []])
-  await sendMail(deps, jobOf(ctx, mail?.id ?? ''))
+  await sendMail(deps, jobOf(ctx, 'MAIL', mail?.id ?? ''))
 })
 
 test('pending deliveries send the redacted record', async () => {
@@ -123,7 +123,7 @@ test('waits for an email that is being sent', async () => {
   const [ada, grace] = recipients.map((recipient) => recipient.id)
   if (!ada || !grace) throw new Error('There are no recipients')
   await deleteContact(ctx, ada)
-  await eraseContactJob(deps, jobOf(ctx, uuidOf(ada)))
+  await eraseContact(deps, jobOf(ctx, 'ERASE_CONTACT', uuidOf(ada)))
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada)])
   const outcome = { status: 'FAILED', error: '550 recipient is refused' } as const
   await recordRecipientOutcomes(
@@ -131,7 +131,7 @@ test('waits for an email that is being sent', async () => {
     batch,
     [ada, grace].map((contactId) => ({ contactId, ...outcome })),
   )
-  await eraseContactJob(deps, jobOf(ctx, uuidOf(ada)))
+  await eraseContact(deps, jobOf(ctx, 'ERASE_CONTACT', uuidOf(ada)))
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
   const { data } = await listRecipients(ctx, id, RecipientQuery.parse({}))
   expect(Object.fromEntries(data.map(({ contactId, error }) => [contactId, error]))).toEqual({
@@ -150,7 +150,7 @@ test('many events are redacted in short steps, also by two concurrent jobs', asy
   await deleteContact(ctx, ada.id)
   expect(await eraseNextStep(ctx, uuidOf(ada.id))).toBe('continue')
   expect(await countRedacted()).toEqual({ redacted: 500, all: 5_002 })
-  await eraseContactJob({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, uuidOf(ada.id)))
+  await eraseContact({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, 'ERASE_CONTACT', uuidOf(ada.id)))
   expect(await countRedacted()).toEqual({ redacted: 1_000, all: 5_002 })
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada.id)])
   await Promise.all([erase(ada), erase(ada)])

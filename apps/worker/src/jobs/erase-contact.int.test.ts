@@ -41,8 +41,9 @@ const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url })
 
 /** Runs the pending work of a queue, as a worker does. */
 async function runWork(queue: 'mail' | 'campaigns'): Promise<void> {
-  const run = queue === 'mail' ? sendMail : sendCampaignBatch
-  for (const uuid of await listPendingWork(ctx, queue)) await run(deps, jobOf(ctx, uuid)).catch(() => {})
+  const [run, kind] =
+    queue === 'mail' ? ([sendMail, 'MAIL'] as const) : ([sendCampaignBatch, 'CAMPAIGN_BATCH'] as const)
+  for (const uuid of await listPendingWork(ctx, queue)) await run(deps, jobOf(ctx, kind, uuid)).catch(() => {})
 }
 
 /** Finds every column of the database that contains one of the texts, in any case. */

@@ -7,7 +7,6 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
-import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import {
   countRecipients,
@@ -29,16 +28,17 @@ import {
   startHttpReceiver,
   startSmtpReceiver,
 } from '@rapport/testing/network/receivers.ts'
-import { recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
+import { recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDeps, releaseOrphanedClaims, jobOf } from '../testing.ts'
+import { createTestDeps, jobOf } from '../testing.ts'
+import { recoverUnknownClaims } from '../heartbeat.ts'
 import type { WorkerDeps } from '../worker-deps.ts'
 import { drainWebhook } from './drain-webhook.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
-import { clearCustomField } from './clear-custom-field.ts'
-import { runImport } from './run-import.ts'
 import { sendMail } from './send-mail.ts'
-import { recoverOrphanedClaims, findClaims } from '@rapport/core/operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
+import { findClaims } from '@rapport/testing/fixtures/claims.ts'
+import type { WorkKind } from '@rapport/core/work/kinds.ts'
 
 let database: TestDatabase
 let smtp: SmtpReceiver
@@ -54,25 +54,23 @@ afterAll(async () => {
 const seeds = new Set(Array.from({ length: countRuns({ gate: 2, full: 20 }) }, (_, index) => chooseSeed(index + 1)))
 const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
 
-const handlers = {
-  webhooks: (deps: WorkerDeps, job: WorkJob) => drainWebhook(deps, job, () => {}),
-  campaigns: sendCampaignBatch,
-  mail: sendMail,
-  imports: runImport,
-  maintenance: clearCustomField,
+/** Runs the job of a row of `work`, or the drain of a webhook. */
+function runJob(deps: WorkerDeps, ctx: Ctx, { id, kind }: OpenWork): Promise<unknown> {
+  if (kind === null) return drainWebhook(deps, { workspaceId: ctx.workspaceId, id }, () => {})
+  return (kind === 'CAMPAIGN_BATCH' ? sendCampaignBatch : sendMail)(deps, jobOf(ctx, kind, id))
 }
 const statements = [
   [
     /claim a backlog/,
     /take deliveries/,
     /record outcomes/,
-    /set status = 'PENDING'/,
+    /select .* from "mails" .* for update/,
     /update "mails"/,
     /begin/,
     /commit/,
   ],
   [/update "campaign_batches"/, /claim recipients/, /record recipient outcomes/, /update "campaigns"/],
-  [/delete from "outbox"/, /update "outbox"/, /emit events/],
+  [/delete from "work"/, /update "work"/, /select .* from "work" .* for update/, /emit events/],
 ].flat()
 const recipientCount = 70
 const smtpDecisions: SmtpDecision[] = [
@@ -115,11 +113,17 @@ async function startUnreliableWorker() {
 }
 type UnreliableWorker = Awaited<ReturnType<typeof startUnreliableWorker>>
 
+/** `kind` is null for the backlog of a webhook. */
+interface OpenWork {
+  id: string
+  kind: WorkKind | null
+}
+
 async function readWork(ctx: Ctx) {
-  const found = await database.pool.query<{ id: string; queue: QueueName }>(
-    `select id, queue from outbox where workspace_id = $1
+  const found = await database.pool.query<OpenWork>(
+    `select id, kind from work where workspace_id = $1
      union all
-     select distinct webhook_id, 'webhooks' from deliveries where workspace_id = $1 and status = 'PENDING'`,
+     select distinct webhook_id, null from deliveries where workspace_id = $1 and status = 'PENDING'`,
     [uuidOf(ctx.workspaceId)],
   )
   return found.rows
@@ -137,9 +141,8 @@ async function injectFault({ proxy, deps }: UnreliableWorker, random: Random) {
 /** Runs jobs until no work is left. */
 async function runAllWork(ctx: Ctx, { deps }: UnreliableWorker, random: Random) {
   for (let work = await readWork(ctx); work.length > 0; work = await readWork(ctx)) {
-    const { id, queue } = pick(work, random)
-    await handlers[queue](deps, jobOf(ctx, id)).catch(() => {})
-    await releaseOrphanedClaims(deps).catch(() => {})
+    await runJob(deps, ctx, pick(work, random)).catch(() => {})
+    await recoverUnknownClaims(deps).catch(() => {})
   }
 }
 

@@ -12,7 +12,7 @@ import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, expect, test } from 'vitest'
-import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { startWorkerProcess } from '../testing-processes.ts'
 

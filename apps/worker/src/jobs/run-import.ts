@@ -4,67 +4,56 @@ import { AppError } from '@rapport/core/kernel/errors.ts'
 import {
   type ClaimedImport,
   claimImport,
-  purgeImport,
   failImport,
+  finishCanceledImport,
   finishImport,
-  releaseAndRequeueImport,
-  releaseImport,
+  purgeImport,
 } from '@rapport/core/imports/import-claim.ts'
-import { purgeIfCanceled } from '@rapport/core/imports/cancel-import.ts'
 import { importSteps } from '@rapport/core/imports/import-steps.ts'
-import { delayUnclaimableWork } from '@rapport/core/jobs/outbox.ts'
-import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
 import { isSuspended } from '@rapport/core/request/suspended-workspace.ts'
-import { idOf } from '@rapport/core/kernel/ids.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
-import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
+import { type RunEnd, runClaimed } from '../run-claimed.ts'
+import type { WorkerDeps } from '../worker-deps.ts'
 
 /** A turn takes about a second. Then the import goes to the back of the queue, so that workspaces take turns. */
 const stepsPerTurn = 5
 
 /**
- * Imports a file step by step, starting after the last step that was saved, and requeues the rest after its turn,
- * on shutdown and when the workspace is suspended. After a crash, the next worker repeats the current step.
+ * Imports a file step by step, starting after the last step that was saved, and leaves the rest to another job after
+ * its turn, on shutdown and when the workspace is suspended. After a crash, the next job repeats the current step.
  */
-export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
-  return runExclusively(deps, job.id, async () => {
-    const ctx = ctxOf(deps, job)
-    const claim = { id: idOf('imp', job.id), workerId: deps.workerId }
-    const claimed = await claimOrRelease(
-      deps,
-      () => claimImport(ctx, job.id, deps.workerId),
-      async () => void (await releaseImport(ctx, claim)),
-    )
-    if (!claimed) {
-      if (!(await purgeIfCanceled(ctx, claim.id))) await delayUnclaimableWork(ctx, job.id)
-      return
-    }
-    try {
-      const result = await runSteps(deps, ctx, claimed)
-      if (result === 'unfinished')
-        return await retryWhileDatabaseDown(deps, () => releaseAndRequeueImport(ctx, claimed))
-      if (result === 'lost') return
-      await retryWhileDatabaseDown(deps, () => finishImport(ctx, claimed))
-    } catch (error) {
-      if (isDatabaseUnavailable(error)) {
-        await retryWhileDatabaseDown(deps, () => releaseImport(ctx, claimed))
-        // The queue stores the message. A failed statement's message contains personal data, so it is not rethrown.
-        throw new Error('The database became unavailable during the import', { cause: error })
-      }
-      const isOwner = await retryWhileDatabaseDown(deps, () => failImport(ctx, claimed, toFailureReason(error)))
-      if (!isOwner) return
-      // For the same reason, only the cause of a failed statement is logged.
-      const err = error instanceof Error && error.cause ? error.cause : error
-      const level = error instanceof AppError ? 'info' : 'error'
-      deps.log[level]({ err, requestId: ctx.requestId, importId: claimed.id }, 'import failed')
-    }
-    await purgeImport(ctx, claimed)
-  })
+export function runImport(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {
+  return runClaimed(deps, job, { claim: claimImport, work: (ctx, claimed) => runClaimedImport(deps, ctx, claimed) })
+}
+
+async function runClaimedImport(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<RunEnd> {
+  if (claimed.status === 'CANCELED') {
+    await finishCanceledImport(ctx, claimed)
+    return 'done'
+  }
+  try {
+    const result = await runSteps(deps, ctx, claimed)
+    if (result !== 'done') return 'stopped'
+    await retryWhileDatabaseDown(deps, () => finishImport(ctx, claimed))
+  } catch (error) {
+    // The queue stores the message. A failed statement's message contains personal data, so it is not rethrown.
+    if (isDatabaseUnavailable(error))
+      throw new Error('The database became unavailable during the import', { cause: error })
+    const hasFailed = await retryWhileDatabaseDown(deps, () => failImport(ctx, claimed, toFailureReason(error)))
+    if (!hasFailed) return 'stopped'
+    // For the same reason, only the cause of a failed statement is logged.
+    const err = error instanceof Error && error.cause ? error.cause : error
+    const level = error instanceof AppError ? 'info' : 'error'
+    deps.log[level]({ err, requestId: ctx.requestId, importId: claimed.id }, 'import failed')
+  }
+  await purgeImport(ctx, claimed)
+  return 'done'
 }
 
 /**
  * Runs the steps of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `lost` if the import was
- * canceled or another worker has claimed it.
+ * canceled or the claim was lost.
  */
 async function runSteps(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'unfinished' | 'lost'> {
   let count = 0

@@ -16,9 +16,10 @@ import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtur
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, releaseOrphanedClaims, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
+import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
+import { recoverUnknownClaims } from '../heartbeat.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
-import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 
 const database = useTestDatabase()
 const smtp = useForFile(() => startSmtpReceiver())
@@ -39,16 +40,13 @@ async function startCampaign(confirmed: number) {
   return { id, uuid }
 }
 
-const send = (uuid: string, by: TestDeps = deps) => sendCampaignBatch(by, jobOf(ctx, uuid))
+const send = (uuid: string, by: TestDeps = deps) => sendCampaignBatch(by, jobOf(ctx, 'CAMPAIGN_BATCH', uuid))
 const sendExpectingRetry = (uuid: string) => expect(send(uuid)).rejects.toThrow('retrying')
-const addressees = () =>
-  smtp.mails
-    .slice(before)
-    .flatMap(({ to }) => to)
-    .toSorted()
+const inOrder = (addresses: string[]) => addresses.toSorted()
+const addressees = () => inOrder(smtp.mails.slice(before).flatMap(({ to }) => to))
 const waitForMails = (count: number) => smtp.waitFor(before + count)
 const createAddresses = (count: number) =>
-  Array.from({ length: count }, (_, n) => `person-${n + 1}@example.com`).toSorted()
+  inOrder(Array.from({ length: count }, (_, n) => `person-${n + 1}@example.com`))
 
 async function readErrors(): Promise<string[]> {
   const found = await database.pool.query<{ error: string }>(
@@ -256,11 +254,11 @@ describe('on an unreliable database connection', () => {
   })
 
   test.each([
-    ['the claim of the batch', /update "campaign_batches" set "status" = \$1, "worker_id"/],
+    ['the claim of the batch', /update "work" set "token"/],
     ['the claim of a group', /claim recipients/],
     ['the outcome of a group', /record recipient outcomes/],
-    ['the end of the batch', /update "campaign_batches" set "status" = \$1, "worker_id" = \$2 where/],
-    ['the deletion of the outbox row', /delete from "outbox"/],
+    ['the end of the batch', /update "campaign_batches" set "status"/],
+    ['the deletion of its work', /delete from "work"/],
     ['the completion', /update "campaigns" set "status" = case/],
     ['the event', /emit events/],
     ['the commit', /^Q?.{0,9}commit/],
@@ -272,7 +270,7 @@ describe('on an unreliable database connection', () => {
       proxy.cut(pattern, moment, 1)
       await send(uuid, unreliable).catch(() => {})
       expect(proxy.cuts).toBe(moment === 'before' ? 1 : 2)
-      await releaseOrphanedClaims(unreliable)
+      await recoverUnknownClaims(unreliable)
       await send(uuid, unreliable)
       expect(await countRecipients(ctx, id)).toEqual({ SENT: 25 })
       expect(addressees()).toEqual(createAddresses(25))

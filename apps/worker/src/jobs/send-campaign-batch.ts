@@ -12,52 +12,35 @@ import {
   type ClaimedRecipient,
   claimRecipients,
   finishBatch,
-  interruptAndReleaseBatch,
-  releaseAndRequeueBatch,
   recordRecipientOutcomes,
   skipRecipients,
-  releaseRecipients,
 } from '@rapport/core/campaigns/sending.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import { delayUnclaimableWork } from '@rapport/core/jobs/outbox.ts'
-import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
-import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
+import { runClaimed } from '../run-claimed.ts'
+import type { WorkerDeps } from '../worker-deps.ts'
 
 /**
  * Sends a batch of a campaign group by group: claim the recipients, send, record the outcomes. A run that claims the
  * batch ends in one of four ways:
  * - Done: the batch is finished; the last one completes the campaign.
- * - Stopped (shutdown, pause, cancel): the batch is released and requeued.
- * - Error: the batch is released and the queue retries the job after a delay. Recipients still SENDING become
- *   INTERRUPTED with the release; if that fails too, the heartbeat recovers them and the batch.
- * - Recipients still WAITING or SENDING: the batch is released and the run throws, so that the queue retries the job.
+ * - Stopped (shutdown, pause, cancel): the rest is for another job.
+ * - Error: the queue retries the job after a delay. Recipients still SENDING become INTERRUPTED.
+ * - Recipients still WAITING: the run throws, so that the queue retries the job.
  */
-export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void> {
-  return runExclusively(deps, job.id, async () => {
-    const ctx = ctxOf(deps, job)
-    const batch = await claimOrRelease(
-      deps,
-      () => claimBatch(ctx, job.id, deps.workerId),
-      () => interruptAndRelease(deps, ctx, job.id),
-    )
-    if (!batch) return delayUnclaimableWork(ctx, job.id)
-    try {
+export function sendCampaignBatch(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {
+  return runClaimed(deps, job, {
+    claim: claimBatch,
+    async work(ctx, batch) {
       const end = batch.isCanceled ? await skipRecipients(ctx, batch) : await sendGroups(deps, ctx, batch)
-      if (end === 'stopped') return await retryWhileDatabaseDown(deps, () => releaseAndRequeueBatch(ctx, batch))
-    } catch (error) {
-      await retryWhileDatabaseDown(deps, () => interruptAndRelease(deps, ctx, job.id))
-      throw error
-    }
-    const end = await retryWhileDatabaseDown(deps, () => finishBatch(ctx, batch))
-    if (end === 'waiting') throw new Error('Some recipients are still WAITING or SENDING; retrying')
+      if (end === 'stopped') return end
+      if ((await retryWhileDatabaseDown(deps, () => finishBatch(ctx, batch))) === 'waiting')
+        throw new Error('Some recipients are still WAITING; retrying')
+      return 'done'
+    },
   })
-}
-
-async function interruptAndRelease(deps: WorkerDeps, ctx: Ctx, uuid: string): Promise<void> {
-  const interrupted = await interruptAndReleaseBatch(ctx, { uuid, workerId: deps.workerId })
-  deps.metrics.countInterrupted({ deliveries: 0, mails: { CAMPAIGN: interrupted } })
 }
 
 /** Returns `stopped` if it ends before every group of the batch was processed. */
@@ -69,11 +52,7 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     const group = batch.contactUuids.slice(start, start + groupSize)
     await mailRateLimiter.wait(group.length)
     if (deps.stopping.aborted) return 'stopped'
-    const { stopped, recipients } = await claimOrRelease(
-      deps,
-      () => claimRecipients(ctx, batch, group),
-      () => releaseRecipients(ctx, batch, group),
-    )
+    const { stopped, recipients } = await claimRecipients(ctx, batch, group)
     if (stopped) return 'stopped'
     const smtpOutcomes = await sendGroup(deps, render, recipients)
     const { outcomes, refusal } = decideOutcomes(smtpOutcomes)
@@ -112,27 +91,26 @@ async function sendGroup(
     const result = rendered?.[index]
     if (result && 'mail' in result) return { ...(await deps.mail.send(result.mail, 'CAMPAIGN')), recipient }
     const error = result ? describeFault(result.fault) : renderingFailed
+    // A mail that is empty for one recipient may have content for the next one.
+    const hasTemplateFault = result !== undefined && !result.fault.isEmpty
     // If rendering was slow for some recipients only, the cause may be a busy machine: they get another attempt.
     const temporary = !result || (result.fault.isSlow === true && !failedForAll)
-    return { kind: 'refused', temporary, error, affectsAll: failedForAll, recipient }
+    return { kind: 'refused', temporary, error, affectsAll: failedForAll, recipient, hasTemplateFault }
   })
   return Promise.all(sending)
 }
 
 const renderingFailed = 'The mail could not be rendered'
 
-/** A mail that is empty for one recipient is no failure of the template: it may have content for the next one. */
 function describeFault({ message, isEmpty }: TemplateFault): string {
   return isEmpty ? `The mail was not sent, because ${message}` : `${renderingFailed}: ${message}`
 }
 
-/** Returns the rendering error if rendering failed for every recipient of a group of at least `minGroupSize`. */
+/** Returns the fault if the template has one for every recipient of a group of at least `minGroupSize`. */
 function findTemplateFault(smtpOutcomes: SmtpOutcome[], minGroupSize: number): string | undefined {
   const [first] = smtpOutcomes
-  const isUnrendered = (outcome: SmtpOutcome) => outcome.kind === 'refused' && outcome.error.startsWith(renderingFailed)
-  return smtpOutcomes.length >= minGroupSize && first?.kind === 'refused' && smtpOutcomes.every(isUnrendered)
-    ? first.error
-    : undefined
+  const isConclusive = smtpOutcomes.length >= minGroupSize && smtpOutcomes.every((outcome) => outcome.hasTemplateFault)
+  return isConclusive && first?.kind === 'refused' ? first.error : undefined
 }
 
 /** Pauses the campaign, unless it was canceled or completed in the meantime. */

@@ -36,7 +36,7 @@ async function startCampaign(confirmed: number, html?: string) {
   return { id, uuid }
 }
 
-const send = (uuid: string, by: TestDeps = deps) => sendCampaignBatch(by, jobOf(ctx, uuid))
+const send = (uuid: string, by: TestDeps = deps) => sendCampaignBatch(by, jobOf(ctx, 'CAMPAIGN_BATCH', uuid))
 const addressees = () =>
   smtp.mails
     .slice(before)
@@ -167,7 +167,7 @@ describe('a slow template', () => {
     const other = await startCampaign(25, '<p>Hi {{ contact.firstName }}</p>')
     let ticks = 0
     const timer = setInterval(() => (ticks += 1), 1)
-    await Promise.all([sendCampaignBatch(deps, jobOf(slowCtx, slow.uuid)), send(other.uuid)])
+    await Promise.all([sendCampaignBatch(deps, jobOf(slowCtx, 'CAMPAIGN_BATCH', slow.uuid)), send(other.uuid)])
     clearInterval(timer)
     expect(ticks).toBeGreaterThan(50)
     expect(await readCampaign(ctx, other.id)).toMatchObject({ status: 'SENT' })

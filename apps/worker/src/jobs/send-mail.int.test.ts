@@ -25,7 +25,7 @@ beforeEach(async () => {
 })
 
 const received = (): readonly ReceivedMail[] => smtp.mails.slice(before)
-const send = (uuid: string, by: TestDeps = deps) => sendMail(by, jobOf(ctx, uuid))
+const send = (uuid: string, by: TestDeps = deps) => sendMail(by, jobOf(ctx, 'MAIL', uuid))
 
 async function createConfirmationMail(): Promise<string> {
   await subscribe(ctx, (await createTestList(ctx)).id, { email: 'ada@example.com', firstName: '', lastName: '' })

@@ -5,10 +5,10 @@ import {
   createRegistry,
   createUpGauge,
 } from '@rapport/core/runtime/metrics.ts'
-import { type QueueName, queueNames } from '@rapport/core/jobs/queues.ts'
+import { type QueueName, queueNames } from '@rapport/core/work/queues.ts'
 import type { Registry } from 'prom-client'
 import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
-import type { InterruptedCounts } from '@rapport/core/operations/orphaned-claims.ts'
+import type { InterruptedCounts } from '@rapport/core/operations/recovery/recover-claims.ts'
 import type { MailTransport } from '../smtp/mail-transport.ts'
 import type { QueueBackend, WorkQueue } from '../queue-backend.ts'
 

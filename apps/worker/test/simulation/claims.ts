@@ -2,15 +2,16 @@
 import type { Database } from '@rapport/core/db/client.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
+import type { WorkKind } from '@rapport/core/work/kinds.ts'
 import type { SimulatedWork } from './world.ts'
 
 export async function readOpenWork({ pool }: Database, { workspaceId }: Ctx): Promise<SimulatedWork[]> {
-  const { rows } = await pool.query<Pick<SimulatedWork, 'id' | 'queue'>>(
-    `select id, queue from outbox where workspace_id = $1 union
-     select webhook_id, 'webhooks' from deliveries where workspace_id = $1 and status = 'PENDING' order by queue, id`,
+  const { rows } = await pool.query<{ id: string; kind: WorkKind | null }>(
+    `select id, kind from work where workspace_id = $1 union
+     select webhook_id, null from deliveries where workspace_id = $1 and status = 'PENDING' order by kind, id`,
     [uuidOf(workspaceId)],
   )
-  return rows.map((row) => ({ ...row, workspaceId }))
+  return rows.map(({ id, kind }) => ({ workspaceId, id, ...(kind && { kind }) }))
 }
 
 /** Lists the claims without an owner: after all work has ended, there are none. */
@@ -18,8 +19,7 @@ export async function listClaims({ pool }: Database, { workspaceId }: Ctx): Prom
   const { rows } = await pool.query<{ claim: string }>(
     `select 'drain' as claim from webhook_drains
      where workspace_id = $1 and (token is not null or worker_id is not null or delivery_ids <> '{}')
-     union all select 'mail' from mails where status = 'SENDING' and workspace_id = $1
-     union all select 'batch' from campaign_batches where status = 'SENDING' and workspace_id = $1
+     union all select kind from work where token is not null and workspace_id = $1
      union all select 'recipient' from campaign_recipients where status = 'SENDING' and workspace_id = $1`,
     [uuidOf(workspaceId)],
   )
@@ -29,9 +29,8 @@ export async function listClaims({ pool }: Database, { workspaceId }: Ctx): Prom
 /** A failed run leaves claims, which the recovery of the next one would find. */
 export async function resetClaims({ pool }: Database): Promise<void> {
   await pool.query(`
-    delete from outbox;
+    delete from work;
     update webhook_drains set worker_id = null, token = null, delivery_ids = '{}' where worker_id is not null;
-    update mails set status = 'FAILED' where status in ('PENDING', 'SENDING');
-    update campaign_recipients set status = 'FAILED' where status = 'SENDING';
-    update campaign_batches set status = 'DONE', worker_id = null where status = 'SENDING'`)
+    update mails set status = 'FAILED' where status = 'PENDING';
+    update campaign_recipients set status = 'FAILED' where status = 'SENDING'`)
 }

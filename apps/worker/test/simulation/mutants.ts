@@ -16,7 +16,7 @@ const statements = 'packages/core/src/campaigns/sending-statements.ts'
 const mails = 'packages/core/src/mail/mails.ts'
 const backlog = 'packages/core/src/webhooks/drain/backlog-claim.ts'
 const outcomes = 'packages/core/src/webhooks/drain/record-outcomes.ts'
-const recovery = 'packages/core/src/operations/orphaned-claims.ts'
+const recovery = 'packages/core/src/operations/recovery/recover-claims.ts'
 const batchJob = 'apps/worker/src/jobs/send-campaign-batch.ts'
 
 export const mutants: readonly Mutant[] = [

@@ -1,9 +1,10 @@
 /** One run: a scenario, the faults that its choices select, an end without faults, and the promises that must hold. */
 import { createHash } from 'node:crypto'
 import type { Database } from '@rapport/core/db/client.ts'
-import { findPublishableWork, markPublished } from '@rapport/core/jobs/outbox.ts'
-import { deregisterWorker, recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
-import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
+import { findPublishableWork, markPublished } from '@rapport/core/work/publish.ts'
+import { kindsOfWork } from '@rapport/core/work/kinds.ts'
+import { deregisterWorker, recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { expireWorkerHeartbeat } from '@rapport/testing/fixtures/factories.ts'
 import { drainWebhook } from '../../src/jobs/drain-webhook.ts'
 import { sendCampaignBatch } from '../../src/jobs/send-campaign-batch.ts'
@@ -25,10 +26,12 @@ import {
   type World,
 } from './world.ts'
 
-const handlers = {
-  mail: sendMail,
-  campaigns: sendCampaignBatch,
-  webhooks: (deps: WorkerDeps, job: SimulatedWork) => drainWebhook(deps, job, () => {}),
+/** The queue of a job, for the trace. */
+const queueOf = ({ kind }: SimulatedWork) => (kind ? kindsOfWork[kind].queue : 'webhooks')
+
+async function runJob(deps: WorkerDeps, job: SimulatedWork): Promise<void> {
+  if (job.kind === undefined) await drainWebhook(deps, job, () => {})
+  else await (queueOf(job) === 'mail' ? sendMail : sendCampaignBatch)(deps, { ...job, kind: job.kind })
 }
 
 export interface Run {
@@ -139,7 +142,7 @@ function createSimulation({ scenario, world, scheduler, database, choices, fault
   }
 
   function planJob(work: SimulatedWork): void {
-    plan(`start ${work.queue}`, () => startJob(pickWorker(), work))
+    plan(`start ${queueOf(work)}`, () => startJob(pickWorker(), work))
   }
 
   /** Runs a job as BullMQ does: a job that fails, or whose process was killed, runs again. */
@@ -150,8 +153,8 @@ function createSimulation({ scenario, world, scheduler, database, choices, fault
     const task = world.start(
       worker,
       {
-        name: work.queue,
-        work: () => handlers[work.queue](worker.deps, work),
+        name: queueOf(work),
+        work: () => runJob(worker.deps, work),
         onEnd: (error) => {
           if (error && retriesLeft-- > 0) planJob(work)
         },
@@ -174,7 +177,7 @@ function createSimulation({ scenario, world, scheduler, database, choices, fault
   async function publish({ deps }: Worker): Promise<void> {
     const found = await findPublishableWork(deps.db, 0)
     const own = found.filter(({ job }) => job.workspaceId === ctx.workspaceId)
-    for (const { queue, job } of own) if (queue in handlers) planJob({ ...job, queue: queue as SimulatedWork['queue'] })
+    for (const { job } of own) planJob(job)
     await markPublished(
       deps.db,
       own.map(({ job }) => job),
@@ -266,7 +269,7 @@ function createSimulation({ scenario, world, scheduler, database, choices, fault
       for (const one of work) startJob(last, one)
       await runTasks()
     }
-    return [`some work never ends: ${(await readWork()).map(({ queue }) => queue).join(', ')}`]
+    return [`some work never ends: ${(await readWork()).map(queueOf).join(', ')}`]
   }
 
   return { runWithFaults, runToEnd }

@@ -1,11 +1,11 @@
 /** The processes of a simulation, and what is outside of them: mail server, receivers, the queue. */
 import { openDatabase, type Database } from '@rapport/core/db/client.ts'
-import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import { createTestDeps, type TestDeps } from '../../src/testing.ts'
 import type { WorkerDeps } from '../../src/worker-deps.ts'
-import { trackOrphanedClaims } from '../../src/heartbeat.ts'
+import { recoverUnknownClaims } from '../../src/heartbeat.ts'
 import { defaultTimings } from '../../src/worker-timings.ts'
 import type { Choices } from './choices.ts'
 import { gateConnections, type PoolOwner } from './gate-connections-patch.ts'
@@ -37,7 +37,7 @@ export interface Sent {
 
 export interface Worker extends SimulatedProcess {
   deps: WorkerDeps
-  releaseOrphaned: () => Promise<void>
+  releaseOrphaned: () => Promise<unknown>
   stop(): void
 }
 
@@ -150,7 +150,11 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
         close: async () => {},
       },
     }
-    const worker = Object.assign(process, { deps, releaseOrphaned: trackOrphanedClaims(deps), stop: () => base.stop() })
+    const worker = Object.assign(process, {
+      deps,
+      releaseOrphaned: () => recoverUnknownClaims(deps),
+      stop: () => base.stop(),
+    })
     workers.push(worker)
     return worker
   }
@@ -191,10 +195,8 @@ const mailOutcomes: Record<string, MailOutcome> = {
 }
 export const mailFaults = Object.keys(mailOutcomes)
 
-/** A job of a queue that the simulation runs. */
-export interface SimulatedWork extends WorkJob {
-  queue: 'mail' | 'campaigns' | 'webhooks'
-}
+/** A job that the simulation runs. */
+export type SimulatedWork = WorkJob
 
 /** What a scenario prepares. */
 export interface Scenario {

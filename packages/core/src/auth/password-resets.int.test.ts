@@ -175,7 +175,7 @@ test('the database contains no usable token', async () => {
   const stored = await ownResets()
   const tables = await database.db.execute(sql`
     select (select json_agg(t) from password_resets t)::text || (select json_agg(t) from mails t)::text ||
-      (select json_agg(t) from outbox t)::text as text`)
+      (select json_agg(t) from work t)::text as text`)
   expect(JSON.stringify(tables.rows)).not.toContain(token)
   for (const { tokenHash, id } of stored) {
     for (const guess of [tokenHash, id, `rpr_${tokenHash}`]) {

@@ -14,7 +14,7 @@ import { updateCampaign, deleteCampaign, readCampaign } from './campaigns.ts'
 import { sendCampaign } from './send-campaign.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients } from './sending.ts'
-import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -20,7 +20,8 @@ import { sendCampaign } from './send-campaign.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './lifecycle.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients, finishBatch, recordRecipientOutcomes, skipRecipients } from './sending.ts'
-import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
+import { releaseClaim } from '../work/claims.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -46,10 +47,10 @@ async function skip(uuid: string) {
 }
 
 /** Simulates that the relay has published all work. */
-const publishAll = () => database.db.execute(sql`update outbox set published_at = now()`)
+const publishAll = () => database.db.execute(sql`update work set published_at = now()`)
 const countUnpublished = async () =>
   (
-    await database.db.execute(sql`select id from outbox where published_at is null
+    await database.db.execute(sql`select id from work where published_at is null
     and workspace_id = ${uuidOf(ctx.workspaceId)}`)
   ).rows.length
 
@@ -124,8 +125,7 @@ describe('canceling', () => {
       recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),
     )
     expect(await send(batch, [45, 65])).toBe(true)
-    await database.db.execute(sql`update campaign_batches set status = 'PENDING', worker_id = null
-      where id = ${batch.uuid}`)
+    await releaseClaim(ctx, batch.claim, 'now')
     for (const uuid of batches) {
       expect(await readCampaign(ctx, id)).toMatchObject({ status: 'CANCELED', completedAt: null })
       expect(await skip(uuid)).toBe('done')
@@ -219,6 +219,7 @@ describe('a retry', () => {
     await waitUntilBlocked(database.db)
     await retrying.commit()
     expect(await finishing).toBe('waiting')
+    await releaseClaim(ctx, batch.claim, 'retry')
     const again = await claim(batches[0])
     await send(again, [0, 4])
     expect(await finishBatch(ctx, again)).toBe('done')

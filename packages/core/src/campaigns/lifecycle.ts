@@ -11,8 +11,9 @@ import { conflict, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
-import { enqueueMany, delayWork, requeueWork } from '../jobs/outbox.ts'
-import { wakeForOutbox } from '../jobs/wake-relays.ts'
+import { enqueueMany } from '../work/enqueue.ts'
+import { delayWork, requeueWork } from '../work/publish.ts'
+import { wakeForWork } from '../work/wake-relays.ts'
 import { campaignBatches, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign, toCampaignSummary } from './campaigns.ts'
@@ -145,7 +146,7 @@ async function findBatchesToRetry(ctx: Ctx, id: CampaignId, includeInterrupted: 
   return rows.map((row) => uuidOf(row.id))
 }
 
-/** Clears `worker_id`, so that a late outcome of the earlier attempt is not recorded. */
+/** Clears the token, so that a late outcome of the earlier attempt is not recorded. */
 async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupted: boolean): Promise<number> {
   const statuses = includeInterrupted ? ['FAILED', 'INTERRUPTED'] : ['FAILED']
   const result = await ctx.db.execute<{ count: number }>(sql`
@@ -156,7 +157,7 @@ async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupt
       for update),
     reopened as (
       update campaign_recipients r
-      set status = 'WAITING', attempts = 0, worker_id = null, settled_at = null
+      set status = 'WAITING', attempts = 0, token = null, settled_at = null
       from locked
       where r.workspace_id = ${uuidOf(ctx.workspaceId)} and r.batch_id = locked.batch_id
         and r.contact_id = locked.contact_id
@@ -173,7 +174,7 @@ async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
       update campaign_batches set status = 'PENDING'
       where workspace_id = ${uuidOf(ctx.workspaceId)} and id = any(${sql.param(batchUuids)}::uuid[]) and status = 'DONE'
       returning workspace_id, id),
-    ${enqueueMany(ctx, 'campaigns', 'reopened')}
+    ${enqueueMany(ctx, 'CAMPAIGN_BATCH', 'reopened')}
     select`)
-  wakeForOutbox(ctx.db)
+  wakeForWork(ctx.db)
 }

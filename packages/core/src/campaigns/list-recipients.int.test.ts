@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { type CampaignId, idOf, newId } from '../kernel/ids.ts'
+import { claimTestBatch } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   createTestCampaign,
   createTestContact,
@@ -11,7 +12,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { listRecipients } from './list-recipients.ts'
 import { RecipientQuery } from './campaigns.schema.ts'
 import { sendCampaign } from './send-campaign.ts'
-import { claimBatch, type ClaimedBatch, claimRecipients, recordRecipientOutcomes } from './sending.ts'
+import { type ClaimedBatch, claimRecipients, recordRecipientOutcomes } from './sending.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 
 const database = useTestDatabase()
@@ -23,8 +24,8 @@ async function start(confirmed: number) {
   const workerId = await createTestWorker(database.db)
   const batches: ClaimedBatch[] = []
   for (const uuid of await listPendingWork(ctx, 'campaigns')) {
-    const batch = await claimBatch(ctx, uuid, workerId)
-    if (batch) batches.push(batch)
+    const batch = await claimTestBatch(ctx, uuid, workerId)
+    batches.push(batch)
   }
   return { id, batches: batches.toSorted((a, b) => b.contactUuids.length - a.contactUuids.length) }
 }

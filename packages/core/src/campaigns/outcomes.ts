@@ -3,7 +3,11 @@ import type { MailOutcome } from '../mail/mails.ts'
 import type { ContactId } from '../kernel/ids.ts'
 
 /** The outcome of one attempt to send to a recipient. `attempts` includes this attempt. */
-export type SmtpOutcome = MailOutcome & { recipient: { id: ContactId; attempts: number } }
+export type SmtpOutcome = MailOutcome & {
+  recipient: { id: ContactId; attempts: number }
+  /** The mail was not rendered, because the template has a fault for this recipient. */
+  hasTemplateFault?: boolean
+}
 
 /** The status that a recipient gets after an attempt. */
 export interface RecipientOutcome {

@@ -2,8 +2,8 @@ import { and, eq, gt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { campaigns } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
-import { enqueueMany } from '../jobs/outbox.ts'
-import { wakeForOutbox } from '../jobs/wake-relays.ts'
+import { enqueueMany } from '../work/enqueue.ts'
+import { wakeForWork } from '../work/wake-relays.ts'
 import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
@@ -151,8 +151,8 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
       select ${workspaceId}, uuidv7(), ${uuidOf(campaign.id)}::uuid, ids[first : first + ${batchSize}::int - 1]
       from audience cross join generate_series(1, cardinality(ids), ${batchSize}::int) as first
       returning workspace_id, id, cardinality(contact_ids) as size),
-    ${enqueueMany(ctx, 'campaigns', 'batches')}
+    ${enqueueMany(ctx, 'CAMPAIGN_BATCH', 'batches')}
     select coalesce(sum(size), 0)::int as queued from batches`)
-  wakeForOutbox(ctx.db)
+  wakeForWork(ctx.db)
   return result.rows[0]?.queued ?? 0
 }

@@ -1,6 +1,7 @@
 import { hidesPlans } from '@rapport/testing/postgres/explain.ts'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
+import { claimTestBatch } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   createTestCampaign,
   createTestCtx,
@@ -12,7 +13,7 @@ import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { interruptRecipients } from './recipient-counters.ts'
 import { sendCampaign } from './send-campaign.ts'
-import { claimBatch, claimRecipients, recordRecipientOutcomes } from './sending.ts'
+import { claimRecipients, recordRecipientOutcomes } from './sending.ts'
 
 const database = useTestDatabase()
 
@@ -21,8 +22,7 @@ async function claimSentCampaign() {
   const { id } = await createTestCampaign(ctx, { confirmed: 3 })
   await sendCampaign(ctx, id)
   const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
-  const batch = await claimBatch(ctx, uuid, await createTestWorker(database.db))
-  if (!batch) throw new Error('The batch could not be claimed')
+  const batch = await claimTestBatch(ctx, uuid, await createTestWorker(database.db))
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
   const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
   return { ctx, batch, outcomes }
@@ -30,7 +30,7 @@ async function claimSentCampaign() {
 
 test('an outcome that waits for a recovery is counted from INTERRUPTED, not SENDING', async () => {
   const { ctx, batch, outcomes } = await claimSentCampaign()
-  const isOfBatch = sql`batch_id = ${batch.uuid}`
+  const isOfBatch = sql`batch_id = ${batch.claim.id}`
   const recovery = await openTransaction(database.db, (db) =>
     interruptRecipients({ ...ctx, db }, isOfBatch, 'The worker crashed'),
   )
@@ -39,7 +39,7 @@ test('an outcome that waits for a recovery is counted from INTERRUPTED, not SEND
   await recovery.commit()
   await recording
   const counters = await database.db.execute(sql`
-    select sent, interrupted from campaign_batches where id = ${batch.uuid}`)
+    select sent, interrupted from campaign_batches where id = ${batch.claim.id}`)
   expect(counters.rows).toEqual([{ sent: 3, interrupted: 0 }])
 })
 

@@ -1,17 +1,18 @@
 /** Prepared statements that `sending.ts` runs once for every group of recipients. */
 import { not, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
-import { preparedSql } from '../db/prepared-query.ts'
+import { type Params, preparedSql } from '../db/prepared-query.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
+import { renewClaim } from '../work/claims.ts'
 import { type Recipient, recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 
-/** A batch and the worker that claimed it. */
-export interface BatchParams extends Record<string, unknown> {
+/** A batch and its claim. */
+interface BatchParams extends Record<string, unknown> {
   workspaceUuid: string
-  campaignUuid: string
   batchUuid: string
-  workerId: string
+  /** The token of the group. */
+  token: string
   now: Date
 }
 
@@ -22,25 +23,35 @@ const recipientColumns = sql.raw(
   recipientProperties.map((property) => `c.${toSnakeCase(property)} as "${property}"`).join(', '),
 )
 
+interface Group extends BatchParams {
+  campaignUuid: string
+  /** The tokens of the claim so far. */
+  formerTokens: readonly string[]
+  contactUuids: readonly string[]
+}
+
+const renewed = (param: Params<Group>) => renewClaim(param('token'), param('formerTokens'))
+
 /**
- * Claims the recipients of a group that have no row yet or are WAITING. Returns no row if the worker does not own the
- * batch, the campaign is not SENDING, or the workspace is suspended. Returns one row of nulls if no recipient could be
- * claimed.
+ * Renews the claim of the batch with the token of the group, and claims the recipients of the group that have no row
+ * yet or are WAITING. Returns no row if the claim was lost, the campaign is not SENDING, or the workspace is suspended.
+ * Returns one row of nulls if no recipient could be claimed.
  */
-export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly string[] }, ClaimedRow>(
+export const claimGroup = preparedSql<Group, ClaimedRow>(
   'claim recipients',
   (param) => sql`
     with owned_batch as (
-      select c.list_id from campaigns c
-      join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
-      where c.workspace_id = ${param('workspaceUuid')}::uuid and b.id = ${param('batchUuid')}::uuid
-        and c.status = 'SENDING' and b.status = 'SENDING' and b.worker_id = ${param('workerId')}::uuid
-        and ${not(isInSuspendedWorkspace(sql`c.workspace_id`))}),
+      update work w set ${renewed(param).assignment} from campaigns c
+      where w.workspace_id = ${param('workspaceUuid')}::uuid and w.id = ${param('batchUuid')}::uuid
+        and ${renewed(param).condition}
+        and c.workspace_id = ${param('workspaceUuid')}::uuid and c.id = ${param('campaignUuid')}::uuid
+        and c.status = 'SENDING' and ${not(isInSuspendedWorkspace(sql`c.workspace_id`))}
+      returning c.list_id),
     claimed as (
       insert into campaign_recipients as r
-        (workspace_id, campaign_id, contact_id, batch_id, status, worker_id, error, settled_at)
+        (workspace_id, campaign_id, contact_id, batch_id, status, token, error, settled_at)
       select ${param('workspaceUuid')}::uuid, ${param('campaignUuid')}::uuid, recipient.id, ${param('batchUuid')}::uuid,
-        case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${param('workerId')}::uuid,
+        case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${param('token')}::uuid,
         case when s.status = 'CONFIRMED' then null else 'The contact is no longer subscribed' end,
         case when s.status = 'CONFIRMED' then null else ${param('now')}::timestamptz end
       from owned_batch
@@ -48,7 +59,7 @@ export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly str
       left join subscriptions s on s.workspace_id = ${param('workspaceUuid')}::uuid
         and s.list_id = owned_batch.list_id and s.contact_id = recipient.id
       on conflict (workspace_id, campaign_id, contact_id) do update
-      set status = excluded.status, worker_id = excluded.worker_id, error = excluded.error,
+      set status = excluded.status, token = excluded.token, error = excluded.error,
         settled_at = excluded.settled_at, attempts = r.attempts + 1
       where r.status = 'WAITING'
       returning batch_id, contact_id, null as was, status as became, attempts),
@@ -70,7 +81,7 @@ interface GroupOutcomes extends BatchParams {
 }
 
 /**
- * Records the outcomes of recipients that this worker claimed. Selects the rows by batch, not by campaign: without
+ * Records the outcomes of recipients whose last attempt has this token. Selects the rows by batch, not by campaign: without
  * table statistics, the planner may choose an index on the campaign and read all recipients of the campaign.
  */
 export const recordGroupOutcomes = preparedSql<GroupOutcomes>(
@@ -84,7 +95,7 @@ export const recordGroupOutcomes = preparedSql<GroupOutcomes>(
         ${param('attemptsToUndo')}::int[])
         as outcome (contact_id, status, error, attempts_to_undo) on outcome.contact_id = r.contact_id
       where r.workspace_id = ${param('workspaceUuid')}::uuid and r.batch_id = ${param('batchUuid')}::uuid
-        and r.worker_id = ${param('workerId')}::uuid and r.status in ('SENDING', 'INTERRUPTED')
+        and r.token = ${param('token')}::uuid and r.status in ('SENDING', 'INTERRUPTED')
       for update of r),
     recorded as (
       update campaign_recipients r

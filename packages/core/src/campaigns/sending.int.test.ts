@@ -1,9 +1,10 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { randomUUID } from 'node:crypto'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignId, idOf, newId, uuidOf } from '../kernel/ids.ts'
-import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions } from '../db/schema/index.ts'
+import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions, work } from '../db/schema/index.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
-import { openTransaction } from '@rapport/testing/postgres/database.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   countRecipients,
   createTestCampaign,
@@ -18,17 +19,15 @@ import { readCampaign } from './campaigns.ts'
 import { sendCampaign } from './send-campaign.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import {
-  claimBatch,
   type ClaimedBatch,
   type ClaimedRecipient,
   claimRecipients,
   finishBatch,
-  releaseAndRequeueBatch,
-  releaseBatch,
   recordRecipientOutcomes,
-  releaseRecipients,
+  recoverBatch,
 } from './sending.ts'
-import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
+import { releaseClaim } from '../work/claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -37,6 +36,7 @@ beforeEach(async () => {
   workerId = await createTestWorker(database.db)
 })
 
+const lost = { error: 'The outcome could not be recorded', when: 'retry' } as const
 const startCampaign = (confirmed: number) => startTestCampaign(ctx, confirmed)
 const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)
 
@@ -68,20 +68,13 @@ async function readRecipient(contactUuid: string | undefined) {
   return row
 }
 
-async function readBatch(uuid: string | undefined) {
-  const [row] = await ctx.db
-    .select()
-    .from(campaignBatches)
-    .where(eq(campaignBatches.id, idOf('bat', uuid ?? '')))
-  return row
-}
-
 describe('a batch', () => {
   test('is claimed by one of 50 concurrent calls, and not in another workspace', async () => {
     const { batches } = await startCampaign(3)
-    const claims = await Promise.all(Array.from({ length: 50 }, () => claimBatch(ctx, batches[0] ?? '', workerId)))
-    expect(claims.filter(Boolean)).toHaveLength(1)
-    expect(await claimBatch(await createTestCtx(database.db), batches[0] ?? '', workerId)).toBeUndefined()
+    const uuid = batches[0] ?? ''
+    const claims = await Promise.allSettled(Array.from({ length: 50 }, () => claim(uuid)))
+    expect(claims.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    await expect(claimTestBatch(await createTestCtx(database.db), uuid, workerId)).rejects.toThrow('could not be')
   })
 
   test('of a PAUSED campaign cannot be claimed; of a CANCELED one it can', async () => {
@@ -92,28 +85,32 @@ describe('a batch', () => {
     expect(await claim(batches[0])).toMatchObject({ isCanceled: true })
   })
 
-  test('can be claimed again after its owner released it', async () => {
+  test('can be claimed again after its release, which is of no effect later', async () => {
     const { batches } = await startCampaign(3)
     const batch = await claim(batches[0])
-    expect(await releaseBatch(ctx, batch)).toBe(true)
-    const other = await createTestWorker(database.db)
-    const claimedByOther = await claim(batches[0], other)
-    expect(await releaseBatch(ctx, batch)).toBe(false)
-    await releaseAndRequeueBatch(ctx, batch)
-    expect(await readBatch(batches[0])).toMatchObject({ status: 'SENDING', workerId: other })
-    await releaseAndRequeueBatch(ctx, claimedByOther)
-    expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING', workerId: null })
+    await releaseClaim(ctx, batch.claim, 'retry')
+    const later = await claim(batches[0])
+    await releaseClaim(ctx, batch.claim, 'now')
+    expect(await recoverBatch(ctx, batch.claim, lost)).toBe(0)
+    await expect(claim(batches[0])).rejects.toThrow('could not be claimed')
+    await releaseClaim(ctx, later.claim, 'now')
+    expect(await claim(batches[0])).toBeDefined()
   })
 })
 
 describe('a recipient', () => {
-  test('is claimed by one of 12 concurrent calls with the same batch', async () => {
+  test('is claimed by one of 12 concurrent calls with the same token', async () => {
     const { batches } = await startCampaign(40)
     const batch = await claim(batches[0])
-    const claimed = await Promise.all(Array.from({ length: 12 }, () => claimAll(batch)))
+    const copies = Array.from({ length: 12 }, () => ({ ...batch, claim: { ...batch.claim } }))
+    const claimed = await Promise.all(copies.map(claimAll))
     const ids = claimed.flat().map(({ id }) => uuidOf(id))
     expect(ids.toSorted()).toEqual(batch.contactUuids.toSorted())
-    expect(await claimAll(batch)).toEqual([])
+    // The token of the others is not that of the batch anymore.
+    const winner = copies.find((_, index) => (claimed[index]?.length ?? 0) > 0)
+    expect(await Promise.all(copies.map((copy) => claimRecipients(ctx, copy, [])))).toEqual(
+      copies.map((copy) => ({ stopped: copy !== winner, recipients: [] })),
+    )
   })
 
   test('that unsubscribed, bounced or was deleted is SKIPPED with a reason', async () => {
@@ -151,24 +148,36 @@ describe('a recipient', () => {
     expect(await countRecipients(ctx, id)).toEqual({})
   })
 
-  test('can be claimed again after its release, without counting an attempt', async () => {
-    const { batches } = await startCampaign(2)
+  test('whose claim had no response is claimed again, without counting an attempt', async () => {
+    const { id, batches } = await startCampaign(2)
     const batch = await claim(batches[0])
-    const recipients = await claimAll(batch)
-    await record(batch, recipients.slice(1))
-    await releaseRecipients(ctx, { ...batch, workerId: await createTestWorker(database.db) }, batch.contactUuids)
-    expect(await claimAll(batch)).toEqual([])
-    await releaseRecipients(ctx, batch, batch.contactUuids)
-    expect(await claimAll(batch)).toMatchObject([{ id: recipients[0]?.id, attempts: 1 }])
+    const former = batch.claim.tokens
+    const [first] = await claimAll(batch)
+    // As if the response were lost.
+    Object.assign(batch.claim, { unsentToken: batch.claim.tokens[0], tokens: [...former, ...batch.claim.tokens] })
+    expect(await recoverBatch(ctx, batch.claim, lost)).toBe(0)
+    expect(await countRecipients(ctx, id)).toEqual({ WAITING: 2 })
+    expect((await claimAll(await claim(batches[0]))).find((one) => one.id === first?.id)).toMatchObject({ attempts: 1 })
+  })
+
+  test('is not claimed by a statement that arrives after the release of the batch', async () => {
+    const { id, batches } = await startCampaign(2)
+    const frozen = await claim(batches[0])
+    const late = { ...frozen, claim: { ...frozen.claim } }
+    await recoverBatch(ctx, frozen.claim, lost)
+    const later = await claim(batches[0])
+    expect(await claimRecipients(ctx, late, late.contactUuids)).toEqual({ stopped: true, recipients: [] })
+    expect(await countRecipients(ctx, id)).toEqual({})
+    expect(await claimAll(later)).toHaveLength(2)
   })
 })
 
 describe('an outcome', () => {
-  test('is recorded once, and only by the worker that claimed the recipient', async () => {
+  test('is recorded once, and only with the token of the recipient', async () => {
     const { id, batches } = await startCampaign(2)
     const batch = await claim(batches[0])
     const recipients = await claimAll(batch)
-    await record({ ...batch, workerId: await createTestWorker(database.db) }, recipients)
+    await record({ ...batch, claim: { ...batch.claim, tokens: [randomUUID()] } }, recipients)
     expect(await countRecipients(ctx, id)).toEqual({ SENDING: 2 })
     await record(batch, recipients, 'WAITING')
     const again = await claimAll(batch)
@@ -217,17 +226,19 @@ describe('finishing', () => {
       const inRound = await createTestCtx(database.db)
       const campaign = await createTestCampaign(inRound, { confirmed: 4 })
       await sendCampaign(inRound, campaign.id)
+      const whole = await listPendingWork(inRound)
       // Splits the batch into four batches of one recipient.
       await database.db.execute(sql`
-        with old as (delete from campaign_batches where campaign_id = ${uuidOf(campaign.id)} returning *)
-        insert into campaign_batches (workspace_id, id, campaign_id, contact_ids, status, worker_id)
-        select workspace_id, uuidv7(), campaign_id, array[contact], 'SENDING', ${workerId}
-        from old, unnest(contact_ids) contact`)
+        with old as (delete from campaign_batches where campaign_id = ${uuidOf(campaign.id)} returning *),
+        split as (
+          insert into campaign_batches (workspace_id, id, campaign_id, contact_ids)
+          select workspace_id, uuidv7(), campaign_id, array[contact] from old, unnest(contact_ids) contact
+          returning workspace_id, id)
+        insert into work (workspace_id, id, kind) select workspace_id, id, 'CAMPAIGN_BATCH' from split`)
+      await inRound.db.delete(work).where(and(eq(work.workspaceId, inRound.workspaceId), inArray(work.id, whole)))
       const rows = await database.db.select().from(campaignBatches).where(eq(campaignBatches.campaignId, campaign.id))
-      const claimed = { campaignId: campaign.id, workerId, isCanceled: false }
-      const finished = rows.map((row) =>
-        finishBatch(inRound, { ...claimed, uuid: uuidOf(row.id), contactUuids: row.contactIds }),
-      )
+      const claimed = await Promise.all(rows.map((row) => claimTestBatch(inRound, uuidOf(row.id), workerId)))
+      const finished = claimed.map((batch) => finishBatch(inRound, batch))
       expect(await Promise.all(finished)).toEqual(['done', 'done', 'done', 'done'])
       expect(await listEventTypes(inRound)).toEqual(['campaign.sending', 'campaign.sent'])
     }
@@ -240,28 +251,29 @@ describe('finishing', () => {
     await record(batch, first ? [first] : [])
     await record(batch, second ? [second] : [], 'WAITING')
     expect(await finishBatch(ctx, batch)).toBe('waiting')
-    expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING', workerId: null })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
     expect(await listPendingWork(ctx)).toEqual(batches)
   })
 
-  test('a batch waits while its previous owner is SENDING to a recipient', async () => {
+  test('recovery waits for a claim of recipients that is being committed', async () => {
     const { id, batches } = await startCampaign(2)
     const batch = await claim(batches[0])
     await expireWorkerHeartbeat(database.db, workerId)
-    // The claim commits after recovery has released the batch: the worker was slow, not crashed.
     const claiming = await openTransaction(database.db, (db) =>
       claimRecipients({ ...ctx, db }, batch, batch.contactUuids.slice(0, 1)),
     )
-    await recoverOrphanedClaims(database.db)
+    const recovering = recoverOrphanedClaims(database.db)
+    await waitUntilBlocked(database.db)
     await claiming.commit()
-    const other = await claim(batches[0], await createTestWorker(database.db))
-    await record(other, await claimAll(other))
-    expect(await finishBatch(ctx, other)).toBe('waiting')
-    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
+    await recovering
+    // The token is not the one that recovery found: the next heartbeat recovers it.
+    expect(await countRecipients(ctx, id)).toEqual({ SENDING: 1 })
+    expect(await recoverOrphanedClaims(database.db)).toMatchObject({ mails: { CAMPAIGN: 1 } })
     const contactId = idOf('con', batch.contactUuids[0] ?? '')
     await recordRecipientOutcomes(ctx, batch, [{ contactId, status: 'SENT', error: null }])
-    expect(await finishBatch(ctx, await claim(batches[0]))).toBe('done')
+    const other = await claim(batches[0], await createTestWorker(database.db))
+    await record(other, await claimAll(other))
+    expect(await finishBatch(ctx, other)).toBe('done')
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 2 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
   })
@@ -269,9 +281,8 @@ describe('finishing', () => {
   test('a batch that was released is a no-op', async () => {
     const { id, batches } = await startCampaign(2)
     const batch = await claim(batches[0])
-    await releaseBatch(ctx, batch)
+    await releaseClaim(ctx, batch.claim, 'retry')
     expect(await finishBatch(ctx, batch)).toBe('done')
-    expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING' })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
     expect(await listPendingWork(ctx)).toEqual(batches)
   })

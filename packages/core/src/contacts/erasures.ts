@@ -2,7 +2,7 @@
 import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { erasures } from '../db/schema/index.ts'
-import { enqueue, finishWork } from '../jobs/outbox.ts'
+import { enqueue, finishWork } from '../work/enqueue.ts'
 import { seal, unseal } from '../kernel/crypto.ts'
 import { type ContactId, Id, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
@@ -24,7 +24,7 @@ export async function startErasure(ctx: Ctx, id: ContactId): Promise<void> {
   const { data: mergedIds } = await listFormerIds(ctx, id)
   const encryptedIdentity = encrypt(ctx, id, { contactIds: [id, ...mergedIds], step: null, after: '' })
   await ctx.db.insert(erasures).values({ workspaceId: ctx.workspaceId, contactId: id, encryptedIdentity })
-  await enqueue(ctx, 'maintenance', id)
+  await enqueue(ctx, 'ERASE_CONTACT', id)
 }
 
 /** Locks an erasure, so that concurrent jobs take turns. Returns undefined if it is done. */

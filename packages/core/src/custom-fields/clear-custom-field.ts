@@ -1,7 +1,7 @@
 import { and, eq, isNotNull, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { type CustomFieldId, uuidOf } from '../kernel/ids.ts'
-import { finishWork, requeueWork } from '../jobs/outbox.ts'
+import { finishWork } from '../work/enqueue.ts'
 import { contacts, customFields } from '../db/schema/index.ts'
 
 const batchSize = 1_000
@@ -56,11 +56,6 @@ export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
     await finishWork(ctx, [uuidOf(id)])
     return true
   })
-}
-
-/** For a worker that shuts down: the next worker restarts from the first batch. */
-export function requeueRemoval(ctx: Ctx, id: CustomFieldId): Promise<void> {
-  return requeueWork(ctx, [uuidOf(id)])
 }
 
 /**

@@ -13,7 +13,7 @@ import { trimInvisible } from '../kernel/values/text.ts'
 import { MultiLine, normalizeText, toTimestamp } from '../kernel/validation.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../kernel/ids.ts'
-import { enqueue } from '../jobs/outbox.ts'
+import { enqueue } from '../work/enqueue.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { requireOptionQuota } from './option-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -111,7 +111,7 @@ export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<vo
       .where(isLiveCustomField(ctx, id))
       .returning({ id: customFields.id })
     if (!row) throw notFound('Custom field')
-    await enqueue(ctx, 'maintenance', id)
+    await enqueue(ctx, 'CLEAR_CUSTOM_FIELD', id)
     await audit(ctx, 'custom_field.deleted', { subjectId: id })
   })
 }

@@ -17,12 +17,17 @@ import { migrate } from './migrate.ts'
 const changedOnPurpose = {
   /** `table` or `table.column` that the previous release does not use. */
   removed: [] as string[],
+  /** Tables by their former names, which are views now, so that the previous release can write to them. */
+  renamed: { outbox: 'work' } as Record<string, string>,
   /** `table.column` whose values a migration rewrites. */
-  rewritten: [] as string[],
+  rewritten: ['mails.status', 'mails.attempts', 'campaign_batches.status'] as string[],
   /** Rows that a migration deletes and that this release does not use. */
   deleted: [] as RowsWithValue[],
   /** Rows that only a process of the previous release writes. The migration fails while such a process is running. */
-  refused: [] as RowsWithValue[],
+  refused: [
+    { table: 'mails', column: 'status', value: 'SENDING' },
+    { table: 'campaign_batches', column: 'status', value: 'SENDING' },
+  ] as RowsWithValue[],
 }
 
 interface RowsWithValue {
@@ -88,7 +93,7 @@ test('previous-release.sql has every value of every check constraint', async () 
   expect([howToAdd, missing]).toEqual([howToAdd, []])
 })
 
-const { removed, rewritten, deleted, refused } = changedOnPurpose
+const { removed, renamed, rewritten, deleted, refused } = changedOnPurpose
 
 /** Omits tables and columns that this release removed. */
 function keptTables(tables: readonly TableRows[]): TableRows[] {
@@ -115,7 +120,7 @@ function valuesOf({ table, rows }: TableRows, columns: readonly string[]): strin
 
 function expectSameRows(actual: readonly TableRows[], expected: readonly TableRows[]): void {
   for (const entry of keptTables(expected)) {
-    const found = actual.find(({ table }) => table === entry.table)
+    const found = actual.find(({ table }) => table === (renamed[entry.table] ?? entry.table))
     expect([entry.table, found && valuesOf(found, entry.columns)]).toEqual([
       entry.table,
       valuesOf(entry, entry.columns),

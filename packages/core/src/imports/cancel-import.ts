@@ -1,17 +1,17 @@
 import { imports } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
-import { enqueue, finishWork, requeueWork } from '../jobs/outbox.ts'
+import { enqueue } from '../work/enqueue.ts'
+import { requeueWork } from '../work/publish.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { type ImportId, uuidOf } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { purgeImport } from './import-claim.ts'
 import { importCompleted } from './import-events.ts'
 import { endStatuses, toImport } from './imports.ts'
 
 /**
- * Cancels an import that has not ended. Imported rows remain. A worker that is running it has lost its claim, so it
- * writes no further chunk, and an upload that is under way fails. A job then deletes the file: see `purgeIfCanceled`.
+ * Cancels an import that has not ended. Imported rows remain. A job that is running it
+ * writes no further chunk, and an upload that is under way fails. A job then deletes the file: see `claimImport`.
  */
 export function cancelImport(ctx: Ctx, id: ImportId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -25,25 +25,13 @@ export function cancelImport(ctx: Ctx, id: ImportId): Promise<void> {
       throw conflict('wrong_state', `The import has ended: it is ${before.status}`)
     const [row] = await ctx.db
       .update(imports)
-      .set({ status: 'CANCELED', workerId: null, completedAt: new Date() })
+      .set({ status: 'CANCELED', completedAt: new Date() })
       .where(byId(imports, ctx, id))
       .returning()
     if (!row) throw notFound('Import')
     // An import that is being received has no work yet, and its client has not been told about it.
-    if (before.status === 'RECEIVING') return enqueue(ctx, 'imports', id)
+    if (before.status === 'RECEIVING') return enqueue(ctx, 'IMPORT', id)
     await requeueWork(ctx, [uuidOf(id)])
     if (!row.dryRun) await emit(ctx, importCompleted, toImport(row))
   })
-}
-
-/** Deletes the file of a canceled import and finishes its work. Returns false if the import is not canceled. */
-export async function purgeIfCanceled(ctx: Ctx, id: ImportId): Promise<boolean> {
-  const [row] = await ctx.db
-    .select({ status: imports.status })
-    .from(imports)
-    .where(byId(imports, ctx, id))
-  if (row?.status !== 'CANCELED') return false
-  await purgeImport(ctx, { id })
-  await finishWork(ctx, [uuidOf(id)])
-  return true
 }

@@ -4,9 +4,9 @@ import { claimTestImport, countRows, queueTestImport, runQueuedImport } from '@r
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
 import { uuidOf } from '../kernel/ids.ts'
-import { releaseImport } from './import-claim.ts'
 import { importSteps } from './import-steps.ts'
 import { readImport } from './imports.ts'
+import { releaseClaim } from '../work/claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -25,7 +25,7 @@ test('one decimal comma at the end decides for the first row, also after a resta
     break
   }
   expect(await readImport(ctx, id)).toMatchObject({ processed: 0 })
-  await releaseImport(ctx, first)
+  await releaseClaim(ctx, first.claim, 'retry')
   await runQueuedImport(ctx, id)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'COMPLETED', created: 12_001, failed: 0 })
   const { rows: values } = await database.db.execute(sql`
@@ -40,7 +40,7 @@ test('a worker that lost its claim cannot save what it found', async () => {
   const first = await claimTestImport(ctx, id)
   const steps = []
   for await (const step of importSteps(ctx, first)) steps.push(step)
-  await releaseImport(ctx, first)
+  await releaseClaim(ctx, first.claim, 'retry')
   await claimTestImport(ctx, id)
   expect(await steps[0]?.()).toBe('lost')
 })

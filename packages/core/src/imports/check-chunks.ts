@@ -3,13 +3,13 @@
  * numbers. So a file that cannot be read as a whole fails before any contact is written. A file without a column of
  * numbers needs no first pass.
  */
-import { and, lte } from 'drizzle-orm'
 import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import { imports } from '../db/schema/index.ts'
-import type { Ctx } from '../request/context.ts'
+import { byId } from '../request/by-id.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
 import type { FileLocation } from './file/byte-window.ts'
 import { createCsvReader } from './file/csv-rows.ts'
-import { type ClaimedImport, isClaimedBy } from './import-claim.ts'
+import { type ClaimedImport, lockClaimedImport } from './import-claim.ts'
 import { customPrefix } from './file/import-header.ts'
 import type { ImportRecord } from './imports.ts'
 import { type DecimalMark, decideDecimalMark, findDecimalMarks } from './file/number-format.ts'
@@ -31,7 +31,7 @@ function findNumberColumns({ layout }: ImportRecord, fields: CustomFields): Numb
 
 /**
  * Yields a function for each chunk that saves what the pass has found up to there. A function returns `lost`, without
- * any effect, if the worker no longer owns the claim.
+ * any effect, if the import was canceled or the claim was lost.
  */
 export async function* checkChunks(
   ctx: Ctx,
@@ -62,12 +62,15 @@ export function decideDecimalMarks(record: ImportRecord, fields: CustomFields): 
   )
 }
 
-async function saveFindings(ctx: Ctx, claimed: ClaimedImport, end: FileLocation): Promise<'written' | 'lost'> {
-  const saved = await ctx.db
-    .update(imports)
-    .set({ checkedPosition: end.position, checkedLine: end.line, findings: claimed.findings })
+function saveFindings(ctx: Ctx, claimed: ClaimedImport, end: FileLocation): Promise<'written' | 'lost'> {
+  return inTransaction(ctx, async (ctx) => {
+    const current = await lockClaimedImport(ctx, claimed)
     // A statement that arrives after its retry must not undo later findings.
-    .where(and(isClaimedBy(ctx, claimed), lte(imports.checkedPosition, end.position)))
-    .returning({ id: imports.id })
-  return saved.length > 0 ? 'written' : 'lost'
+    if (!current || current.checkedPosition > end.position) return 'lost'
+    await ctx.db
+      .update(imports)
+      .set({ checkedPosition: end.position, checkedLine: end.line, findings: claimed.findings })
+      .where(byId(imports, ctx, claimed.id))
+    return 'written'
+  })
 }

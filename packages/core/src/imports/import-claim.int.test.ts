@@ -8,6 +8,7 @@ import {
   listEventTypes,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { prepareTestClaim } from '@rapport/testing/fixtures/claims.ts'
 import {
   claimTestImport,
   countRows,
@@ -21,14 +22,15 @@ import {
   claimImport,
   purgeImport,
   failImport,
+  finishCanceledImport,
   finishImport,
-  releaseImport,
 } from './import-claim.ts'
-import { cancelImport, purgeIfCanceled } from './cancel-import.ts'
+import { cancelImport } from './cancel-import.ts'
 import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
 import { ImportOptions, ImportQuery } from './imports.schema.ts'
 import { importSteps } from './import-steps.ts'
-import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
+import { releaseClaim } from '../work/claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -46,15 +48,15 @@ test('imports a chunk once, and never for a worker that lost its claim', async (
   expect(await step?.()).toBe('written')
   expect(await readImport(ctx, id)).toEqual(afterOne)
 
-  await expireWorkerHeartbeat(database.db, first.workerId)
+  await expireWorkerHeartbeat(database.db, first.claim.workerId)
   await recoverOrphanedClaims(database.db)
-  expect(await readImport(ctx, id)).toMatchObject({ status: 'QUEUED', processed: afterOne.processed })
+  expect(await readImport(ctx, id)).toMatchObject({ status: 'RUNNING', processed: afterOne.processed })
   const second = await claimTestImport(ctx, id)
   expect(await next?.()).toBe('lost')
   await finishImport(ctx, first)
   await purgeImport(ctx, first)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'RUNNING' })
-  await releaseImport(ctx, second)
+  await releaseClaim(ctx, second.claim, 'retry')
   await runQueuedImport(ctx, id)
   expect(await readImport(ctx, id)).toMatchObject({
     status: 'COMPLETED',
@@ -68,9 +70,9 @@ test('only one worker can claim an import', async () => {
   const { id } = await queueTestImport(ctx, 'email\n')
   const claims = await Promise.all([1, 2, 3].map(() => claimTestImport(ctx, id).catch(() => undefined)))
   expect(claims.filter(Boolean)).toHaveLength(1)
-  expect(
-    await claimImport({ ...ctx, workspaceId: (await createTestCtx(database.db)).workspaceId }, uuidOf(id), uuidOf(id)),
-  ).toBeUndefined()
+  const workspaceId = (await createTestCtx(database.db)).workspaceId
+  const claim = await prepareTestClaim(ctx, uuidOf(id), uuidOf(id))
+  expect(await claimImport({ ...ctx, workspaceId }, { ...claim, workspaceId })).toBeUndefined()
 })
 
 test('deletes the parts of the file as their rows are imported', async () => {
@@ -84,7 +86,7 @@ test('deletes the parts of the file as their rows are imported', async () => {
     mostParts = await countRows(ctx, 'import_parts')
   }
   expect(mostParts).toBe(1)
-  await releaseImport(ctx, claimed)
+  await releaseClaim(ctx, claimed.claim, 'retry')
   await runQueuedImport(ctx, id)
   expect(await countRows(ctx, 'import_parts')).toBe(0)
   expect(await readImport(ctx, id)).toMatchObject({ processed: 12_000, created: 1, skipped: 11_999 })
@@ -132,12 +134,12 @@ test('a canceled import is not continued, keeps what it imported, and emits one 
   expect(await next?.()).toBe('lost')
   await finishImport(ctx, claimed)
   expect(await failImport(ctx, claimed, { message: 'The list was deleted' })).toBe(false)
-  await expect(claimTestImport(ctx, id)).rejects.toThrow('cannot be claimed')
   expect(await readImport(ctx, id)).toMatchObject({ status: 'CANCELED', created: 1_000, errors: [] })
   expect(await countRows(ctx, 'contacts')).toBe(1_000)
   expect(await listEventTypes(ctx)).toEqual(['import.completed'])
   expect(await listPendingWork(ctx, 'imports')).toEqual([uuidOf(id)])
-  expect(await purgeIfCanceled(ctx, id)).toBe(true)
+  await releaseClaim(ctx, claimed.claim, 'now')
+  await finishCanceledImport(ctx, await claimTestImport(ctx, id))
   expect(await countRows(ctx, 'import_parts')).toBe(0)
   expect(await listPendingWork(ctx, 'imports')).toEqual([])
 })
@@ -147,7 +149,6 @@ test('only imports of the workspace that have not ended can be canceled', async 
   await expect(cancelImport(ctx, id)).rejects.toThrow('The import has ended: it is COMPLETED')
   const queued = await queueTestImport(ctx, 'email\n', { dryRun: 'true' })
   await expect(cancelImport(await createTestCtx(database.db), queued.id)).rejects.toThrow('Import not found')
-  expect(await purgeIfCanceled(ctx, queued.id)).toBe(false)
   await cancelImport(ctx, queued.id)
   expect(await listEventTypes(ctx)).toEqual(['import.completed'])
 })

@@ -1,70 +1,60 @@
 /**
- * The worker's side of an import. One worker owns the claim. Each chunk of rows is one transaction, which also updates
- * the counters and the position of the next chunk. After a crash, another worker resumes from that position, so no row
- * is imported or counted twice.
+ * The worker's side of an import. One job has the claim. Each chunk of rows is one transaction, which requires the claim
+ * and the position, and updates the counters and the position of the next chunk. After a crash, another job resumes
+ * from that position, so no row is imported or counted twice.
  */
-import { and, eq, not, sql, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { byId } from '../request/by-id.ts'
 import { emit } from '../events/emit.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { idOf } from '../kernel/ids.ts'
 import { findAuditActor } from '../audit/audit.ts'
-import { finishWork, requeueWork } from '../jobs/outbox.ts'
+import { type Claim, claimWork, finishClaim, lockClaim } from '../work/claims.ts'
 import { imports } from '../db/schema/index.ts'
-import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import { deleteParts, endStatuses, type ImportRecord, toImport } from './imports.ts'
 import { importCompleted } from './import-events.ts'
 
-/** An import claimed by this worker, as it was when claimed. */
+/** An import that a job has claimed, as it was when claimed. */
 export interface ClaimedImport extends ImportRecord {
-  workerId: string
+  claim: Claim
   /** The user or API key that started the import: it reports the consent of the contacts. */
   actorId: string | null
 }
-type ImportClaim = Pick<ClaimedImport, 'id' | 'workerId'>
 
 /**
- * Claims a queued import. Returns undefined if it is already claimed or has ended, or if the workspace is suspended.
+ * Claims an import that has not ended, which is RUNNING then, or a CANCELED one, whose file is to be deleted. Returns
+ * undefined if that is not possible.
  */
-export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedImport | undefined> {
-  const [row] = await ctx.db
-    .update(imports)
-    .set({
-      status: 'RUNNING',
-      workerId,
-      startedAt: sql`coalesce(${imports.startedAt}, ${new Date().toISOString()}::timestamptz)`,
-    })
-    .where(
-      and(
-        eq(imports.workspaceId, ctx.workspaceId),
-        eq(imports.id, idOf('imp', uuid)),
-        eq(imports.status, 'QUEUED'),
-        not(isInSuspendedWorkspace(imports.workspaceId)),
-      ),
-    )
-    .returning()
-  return row && { ...row, workerId, actorId: row.listId && (await findAuditActor(ctx, 'contacts.imported', row.id)) }
-}
-
-/** Releases the claim of an unfinished import, for a job that throws and is retried by the queue. */
-export async function releaseImport(ctx: Ctx, claim: ImportClaim): Promise<boolean> {
-  const released = await ctx.db
-    .update(imports)
-    .set({ status: 'QUEUED', workerId: null })
-    .where(isClaimedBy(ctx, claim))
-    .returning({ id: imports.id })
-  return released.length > 0
-}
-
-/** Releases the claim and requeues the import, for a job that ends normally. */
-export function releaseAndRequeueImport(ctx: Ctx, claim: ImportClaim): Promise<void> {
-  return inTransaction(ctx, async (ctx) => {
-    if (await releaseImport(ctx, claim)) await requeueWork(ctx, [uuidOf(claim.id)])
+export async function claimImport(ctx: Ctx, claim: Claim): Promise<ClaimedImport | undefined> {
+  const isClaimable = and(byId(imports, ctx, idOf('imp', claim.id)), inArray(imports.status, claimableStatuses))
+  const row = await inTransaction(ctx, async (ctx) => {
+    const [found] = await ctx.db.select().from(imports).where(isClaimable).for('update')
+    if (!found || !(await claimWork(ctx, claim))) return undefined
+    if (found.status === 'CANCELED') return found
+    const running = { status: 'RUNNING', startedAt: found.startedAt ?? new Date() } as const
+    await ctx.db.update(imports).set(running).where(isClaimable)
+    return { ...found, ...running }
   })
+  return row && { ...row, claim, actorId: row.listId && (await findAuditActor(ctx, 'contacts.imported', row.id)) }
+}
+const claimableStatuses: ImportRecord['status'][] = ['QUEUED', 'RUNNING', 'CANCELED']
+
+/** Locks the import and its claim. Returns undefined if it was canceled or the claim was lost. */
+export async function lockClaimedImport(ctx: Ctx, { id, claim }: ClaimedImport): Promise<ImportRecord | undefined> {
+  const [row] = await ctx.db
+    .select()
+    .from(imports)
+    .where(and(byId(imports, ctx, id), eq(imports.status, 'RUNNING')))
+    .for('update')
+  return row && (await lockClaim(ctx, claim)) ? row : undefined
 }
 
 /** Completes an import after its last row, and emits `import.completed` unless it was a dry run. */
-export async function finishImport(ctx: Ctx, claim: ImportClaim): Promise<void> {
-  const ended = await endImport(ctx, claim, { status: 'COMPLETED' })
+export async function finishImport(ctx: Ctx, claimed: ClaimedImport): Promise<void> {
+  const ended = await inTransaction(ctx, async (ctx) => {
+    const current = await lockClaimedImport(ctx, claimed)
+    return current && endImport(ctx, claimed, { ...current, status: 'COMPLETED' })
+  })
   // Until the next automatic analyze, PostgreSQL would keep plans made for a small table.
   if (ended && ended.created >= analyzeThreshold)
     await ctx.db.execute(sql`analyze (skip_locked) contacts, subscriptions`)
@@ -73,18 +63,19 @@ const analyzeThreshold = 10_000
 
 /**
  * Fails an import and reports the reason, with the current line unless it names another. Imported rows remain. Returns
- * false, without any effect, if the worker no longer owns the claim.
+ * false, without any effect, if the import was canceled or the claim was lost.
  */
-export function failImport(ctx: Ctx, claim: ImportClaim, reason: { line?: number; message: string }): Promise<boolean> {
+export function failImport(
+  ctx: Ctx,
+  claimed: ClaimedImport,
+  reason: { line?: number; message: string },
+): Promise<boolean> {
   return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db
-      .select({ line: imports.line, errors: imports.errors })
-      .from(imports)
-      .where(isClaimedBy(ctx, claim))
-      .for('update')
+    const current = await lockClaimedImport(ctx, claimed)
     if (!current) return false
     const errors = [...current.errors, { line: current.line, ...reason }]
-    return (await endImport(ctx, claim, { status: 'FAILED', errors })) !== undefined
+    await endImport(ctx, claimed, { ...current, status: 'FAILED', errors })
+    return true
   })
 }
 
@@ -93,31 +84,20 @@ export async function purgeImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): 
   while ((await deleteParts(ctx, id, endStatuses)) > 0);
 }
 
-/** Matches the import while this worker owns the claim. */
-export function isClaimedBy(ctx: Ctx, { id, workerId }: ImportClaim): SQL | undefined {
-  return and(
-    eq(imports.workspaceId, ctx.workspaceId),
-    eq(imports.id, id),
-    eq(imports.workerId, workerId),
-    eq(imports.status, 'RUNNING'),
-  )
+/** Deletes the file of a canceled import and finishes its work. */
+export async function finishCanceledImport(ctx: Ctx, claimed: ClaimedImport): Promise<void> {
+  await purgeImport(ctx, claimed)
+  await finishClaim(ctx, claimed.claim)
 }
 
-/** Returns undefined if the worker no longer owns the claim. */
-function endImport(
-  ctx: Ctx,
-  claim: ImportClaim,
-  end: { status: 'COMPLETED' | 'FAILED'; errors?: (typeof imports.$inferInsert)['errors'] },
-) {
-  return inTransaction(ctx, async (ctx) => {
-    const [row] = await ctx.db
-      .update(imports)
-      .set({ ...end, workerId: null, completedAt: new Date() })
-      .where(isClaimedBy(ctx, claim))
-      .returning()
-    if (!row) return undefined
-    await finishWork(ctx, [uuidOf(row.id)])
-    if (!row.dryRun) await emit(ctx, importCompleted, toImport(row))
-    return row
-  })
+async function endImport(ctx: Ctx, { id, claim }: ClaimedImport, record: ImportRecord): Promise<ImportRecord> {
+  const ended = { ...record, completedAt: new Date() }
+  const { status, errors, completedAt } = ended
+  await ctx.db
+    .update(imports)
+    .set({ status, errors, completedAt })
+    .where(byId(imports, ctx, id))
+  await finishClaim(ctx, claim)
+  if (!ended.dryRun) await emit(ctx, importCompleted, toImport(ended))
+  return ended
 }

@@ -14,7 +14,7 @@ const chunk = { maxRows: 1_000, maxBytes: 524_288 }
 
 /**
  * Yields the remaining steps of an import, in order. Each saves the progress of one chunk in a transaction, and returns
- * `lost`, without any effect, if the worker no longer owns the claim. A step can be run while the next one is read.
+ * `lost`, without any effect, if the import was canceled or the claim was lost. A step can be run while the next one is read.
  * Throws `validation_error`, with the line in its details, if the file cannot be imported as a whole.
  */
 export async function* importSteps(

@@ -10,7 +10,7 @@ export const Import = z
   .object({
     id: RecordId('imp'),
     status: ImportStatus.describe(
-      '`QUEUED` while it waits, also between two turns, `RUNNING`, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED` by `DELETE /imports/{id}`.',
+      '`QUEUED` until it begins, `RUNNING`, also between two turns, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED` by `DELETE /imports/{id}`.',
     ),
     format: z.enum(['csv', 'ndjson']).describe('The format of the file.'),
     onConflict: z

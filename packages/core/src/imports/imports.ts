@@ -9,7 +9,7 @@ import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ImportId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
-import { enqueue } from '../jobs/outbox.ts'
+import { enqueue } from '../work/enqueue.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { importParts, imports } from '../db/schema/index.ts'
@@ -64,7 +64,7 @@ export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
       .where(and(byId(imports, ctx, id), eq(imports.status, 'RECEIVING')))
       .returning()
     if (!row) throw uploadCanceled()
-    await enqueue(ctx, 'imports', id)
+    await enqueue(ctx, 'IMPORT', id)
     if (!row.dryRun) await audit(ctx, 'contacts.imported', { subjectId: id, listId: row.listId })
     return toImport(row)
   })
@@ -198,7 +198,7 @@ async function createImport(ctx: Ctx, options: ReceiveOptions & { id: ImportId }
     format === 'csv'
       ? await readHeader(head, await readCustomFields(ctx))
       : { layout: null, start: findNdjsonStart(head) }
-  const record: Omit<ImportRecord, 'receivedAt'> = {
+  const record: Omit<ImportRecord, 'receivedAt' | 'workerId'> = {
     workspaceId: ctx.workspaceId,
     id,
     status: 'RECEIVING',
@@ -220,7 +220,6 @@ async function createImport(ctx: Ctx, options: ReceiveOptions & { id: ImportId }
     checkedPosition: header.start.position,
     checkedLine: header.start.line,
     findings: {},
-    workerId: null,
     createdAt: new Date(),
     startedAt: null,
     completedAt: null,

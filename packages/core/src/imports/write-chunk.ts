@@ -6,8 +6,9 @@ import { imports } from '../db/schema/index.ts'
 import type { AppError } from '../kernel/errors.ts'
 import { type ImportId, uuidOf } from '../kernel/ids.ts'
 import { confirmSubscribers, emitConfirmed } from '../lists/bulk-subscribe-contacts.ts'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { type ClaimedImport, isClaimedBy } from './import-claim.ts'
+import { type ClaimedImport, lockClaimedImport } from './import-claim.ts'
 import { type ImportRow, type RowError, toRowError } from './import-rows.ts'
 import type { ImportRecord } from './imports.ts'
 import type { Chunk } from './read-chunks.ts'
@@ -16,16 +17,12 @@ const maxErrors = 100
 
 /**
  * Imports a chunk in one transaction, together with the counters and the position of the next chunk. Returns `lost`,
- * without any effect, if the worker no longer owns the claim. Idempotent: safe to retry when the result of a call was
+ * without any effect, if the import was canceled or the claim was lost. Idempotent: safe to retry when the result of a call was
  * lost. A dry run decides the same without writing contacts: it does not know the contacts of earlier chunks.
  */
 export function writeChunk(ctx: Ctx, claimed: ClaimedImport, chunk: Chunk<ImportRow>): Promise<'written' | 'lost'> {
   return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db
-      .select({ position: imports.position, errors: imports.errors, errorCounts: imports.errorCounts })
-      .from(imports)
-      .where(isClaimedBy(ctx, claimed))
-      .for('update')
+    const current = await lockClaimedImport(ctx, claimed)
     if (!current) return 'lost'
     if (current.position === chunk.end.position) return 'written'
     if (current.position !== chunk.start.position) return 'lost'
@@ -44,7 +41,7 @@ export function writeChunk(ctx: Ctx, claimed: ClaimedImport, chunk: Chunk<Import
         errors: [...current.errors, ...failed.map(toShownError)].slice(0, maxErrors),
         errorCounts: countErrors(current.errorCounts, failed),
       })
-      .where(isClaimedBy(ctx, claimed))
+      .where(byId(imports, ctx, claimed.id))
     await deletePartsBefore(ctx, claimed.id, chunk.end.position)
     return 'written'
   })

@@ -6,7 +6,7 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
-import { enqueue, finishWork } from '../jobs/outbox.ts'
+import { enqueue, finishWork } from '../work/enqueue.ts'
 import { campaigns, forms, lists, subscriptions } from '../db/schema/index.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
 import { listDeleted } from './list-events.ts'
@@ -34,7 +34,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
       .where(and(eq(campaigns.workspaceId, ctx.workspaceId), isActive))
       .limit(1)
     if (campaign) throw conflict('in_use', 'A campaign to this list is SENDING or PAUSED')
-    await enqueue(ctx, 'maintenance', id)
+    await enqueue(ctx, 'CLEAR_LIST', id)
     await emit(ctx, listDeleted, toList(row))
     await audit(ctx, 'list.deleted', { subjectId: id })
   })

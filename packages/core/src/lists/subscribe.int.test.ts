@@ -2,7 +2,7 @@ import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import { type Mail, claimMail } from '../mail/mails.ts'
+import { type Mail } from '../mail/mails.ts'
 import { renderMail } from '../operations/render-mail.ts'
 import { contacts, lists, mails, subscriptions } from '../db/schema/index.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
@@ -13,6 +13,7 @@ import {
   listEventTypes,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from './subscription-links.ts'
 import type { List } from './lists.schema.ts'
@@ -242,7 +243,7 @@ describe('unsubscribing and resubscribing', () => {
     await expect(confirmSubscription(ctx, confirm)).rejects.toMatchObject(invalidLink)
     await unsubscribe(ctx, leave)
     expect(mail && (await renderMail(ctx, mail))).toBeUndefined()
-    expect(mail && (await claimMail(ctx, uuidOf(mail.id), '00000000-0000-0000-0000-000000000000'))).toBeDefined()
+    expect(mail && (await claimTestMail(ctx, uuidOf(mail.id), '00000000-0000-0000-0000-000000000000'))).toBeDefined()
   })
 })
 

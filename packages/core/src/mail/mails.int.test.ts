@@ -9,18 +9,18 @@ import {
   expireWorkerHeartbeat,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import {
-  claimMail,
   enqueueMail,
-  type Mail,
+  type ClaimedMail,
   type MailKind,
   type MailOutcome,
   purgeMails,
   recordMailOutcome,
-  releaseMail,
 } from './mails.ts'
-import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
+import { releaseClaim } from '../work/claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -41,8 +41,8 @@ async function enqueueOne(kind: MailKind = 'CONFIRMATION'): Promise<string> {
   return uuid ?? ''
 }
 
-async function claim(uuid: string, by = workerId): Promise<Mail> {
-  const mail = await claimMail(ctx, uuid, by)
+async function claim(uuid: string, by = workerId): Promise<ClaimedMail> {
+  const mail = await claimTestMail(ctx, uuid, by)
   if (!mail) throw new Error('The mail could not be claimed')
   return mail
 }
@@ -64,14 +64,14 @@ test('a mail that is enqueued in a rolled-back transaction is never sent', async
 
 test.each(kinds)('a %s is claimed by one of 100 concurrent calls', async (kind) => {
   const uuid = await enqueueOne(kind)
-  const claims = await Promise.all(Array.from({ length: 100 }, () => claimMail(ctx, uuid, workerId)))
+  const claims = await Promise.all(Array.from({ length: 100 }, () => claimTestMail(ctx, uuid, workerId)))
   expect(claims.filter(Boolean)).toHaveLength(1)
-  expect(await read()).toMatchObject({ status: 'SENDING', attempts: 1, workerId })
+  expect(await read()).toMatchObject({ status: 'PENDING', attempts: 0, token: claims.find(Boolean)?.token })
 })
 
 test('a mail of another workspace cannot be claimed', async () => {
   const uuid = await enqueueOne()
-  expect(await claimMail(await createTestCtx(database.db), uuid, workerId)).toBeUndefined()
+  expect(await claimTestMail(await createTestCtx(database.db), uuid, workerId)).toBeUndefined()
 })
 
 test.each(kinds)('a %s that was sent is SENT and has no job', async (kind) => {
@@ -79,7 +79,7 @@ test.each(kinds)('a %s that was sent is SENT and has no job', async (kind) => {
   expect(await recordMailOutcome(ctx, await claim(uuid), sent)).toBe('done')
   expect(await read()).toMatchObject({ status: 'SENT', error: null, settledAt: expect.any(Date) })
   expect(await listPendingWork(ctx)).toEqual([])
-  expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
+  expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
 test.each(kinds)('a permanently refused %s is FAILED, with the error of the server', async (kind) => {
@@ -108,7 +108,7 @@ test('a test mail with an ambiguous outcome is INTERRUPTED and not sent again', 
   const uuid = await enqueueOne('CAMPAIGN_TEST')
   expect(await recordMailOutcome(ctx, await claim(uuid), cutOff)).toBe('done')
   expect(await read()).toMatchObject({ status: 'INTERRUPTED', error: 'the connection closed' })
-  expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
+  expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
 test('recording an outcome again after a lost response is a no-op', async () => {
@@ -122,21 +122,19 @@ test('recording an outcome again after a lost response is a no-op', async () => 
   expect(await read()).toMatchObject({ status: 'SENT', attempts: 2 })
 })
 
-test('only its owner can release a mail, and the attempt does not count', async () => {
+test('a release that arrives late does not release a later claim of the same worker', async () => {
   const uuid = await enqueueOne()
-  const other = await createTestWorker(database.db)
-  await releaseMail(ctx, uuid, workerId)
-  expect(await read()).toMatchObject({ status: 'PENDING', attempts: 0 })
-  await claim(uuid)
-  await releaseMail(ctx, uuid, other)
-  expect(await read()).toMatchObject({ status: 'SENDING' })
-  await releaseMail(ctx, uuid, workerId)
-  await releaseMail(ctx, uuid, workerId)
-  expect(await read()).toMatchObject({ status: 'PENDING', attempts: 0, workerId: null })
+  const lost = await claim(uuid)
+  await releaseClaim(ctx, lost.claim, 'retry')
+  const later = await claim(uuid)
+  expect(later.attempts, 'a lost claim is no attempt').toBe(1)
+  await releaseClaim(ctx, lost.claim, 'retry')
+  expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
+  expect(await recordMailOutcome(ctx, later, sent)).toBe('done')
 })
 
 /** Claims the mail for a worker whose heartbeat expires. Recovery then releases the claim. Returns the claimed mail. */
-async function claimAndExpire(uuid: string): Promise<Mail> {
+async function claimAndExpire(uuid: string): Promise<ClaimedMail> {
   const frozen = await createTestWorker(database.db)
   const mail = await claim(uuid, frozen)
   await expireWorkerHeartbeat(database.db, frozen)
@@ -151,7 +149,7 @@ test('a mail is not sent again if its worker records SENT after recovery', async
   await recordMailOutcome(ctx, mail, sent)
   expect(await read()).toMatchObject({ status: 'SENT', error: null })
   expect(await listPendingWork(ctx)).toEqual([])
-  expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
+  expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
 test('a late SENT overwrites INTERRUPTED of a test mail', async () => {
@@ -183,9 +181,9 @@ test('a late outcome does not change a mail that another worker has claimed', as
   const uuid = await enqueueOne()
   const mail = await claimAndExpire(uuid)
   const second = await createTestWorker(database.db)
-  await claim(uuid, second)
+  const { token } = await claim(uuid, second)
   await recordMailOutcome(ctx, mail, sent)
-  expect(await read()).toMatchObject({ status: 'SENDING', workerId: second })
+  expect(await read()).toMatchObject({ status: 'PENDING', token })
   expect(await listPendingWork(ctx)).toEqual([uuid])
   await expireWorkerHeartbeat(database.db, second)
   await recoverOrphanedClaims(database.db)

@@ -1,10 +1,19 @@
-import { and, eq, inArray, not, or, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
+import { transaction } from '../db/transaction.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
-import { enqueue, finishWork } from '../jobs/outbox.ts'
-import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
+import {
+  type Claim,
+  claimWork,
+  finishClaim,
+  latestToken,
+  lockClaim,
+  type Recovery,
+  releaseClaim,
+} from '../work/claims.ts'
+import { enqueue, finishWork, type WorkspaceWork } from '../work/enqueue.ts'
 import { type MailData, mailKinds, mails } from '../db/schema/index.ts'
 
 export type MailKind = (typeof mailKinds)[number]
@@ -12,8 +21,13 @@ export type MailKind = (typeof mailKinds)[number]
 export const allMailKinds = ['CAMPAIGN', ...mailKinds] as const
 export type AnyMailKind = (typeof allMailKinds)[number]
 export type Mail = typeof mails.$inferSelect
+/** A mail that only the holder of the claim may send. Its `attempts` include the one that begins. */
+export type ClaimedMail = Mail & { claim: Claim }
 
 export const maxMailAttempts = 3
+
+/** A suspended workspace sends only the mails that users need for their accounts. */
+const accountMailKinds: readonly MailKind[] = ['PASSWORD_RESET', 'EMAIL_VERIFICATION']
 
 /** Enqueues a single mail in the caller's transaction. `data` contains the ids of the records that the mail shows. */
 export async function enqueueMail(ctx: Ctx, mail: { kind: MailKind; to: string; data: MailData }): Promise<void> {
@@ -21,31 +35,19 @@ export async function enqueueMail(ctx: Ctx, mail: { kind: MailKind; to: string; 
   await ctx.db
     .insert(mails)
     .values({ workspaceId: ctx.workspaceId, id, kind: mail.kind, toAddress: mail.to, data: mail.data })
-  await enqueue(ctx, 'mail', id)
+  await enqueue(ctx, accountMailKinds.includes(mail.kind) ? 'ACCOUNT_MAIL' : 'MAIL', id)
 }
 
-/** A suspended workspace sends only the mails that users need for their accounts. */
-const canBeSent = or(
-  inArray(mails.kind, ['PASSWORD_RESET', 'EMAIL_VERIFICATION']),
-  not(isInSuspendedWorkspace(mails.workspaceId)),
-)
-
-/** Claims a PENDING mail. Of concurrent callers, one gets the mail, and only that caller may send it. */
-export async function claimMail(ctx: Ctx, uuid: string, workerId: string): Promise<Mail | undefined> {
-  const [mail] = await ctx.db
-    .update(mails)
-    .set({ status: 'SENDING', workerId, attempts: sql`${mails.attempts} + 1` })
-    .where(and(byId(mails, ctx, idOf('mai', uuid)), eq(mails.status, 'PENDING'), canBeSent))
-    .returning()
-  return mail
-}
-
-/** Releases a mail if the response to `claimMail` was lost, so that the caller made no attempt. */
-export async function releaseMail(ctx: Ctx, uuid: string, workerId: string): Promise<void> {
-  await ctx.db
-    .update(mails)
-    .set({ status: 'PENDING', workerId: null, attempts: sql`${mails.attempts} - 1` })
-    .where(and(byId(mails, ctx, idOf('mai', uuid)), eq(mails.status, 'SENDING'), eq(mails.workerId, workerId)))
+/** Claims a PENDING mail. Of concurrent callers, one gets the mail. */
+export function claimMail(ctx: Ctx, claim: Claim): Promise<ClaimedMail | undefined> {
+  return inTransaction(ctx, async (ctx) => {
+    const isPending = and(byId(mails, ctx, idOf('mai', claim.id)), eq(mails.status, 'PENDING'))
+    const [mail] = await ctx.db.select().from(mails).where(isPending).for('update')
+    if (!mail || !(await claimWork(ctx, claim))) return undefined
+    const token = latestToken(claim)
+    await ctx.db.update(mails).set({ token }).where(isPending)
+    return { ...mail, attempts: mail.attempts + 1, token, claim }
+  })
 }
 
 /** Deletes up to 1,000 mails whose outcome was recorded more than 30 days ago. Returns their number. */
@@ -72,42 +74,67 @@ export type MailOutcome =
  * - after an ambiguous outcome, because a duplicate confirmation, invite or reset is better than none. A test mail is
  *   INTERRUPTED instead: it is sent at most once.
  *
- * If recovery released the claim, a late outcome of the worker is still recorded, unless another worker has claimed the
- * mail. An INTERRUPTED mail has no job anymore, so it becomes FAILED instead of PENDING.
+ * An outcome that comes late, after recovery, counts unless another attempt has begun. If the mail is INTERRUPTED by
+ * then, it has no work anymore, so it becomes FAILED instead of PENDING.
  */
-export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutcome): Promise<'done' | 'retry'> {
+export function recordMailOutcome(ctx: Ctx, mail: ClaimedMail, outcome: MailOutcome) {
   const status = decideStatus(mail, outcome)
-  const error = outcome.kind === 'sent' ? null : outcome.error
-  const now = new Date().toISOString()
-  const isInterrupted = sql`${mails.status} = 'INTERRUPTED'`
-  return inTransaction(ctx, async (ctx) => {
-    const [updated] = await ctx.db
+  return inTransaction(ctx, async (ctx): Promise<'done' | 'retry'> => {
+    const isLastAttempt = and(byId(mails, ctx, mail.id), eq(mails.token, mail.token ?? ''))
+    const [current] = await ctx.db
+      .select({ status: mails.status })
+      .from(mails)
+      .where(and(isLastAttempt, inArray(mails.status, ['PENDING', 'INTERRUPTED'])))
+      .for('update')
+    if (!current) return 'done'
+    const recorded = status === 'PENDING' && current.status === 'INTERRUPTED' ? 'FAILED' : status
+    await ctx.db
       .update(mails)
       .set({
-        status: status === 'PENDING' ? sql`case when ${isInterrupted} then 'FAILED' else 'PENDING' end` : status,
-        error,
-        settledAt:
-          status === 'PENDING'
-            ? sql`case when ${isInterrupted} then ${now}::timestamptz end`
-            : sql`${now}::timestamptz`,
+        status: recorded,
+        attempts: mail.attempts,
+        error: outcome.kind === 'sent' ? null : outcome.error,
+        settledAt: recorded === 'PENDING' ? null : new Date(),
       })
-      .where(
-        and(
-          byId(mails, ctx, mail.id),
-          inArray(mails.status, ['SENDING', 'INTERRUPTED', 'PENDING']),
-          eq(mails.workerId, mail.workerId ?? ''),
-        ),
-      )
-      .returning({ status: mails.status })
-    if (updated?.status === 'PENDING') return 'retry'
-    if (updated) await finishWork(ctx, [uuidOf(mail.id)])
-    return 'done'
+      .where(isLastAttempt)
+    if (recorded !== 'PENDING') await finishWork(ctx, [uuidOf(mail.id)])
+    else await releaseClaim(ctx, mail.claim, 'retry')
+    return recorded === 'PENDING' ? 'retry' : 'done'
   })
 }
 
 function decideStatus(mail: Mail, outcome: MailOutcome): Mail['status'] {
   if (outcome.kind === 'sent') return 'SENT'
-  const isRetryable = outcome.kind === 'refused' ? outcome.temporary : mail.kind !== 'CAMPAIGN_TEST'
+  const isRetryable = outcome.kind === 'refused' ? outcome.temporary : mayBeRepeated(mail)
   if (isRetryable && mail.attempts < maxMailAttempts) return 'PENDING'
   return outcome.kind === 'ambiguous' ? 'INTERRUPTED' : 'FAILED'
+}
+
+/** Whether a duplicate of the mail is better than none. */
+const mayBeRepeated = ({ kind }: Pick<Mail, 'kind'>) => kind !== 'CAMPAIGN_TEST'
+
+/**
+ * Ends a claim whose outcome is unknown: the mail may have been sent. It is sent again if a duplicate is better than
+ * none and attempts are left; otherwise it becomes INTERRUPTED. Returns the kind of a mail that became INTERRUPTED.
+ */
+export function recoverMail(
+  scope: WorkspaceWork,
+  claim: Claim,
+  { error, when }: Recovery,
+): Promise<MailKind | undefined> {
+  return transaction(scope.db, async (db) => {
+    const ctx = { db, workspaceId: scope.workspaceId }
+    const isMail = and(eq(mails.workspaceId, scope.workspaceId), eq(mails.id, idOf('mai', claim.id)))
+    const [mail] = await db.select().from(mails).where(isMail).for('update')
+    if (!mail || !(await lockClaim(ctx, claim))) return undefined
+    const attempts = mail.attempts + 1
+    if (mayBeRepeated(mail) && attempts < maxMailAttempts) {
+      await db.update(mails).set({ attempts, error }).where(isMail)
+      await releaseClaim(ctx, claim, when)
+      return undefined
+    }
+    await db.update(mails).set({ status: 'INTERRUPTED', attempts, error, settledAt: new Date() }).where(isMail)
+    await finishClaim(ctx, claim)
+    return mail.kind
+  })
 }

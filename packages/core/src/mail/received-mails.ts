@@ -1,7 +1,7 @@
 import { and, eq, or, type SQL, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { mails } from '../db/schema/index.ts'
-import { finishWork } from '../jobs/outbox.ts'
+import { finishWork } from '../work/enqueue.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { CreatedAt, Timestamp, toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
@@ -81,7 +81,7 @@ function toReceivedMail(mail: Mail): ReceivedMail {
   return {
     kind: mail.kind as ReceivedMail['kind'],
     to: mail.toAddress,
-    status: mail.status === 'SENDING' ? 'PENDING' : mail.status,
+    status: mail.status,
     error: mail.error,
     createdAt: toTimestamp(mail.createdAt),
     settledAt: toTimestampOrNull(mail.settledAt),

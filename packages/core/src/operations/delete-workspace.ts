@@ -7,12 +7,11 @@ import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
-import { enqueue } from '../jobs/outbox.ts'
-import { queueNames } from '../jobs/queues.ts'
+import { enqueue } from '../work/enqueue.ts'
 import { unassignAllTasks } from '../tasks/tasks.ts'
 import type { WorkspaceDeletion } from '../workspaces/workspaces.schema.ts'
 import * as schema from '../db/schema/index.ts'
-import { invites, members, outbox, sessions, webhookDrains, workspaces } from '../db/schema/index.ts'
+import { invites, members, sessions, webhookDrains, work, workspaces } from '../db/schema/index.ts'
 
 /**
  * Marks the workspace as deleted and ends all access to it immediately. The worker deletes its rows in the background.
@@ -31,7 +30,7 @@ export function deleteWorkspace(ctx: Ctx, { name }: WorkspaceDeletion): Promise<
     await removeAllMembers(ctx)
     await deleteAllApiKeys(ctx)
     await ctx.db.delete(invites).where(eq(invites.workspaceId, ctx.workspaceId))
-    await enqueue(ctx, 'maintenance', ctx.workspaceId)
+    await enqueue(ctx, 'CLEAR_WORKSPACE', ctx.workspaceId)
   })
 }
 
@@ -91,10 +90,7 @@ async function deleteRows(ctx: Ctx, { table, condition = sql`true` }: DeletionSt
 }
 
 /** All work except this job. */
-const pendingWork: DeletionStep = {
-  table: outbox,
-  condition: sql`queue = any(${sql.param([...queueNames])}::text[]) and id <> workspace_id`,
-}
+const pendingWork: DeletionStep = { table: work, condition: sql`id <> workspace_id` }
 
 /**
  * Every tenant table, after the tables that reference it, so that no step cascades to many rows. Pending work comes
@@ -105,7 +101,7 @@ const deletionSteps: DeletionStep[] = [pendingWork, ...orderChildrenFirst().map(
 function orderChildrenFirst(): PgTable[] {
   // The few rows of these tables are deleted with the workspace. Rows of `webhook_drains` guard deliveries in flight
   // and are deleted with their webhooks.
-  const excluded: unknown[] = [workspaces, members, sessions, outbox, webhookDrains]
+  const excluded: unknown[] = [workspaces, members, sessions, work, webhookDrains]
   const tables = Object.values(schema).filter((value): value is typeof value & PgTable => value instanceof PgTable)
   const tenantTables: PgTable[] = tables.filter((table) => 'workspaceId' in table && !excluded.includes(table))
   const ordered = new Set<PgTable>()

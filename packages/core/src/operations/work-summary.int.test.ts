@@ -12,10 +12,11 @@ import {
   expireWorkerHeartbeat,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { asEnded, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
-import { markPublished } from '../jobs/outbox.ts'
-import { claimMail, enqueueMail } from '../mail/mails.ts'
+import { markPublished } from '../work/publish.ts'
+import { enqueueMail } from '../mail/mails.ts'
 import { readWorkSummary } from './work-summary.ts'
 
 const database = useTestDatabase()
@@ -30,7 +31,7 @@ beforeEach(async () => {
 const stateOf = async (queue: string) => (await readWorkSummary(ctx.db)).queues.find((state) => state.queue === queue)
 const backdateOutbox = (interval: string) =>
   ctx.db.execute(
-    sql`update outbox set created_at = now() - ${interval}::interval where created_at > now() - interval '1 minute'`,
+    sql`update work set created_at = now() - ${interval}::interval where created_at > now() - interval '1 minute'`,
   )
 
 test('without work there is no age and no lag', async () => {
@@ -38,7 +39,7 @@ test('without work there is no age and no lag', async () => {
   const idle = { waiting: 0, published: 0, active: 0, failed: 0, oldestSeconds: null }
   expect(queues).toEqual([
     ...['webhooks', 'campaigns', 'mail', 'imports'].map((queue) => ({ queue, ...idle })),
-    { queue: 'maintenance', ...idle, active: null, failed: null },
+    { queue: 'maintenance', ...idle, failed: null },
   ])
   expect(outboxLagSeconds).toBeNull()
   expect(workers).toMatchObject([{ id: workerId, isAlive: true }])
@@ -75,7 +76,7 @@ test('counts other work that waits, is published or is claimed', async () => {
     ctx.db,
     [first, second].map((id) => ({ workspaceId: ctx.workspaceId, id })),
   )
-  await claimMail(ctx, first, workerId)
+  await claimTestMail(ctx, first, workerId)
   expect(await stateOf('mail')).toEqual({
     queue: 'mail',
     waiting: 2,

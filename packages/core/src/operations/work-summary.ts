@@ -2,19 +2,20 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { type CampaignId, idOf, uuidAt, type WorkspaceId } from '../kernel/ids.ts'
-import { type QueueName, queueNames } from '../jobs/queues.ts'
+import { type QueueName, queueNames } from '../work/queues.ts'
+import { kindsOfWork, workKinds } from '../work/kinds.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
 import { deliveryStatuses } from '../webhooks/deliveries.schema.ts'
-import { listWorkers, type WorkerState } from '../jobs/worker-registry.ts'
+import { listWorkers, type WorkerState } from '../work/worker-registry.ts'
 
 export interface QueueState {
   queue: QueueName
-  /** Not published to the queue: outbox rows, and PENDING deliveries that are not in flight. */
+  /** Not published to the queue: rows of `work`, and PENDING deliveries that are not in flight. */
   waiting: number
   /** Published to the queue and not done. */
   published: number
-  /** Claimed by a worker; null for queues without claims. */
-  active: number | null
+  /** Claimed by a worker. */
+  active: number
   /**
    * Failed or interrupted work that was created within the last hour; null for queues without recorded outcomes. For
    * campaigns: recipients of campaigns that are SENDING or PAUSED or were sent within the last hour.
@@ -67,26 +68,26 @@ const isFromLastHour = sql`created_at > now() - interval '1 hour'`
 const getFirstUuidOfLastHour = () => uuidAt(Date.now() - 3_600_000)
 const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 
-/** Partial indexes cover the claims. Failures are searched among recent rows only. */
+/** The queue of a row of `work`. */
+export const queueOfWork = sql`(${JSON.stringify(Object.fromEntries(workKinds.map((kind) => [kind, kindsOfWork[kind].queue])))}::json ->> kind)`
+
+/** Failures are searched among recent rows only. */
 async function readQueues(db: Db): Promise<QueueState[]> {
   const result = await db.execute<Record<Exclude<keyof QueueState, 'queue'>, number | null> & { queue: QueueName }>(sql`
-    with enqueued as materialized (
+    with rows as (select ${queueOfWork} as queue, published_at, created_at, token from work),
+    enqueued as materialized (
       select queue, count(*) filter (where published_at is null)::int as waiting,
-        count(*) filter (where published_at is not null)::int as published, min(created_at) as oldest
-      from outbox group by queue),
+        count(*) filter (where published_at is not null)::int as published, count(token)::int as active,
+        min(created_at) as oldest
+      from rows group by queue),
     pending as materialized (
       select count(*) as count, min(created_at) as oldest from deliveries where status = 'PENDING'),
     in_flight as materialized (
       select coalesce(sum(cardinality(delivery_ids)), 0) as count from webhook_drains where worker_id is not null),
     due as (
       select * from enqueued union all
-      select 'webhooks', greatest(0, pending.count - in_flight.count)::int, 0, oldest from pending, in_flight),
-    sending_batches as materialized (select count(*) from campaign_batches where status = 'SENDING'),
-    sending_mails as materialized (select count(*) from mails where status = 'SENDING'),
-    running_imports as materialized (select count(*) from imports where status = 'RUNNING'),
-    claimed (queue, active) as (
-      select 'webhooks', count from in_flight union all select 'campaigns', count from sending_batches
-      union all select 'mail', count from sending_mails union all select 'imports', count from running_imports),
+      select 'webhooks', greatest(0, pending.count - in_flight.count)::int, 0, in_flight.count::int, oldest
+      from pending, in_flight),
     failed_deliveries as materialized (
       select count(*) from webhooks w
       join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
@@ -101,9 +102,9 @@ async function readQueues(db: Db): Promise<QueueState[]> {
       select 'webhooks', count from failed_deliveries union all select 'campaigns', count from failed_recipients
       union all select 'mail', count from failed_mails union all select 'imports', count from failed_imports)
     select name as queue, coalesce(waiting, 0) as waiting, coalesce(published, 0) as published,
-      active::int, failed::int, ${toAgeSeconds('oldest')} as "oldestSeconds"
+      coalesce(active, 0) as active, failed::int, ${toAgeSeconds('oldest')} as "oldestSeconds"
     from unnest(${sql.param([...queueNames])}::text[]) with ordinality as known (name, place)
-    left join due on due.queue = name left join claimed on claimed.queue = name left join failures on failures.queue = name
+    left join due on due.queue = name left join failures on failures.queue = name
     order by place`)
   return result.rows as unknown as QueueState[]
 }
@@ -114,10 +115,10 @@ async function readQueues(db: Db): Promise<QueueState[]> {
  */
 export async function readOutboxLag(db: Db): Promise<number | null> {
   const result = await db.execute<{ lag: number | null }>(sql`
-    select ${toAgeSeconds('min(o.created_at)')} as lag from outbox o
+    select ${toAgeSeconds('min(o.created_at)')} as lag from work o
     where o.published_at is null and not exists (
-      select from outbox p
-      where p.queue = o.queue and p.workspace_id = o.workspace_id and p.published_at <= now())`)
+      select from work p
+      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now())`)
   return result.rows[0]?.lag ?? null
 }
 

@@ -5,7 +5,7 @@
 import { and, eq, isNotNull, isNull } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { workspaces } from '../db/schema/index.ts'
-import { requeueWorkOfWorkspace } from '../jobs/outbox.ts'
+import { requeueWorkOfWorkspace } from '../work/publish.ts'
 import { notFound } from '../kernel/errors.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 

@@ -45,10 +45,10 @@ test('an example imports only the SDK of this repository', () => {
 const schemaFiles = importsOf(coreSources.find(({ path }) => path === `${core}db/schema/index.ts`) ?? { code: '' }).map(
   (name) => basename(name, '.ts'),
 )
-const notSlices = ['jobs', 'idempotency', 'events']
+const notSlices = ['work', 'idempotency', 'events']
 const slices = schemaFiles.filter((name) => !notSlices.includes(name))
 /** Folders of core in the order of their dependencies: a folder may import only itself and earlier folders. */
-const layers = ['kernel', 'runtime', 'db', 'request', 'jobs', 'events', 'quotas', ...slices, 'operations']
+const layers = ['kernel', 'runtime', 'db', 'request', 'work', 'events', 'quotas', ...slices, 'operations']
 const layerOf = (path: string) => layers.indexOf(path.slice(core.length).split('/')[0] ?? '')
 
 test('every folder of core has a place in the order', () => {

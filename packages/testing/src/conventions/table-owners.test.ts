@@ -22,18 +22,16 @@ const exceptions: Record<string, string[]> = {
   contacts: ['contacts/', 'custom-fields/clear-custom-field.ts', 'subscriptions/subscribed-status.ts'],
   subscriptions: ['subscriptions/', 'lists/'],
   // Recovery, and the command for a restored backup, mark orphaned claims as interrupted in every table with claims.
-  campaigns: ['campaigns/', 'operations/restored-backup.ts'],
-  campaignBatches: ['campaigns/', 'operations/orphaned-claims.ts'],
-  campaignRecipients: ['campaigns/', 'operations/orphaned-claims.ts', 'operations/restored-backup.ts'],
-  imports: ['imports/', 'operations/orphaned-claims.ts'],
-  mails: ['mail/', 'operations/orphaned-claims.ts', 'operations/restored-backup.ts'],
+  campaigns: ['campaigns/', 'operations/recovery/'],
+  campaignRecipients: ['campaigns/', 'operations/recovery/'],
+  mails: ['mail/', 'operations/recovery/'],
   mailReports: ['operations/mail-events.ts'],
   events: ['events/', 'db/adopt-restored-events.ts'],
   // One statement inserts an event and its deliveries.
-  deliveries: ['webhooks/', 'events/emit.ts', 'operations/orphaned-claims.ts', 'operations/restored-backup.ts'],
-  webhookDrains: ['webhooks/', 'operations/orphaned-claims.ts'],
-  outbox: ['jobs/outbox.ts', 'operations/delete-workspace.ts'],
-  workers: ['jobs/worker-registry.ts', 'operations/orphaned-claims.ts'],
+  deliveries: ['webhooks/', 'events/emit.ts', 'operations/recovery/', 'operations/recovery/'],
+  webhookDrains: ['webhooks/', 'operations/recovery/'],
+  work: ['work/', 'campaigns/sending-statements.ts', 'operations/delete-workspace.ts', 'operations/recovery/'],
+  workers: ['work/worker-registry.ts', 'operations/recovery/'],
 }
 
 const owners = { ...ownFolders, ...exceptions }

@@ -7,9 +7,9 @@ const countTables = sql`select count(*)::int as tables from information_schema.t
 
 test('a test database has every table and is isolated from others', async () => {
   const [first, second] = await Promise.all([createTestDatabase(), createTestDatabase()])
-  await first.db.execute(sql`drop table outbox`)
+  await first.db.execute(sql`drop table work cascade`)
   await first.db.execute(sql`select from contacts`)
-  expect(await second.db.execute(sql`select from outbox`)).toMatchObject({ rowCount: 0 })
+  expect(await second.db.execute(sql`select from work`)).toMatchObject({ rowCount: 0 })
   await Promise.all([first.close(), second.close()])
 })
 

@@ -5,7 +5,7 @@ import pg from 'pg'
 
 export interface RecordedStatement {
   text: string
-  /** The file and function that sent it, as `packages/core/src/jobs/outbox.ts claimOutbox`. */
+  /** The file and function that sent it, as `packages/core/src/work/publish.ts findPublishableWork`. */
   sender: string
 }
 

@@ -13,16 +13,14 @@
  *
  * | batch    | from             | when                                                                       |
  * |----------|------------------|----------------------------------------------------------------------------|
- * | PENDING  |                  | created with the campaign's `send`                                         |
- * |          | SENDING          | released: shutdown, pause, cancel, error, crash, WAITING recipients        |
+ * | PENDING  |                  | created with the campaign's `send`, with a row of `work`; claimed or not   |
  * |          | DONE             | the campaign is retried                                                    |
- * | SENDING  | PENDING          | claimed by the worker in `workerId`                                        |
- * | DONE     | SENDING          | finished: no recipient is pending                                          |
+ * | DONE     | PENDING          | finished: no recipient is pending                                          |
  *
  * | recipient   | from                 | when                                                                |
  * |-------------|----------------------|---------------------------------------------------------------------|
  * | (no row)    |                      | pending: in a batch, not claimed yet                                |
- * | SENDING     | (no row), WAITING    | claimed by the worker in `workerId`; pending for the API            |
+ * | SENDING     | (no row), WAITING    | claimed with the group in `token`; pending for the API              |
  * | WAITING     | SENDING              | certainly not sent, to be claimed again; pending for the API        |
  * |             | FAILED, INTERRUPTED  | the campaign is retried                                             |
  * | SENT        | SENDING, INTERRUPTED | accepted by the mail server                                         |
@@ -82,7 +80,7 @@ export const campaigns = tenantTable(
   },
 )
 
-export const batchStatuses = ['PENDING', 'SENDING', 'DONE'] as const
+export const batchStatuses = ['PENDING', 'DONE'] as const
 
 /** A part of the recipients of a campaign, fixed at `send`. Each batch is one job. */
 export const campaignBatches = tenantTable(
@@ -93,8 +91,6 @@ export const campaignBatches = tenantTable(
     /** UUIDs. An array has no foreign key: a contact that was deleted is SKIPPED when it is claimed. */
     contactIds: uuid().array().notNull(),
     status: text({ enum: batchStatuses }).notNull().default('PENDING'),
-    /** The worker that owns the batch while it is SENDING. */
-    workerId: uuid(),
     /**
      * Recipients per final status, updated in the statement that changes the recipients: see
      * `updateRecipientCounters`.
@@ -109,6 +105,8 @@ export const campaignBatches = tenantTable(
     unsubscribed: integer().notNull().default(0),
     bounced: integer().notNull().default(0),
     complained: integer().notNull().default(0),
+    /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
+    workerId: uuid(),
   },
   {
     key: ['id'],
@@ -116,7 +114,6 @@ export const campaignBatches = tenantTable(
     extra: (t) => [
       index('campaign_batches_campaign_index').on(t.workspaceId, t.campaignId),
       index('campaign_batches_open_index').on(t.workspaceId, t.campaignId, t.id).where(sql`${t.status} <> 'DONE'`),
-      index('campaign_batches_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
       oneOf('campaign_batches_status_check', t.status, batchStatuses),
     ],
   },
@@ -125,7 +122,7 @@ export const campaignBatches = tenantTable(
 export const recipientStatuses = ['SENDING', 'WAITING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const
 
 /**
- * One row for each recipient that was claimed, skipped or interrupted. Only the worker that moves it to SENDING may
+ * One row for each recipient that was claimed, skipped or interrupted. Only the job that moves it to SENDING may
  * send to the recipient. Rows outlive their contact, so that the counters of the campaign stay exact.
  */
 export const campaignRecipients = tenantTable(
@@ -136,7 +133,8 @@ export const campaignRecipients = tenantTable(
     batchId: id('bat').notNull(),
     status: text({ enum: recipientStatuses }).notNull(),
     attempts: integer().notNull().default(1),
-    workerId: uuid(),
+    /** The token of the last attempt: see `work/claims.ts`. Null for a recipient to be retried. */
+    token: uuid(),
     error: text(),
     createdAt: createdAt(),
     settledAt: timestamptz(),
@@ -146,6 +144,8 @@ export const campaignRecipients = tenantTable(
     unsubscribedAt: timestamptz(),
     bouncedAt: timestamptz(),
     complainedAt: timestamptz(),
+    /** Unused from here on. Every statement of a release names the columns of its schema, so the database keeps them. */
+    workerId: uuid(),
   },
   {
     key: ['campaignId', 'contactId'],
@@ -156,7 +156,6 @@ export const campaignRecipients = tenantTable(
       index('campaign_recipients_batch_index').on(t.workspaceId, t.batchId),
       index('campaign_recipients_created_index').on(t.workspaceId, t.campaignId, t.createdAt, t.contactId),
       index('campaign_recipients_status_index').on(t.workspaceId, t.campaignId, t.status, t.createdAt, t.contactId),
-      index('campaign_recipients_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
       oneOf('campaign_recipients_status_check', t.status, recipientStatuses),
     ],
   },

@@ -1,3 +1,15 @@
+/**
+ * The statuses of an import. A job claims it with its row of `work`, for a turn of some chunks at a time.
+ *
+ * | import    | from                       | when                                                                |
+ * |-----------|----------------------------|---------------------------------------------------------------------|
+ * | RECEIVING |                            | the upload began; deleted if it stops for an hour                   |
+ * | QUEUED    | RECEIVING                  | the file is complete                                                |
+ * | RUNNING   | QUEUED                     | claimed for the first time                                          |
+ * | COMPLETED | RUNNING                    | its last chunk is written                                           |
+ * | FAILED    | RUNNING                    | the file cannot be imported as a whole, or an internal error        |
+ * | CANCELED  | RECEIVING, QUEUED, RUNNING | canceled by a user: no further chunk is written                     |
+ */
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, bytea, createdAt, oneOf, id } from './columns.ts'
@@ -40,18 +52,18 @@ export const imports = tenantTable(
     checkedPosition: bigint({ mode: 'number' }).notNull().default(0),
     checkedLine: integer().notNull().default(1),
     findings: jsonb().$type<Findings>().notNull().default({}),
-    workerId: uuid(),
     createdAt: createdAt(),
     /** When the last part of the file was received. */
     receivedAt: createdAt(),
     startedAt: timestamptz(),
     completedAt: timestamptz(),
+    /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
+    workerId: uuid(),
   },
   {
     key: ['id'],
     extra: (t) => [
       index('imports_created_index').on(t.workspaceId, t.createdAt, t.id),
-      index('imports_worker_index').on(t.workerId).where(sql`${t.status} = 'RUNNING'`),
       index('imports_receiving_index').on(t.receivedAt).where(sql`${t.status} = 'RECEIVING'`),
       oneOf('imports_status_check', t.status, importStatuses),
     ],

@@ -2,7 +2,7 @@
  * Every table, with one file per slice. The order defines which slices may import each other: a slice may import only
  * slices above it in this list (import-boundaries.test.ts).
  */
-export * from './jobs.ts'
+export * from './work.ts'
 export * from './idempotency.ts'
 export * from './events.ts'
 export * from './backups.ts'

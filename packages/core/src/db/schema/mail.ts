@@ -1,4 +1,16 @@
-import { sql } from 'drizzle-orm'
+/**
+ * The statuses of a single mail.
+ *
+ * | mail        | from         | when                                                                            |
+ * |-------------|--------------|---------------------------------------------------------------------------------|
+ * | PENDING     |              | enqueued, with a row of `work`; claimed or not                                  |
+ * |             | PENDING      | refused for now, or unknown and better sent twice than not; attempts are left   |
+ * | SENT        | PENDING      | accepted by the mail server                                                     |
+ * |             | INTERRUPTED  | the same, recorded late                                                         |
+ * | FAILED      | PENDING      | refused, or nothing to send                                                     |
+ * |             | INTERRUPTED  | refused, recorded late                                                          |
+ * | INTERRUPTED | PENDING      | may have been sent: ambiguous response, crash, restored backup                  |
+ */
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core'
 import type { CampaignId, ContactId, InviteId, ListId, PasswordResetId, UserId, WebhookId } from '../../kernel/ids.ts'
 import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
@@ -14,7 +26,7 @@ export const mailKinds = [
   'WEBHOOK_DISABLED',
 ] as const
 
-export const mailStatuses = ['PENDING', 'SENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
+export const mailStatuses = ['PENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
 
 /** The data for the template of an email. */
 export interface MailData {
@@ -36,16 +48,19 @@ export const mails = tenantTable(
     toAddress: text().notNull(),
     data: jsonb().$type<MailData>().notNull(),
     status: text({ enum: mailStatuses }).notNull().default('PENDING'),
+    /** The attempts that have ended. */
     attempts: integer().notNull().default(0),
-    workerId: uuid(),
+    /** The token of the last attempt: see `work/claims.ts`. */
+    token: uuid(),
     error: text(),
     createdAt: createdAt(),
     settledAt: timestamptz(),
+    /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
+    workerId: uuid(),
   },
   {
     key: ['id'],
     extra: (t) => [
-      index('mails_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
       index('mails_created_index').on(t.createdAt),
       index('mails_address_index').on(t.workspaceId, lower(t.toAddress)),
       oneOf('mails_kind_check', t.kind, mailKinds),

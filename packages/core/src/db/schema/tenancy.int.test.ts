@@ -4,11 +4,12 @@ import { beforeAll, expect, test } from 'vitest'
 import { createApiKey } from '../../auth/api-keys.ts'
 import { createSegment } from '../../segments/segments.ts'
 import { sendCampaign } from '../../campaigns/send-campaign.ts'
-import { claimBatch, claimRecipients } from '../../campaigns/sending.ts'
+import { claimRecipients } from '../../campaigns/sending.ts'
 import type { Ctx } from '../../request/context.ts'
 import { violatedConstraint } from '../database-errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { enqueueMail } from '../../mail/mails.ts'
+import { claimTestBatch } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   claimTestBacklog,
   createTestCampaign,
@@ -51,8 +52,8 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   const campaign = await createTestCampaign(ctx, { confirmed: 2, segmentId: segment.id })
   await sendCampaign(ctx, campaign.id)
   const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
-  const batch = await claimBatch(ctx, uuid, await createTestWorker(db))
-  if (batch) await claimRecipients(ctx, batch, batch.contactUuids)
+  const batch = await claimTestBatch(ctx, uuid, await createTestWorker(db))
+  await claimRecipients(ctx, batch, batch.contactUuids)
   await fillEmptyTables(ctx, await readTables(), (await createTestContact(ctx)).id)
   // Makes addresses unique, so that only a foreign key can reject a move to the other workspace.
   await db.execute(sql`update contacts set email = id || '@example.com' where workspace_id = ${workspaceId}`)

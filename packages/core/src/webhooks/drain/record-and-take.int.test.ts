@@ -14,7 +14,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { webhookDrains } from '../../db/schema/index.ts'
 import { idOf, type WebhookId } from '../../kernel/ids.ts'
-import { recoverOrphanedClaims } from '../../operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '../../operations/recovery/recover-claims.ts'
 import { readDelivery } from '../delivery-log.ts'
 import type { BacklogClaim } from './backlog-claim.ts'
 import type { EndedDelivery } from './record-outcomes.ts'
@@ -251,6 +251,9 @@ describe('the claim', () => {
     await waitUntilBlocked(database.db)
     await recording.commit()
     await recovering
+    // The take has renewed the token that recovery found, so the next heartbeat recovers the claim.
+    expect(await readDrain()).toMatchObject({ workerId, deliveryIds: uuids.slice(2, 4) })
+    await recoverOrphanedClaims(ctx.db)
     expect(await readStatuses()).toEqual(['SUCCEEDED', 'SUCCEEDED', 'INTERRUPTED', 'INTERRUPTED', ...pending(2)])
     expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
   })

@@ -3,15 +3,16 @@
  * made. The database cannot tell which. Work that must not be repeated is interrupted here before a worker claims it.
  */
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import { updateRecipientCounters } from '../campaigns/recipient-counters.ts'
-import type { Db } from '../db/client.ts'
-import { mails } from '../db/schema/index.ts'
-import { conflict } from '../kernel/errors.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
-import { changeByWorkspace, finishWork } from '../jobs/outbox.ts'
-import { transaction } from '../db/transaction.ts'
-import { listWorkers } from '../jobs/worker-registry.ts'
-import { recoverOrphanedClaims } from './orphaned-claims.ts'
+import { updateRecipientCounters } from '../../campaigns/recipient-counters.ts'
+import type { Db } from '../../db/client.ts'
+import { mails } from '../../db/schema/index.ts'
+import { conflict } from '../../kernel/errors.ts'
+import { idOf, uuidOf } from '../../kernel/ids.ts'
+import { finishUnclaimedWork } from '../../work/enqueue.ts'
+import { changeByWorkspace } from '../../work/publish.ts'
+import { transaction } from '../../db/transaction.ts'
+import { listWorkers } from '../../work/worker-registry.ts'
+import { recoverOrphanedClaims } from './recover-claims.ts'
 
 export interface InterruptedWorkCounts {
   deliveries: number
@@ -123,26 +124,30 @@ async function interruptDeliveries(db: Db, before: string): Promise<number> {
 
 async function interruptMails(db: Db, before: string): Promise<number> {
   const waiting = await db.execute<{ id: string; workspace_id: string }>(sql`
-    select m.workspace_id, m.id from outbox o
-    join mails m on m.workspace_id = o.workspace_id and m.id = o.id
-    where o.queue = 'mail' and o.created_at < ${before}::timestamptz and m.status = 'PENDING'
+    select m.workspace_id, m.id from work w
+    join mails m on m.workspace_id = w.workspace_id and m.id = w.id
+    where w.created_at < ${before}::timestamptz and m.status = 'PENDING' and w.token is null
     order by m.id limit ${rowsPerTransaction}`)
   const work = waiting.rows.map(({ workspace_id, id }) => ({ workspaceId: idOf('wsp', workspace_id), id }))
   let interrupted = 0
   await changeByWorkspace(db, work, async ({ db, workspaceId }, uuids) => {
     await transaction(db, async (db) => {
-      const changed = await db
+      const isPending = and(eq(mails.workspaceId, workspaceId), eq(mails.status, 'PENDING'))
+      const locked = await db
+        .select({ id: mails.id })
+        .from(mails)
+        .where(and(isPending, inArray(mails.id, uuids.map(toMailId))))
+        .orderBy(mails.id)
+        .for('update')
+      const unclaimed = await finishUnclaimedWork(
+        { db, workspaceId },
+        locked.map(({ id }) => uuidOf(id)),
+      )
+      await db
         .update(mails)
         .set({ status: 'INTERRUPTED', error: reason, settledAt: new Date() })
-        .where(
-          and(eq(mails.workspaceId, workspaceId), eq(mails.status, 'PENDING'), inArray(mails.id, uuids.map(toMailId))),
-        )
-        .returning({ id: mails.id })
-      await finishWork(
-        { db, workspaceId },
-        changed.map(({ id }) => uuidOf(id)),
-      )
-      interrupted += changed.length
+        .where(and(isPending, inArray(mails.id, unclaimed.map(toMailId))))
+      interrupted += unclaimed.length
     })
   })
   return interrupted

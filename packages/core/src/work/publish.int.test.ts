@@ -15,19 +15,12 @@ import { chooseSeed, createRandom } from '@rapport/testing/runs.ts'
 import { openTransaction } from '@rapport/testing/postgres/database.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '../campaigns/lifecycle.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
-import { outbox } from '../db/schema/index.ts'
+import { work } from '../db/schema/index.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import {
-  enqueue,
-  findPublishableWork,
-  finishWork,
-  markPublished,
-  delayUnclaimableWork,
-  delayWork,
-  requeueWork,
-} from './outbox.ts'
-import type { OutboxQueue } from './queues.ts'
+import { enqueue, finishWork } from './enqueue.ts'
+import { type WorkKind } from './kinds.ts'
+import { findPublishableWork, markPublished, delayUnclaimableWork, delayWork, requeueWork } from './publish.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -37,11 +30,11 @@ beforeEach(async () => {
 })
 
 /** Enqueues work without a subject. Returns its UUIDs, oldest first. */
-async function enqueueSome(count: number, options: { on?: Ctx; queue?: OutboxQueue } = {}): Promise<string[]> {
-  const { on = ctx, queue = 'mail' } = options
+async function enqueueSome(count: number, options: { on?: Ctx; kind?: WorkKind } = {}): Promise<string[]> {
+  const { on = ctx, kind = 'MAIL' } = options
   const { rows } = await on.db.execute<{ id: string }>(sql`
-    insert into outbox (id, workspace_id, queue, created_at)
-    select gen_random_uuid(), ${uuidOf(on.workspaceId)}, ${queue}, now() - interval '1 hour' + n * interval '1 ms'
+    insert into work (id, workspace_id, kind, created_at)
+    select gen_random_uuid(), ${uuidOf(on.workspaceId)}, ${kind}, now() - interval '1 hour' + n * interval '1 ms'
     from generate_series(1, ${count}::int) n returning id, created_at`)
   return rows.map(({ id }) => id)
 }
@@ -57,13 +50,13 @@ async function publish(): Promise<string[]> {
 
 /** Moves all publishing times into the past, as if so many seconds had passed. */
 const backdatePublishing = (seconds: number) =>
-  database.db.execute(sql`update outbox set ${backdate('published_at', `${seconds} seconds`)}`)
+  database.db.execute(sql`update work set ${backdate('published_at', `${seconds} seconds`)}`)
 
 describe('work', () => {
   test('is never published if its transaction is rolled back', async () => {
     const enqueueOne = async (ctx: Ctx) => {
       const uuid = randomUUID()
-      await enqueue(ctx, 'mail', idOf('mai', uuid))
+      await enqueue(ctx, 'MAIL', idOf('mai', uuid))
       return uuid
     }
     const fail = async (ctx: Ctx) => {
@@ -82,11 +75,17 @@ describe('work', () => {
 
   test('is published with its queue, workspace and request', async () => {
     const uuid = randomUUID()
-    await enqueue({ ...ctx, traceparent: 'the trace' }, 'imports', idOf('imp', uuid))
+    await enqueue({ ...ctx, traceparent: 'the trace' }, 'IMPORT', idOf('imp', uuid))
     expect(await findPublishableWork(database.db)).toEqual([
       {
         queue: 'imports',
-        job: { workspaceId: ctx.workspaceId, id: uuid, requestId: ctx.requestId, traceparent: 'the trace' },
+        job: {
+          workspaceId: ctx.workspaceId,
+          kind: 'IMPORT',
+          id: uuid,
+          requestId: ctx.requestId,
+          traceparent: 'the trace',
+        },
       },
     ])
   })
@@ -115,9 +114,7 @@ describe('work', () => {
   test('does not block a relay while it is being claimed', async () => {
     const uuids = await enqueueSome(3)
     const claiming = await openTransaction(database.db, (db) =>
-      db.execute(
-        sql`select from outbox where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuids[0]} for update`,
-      ),
+      db.execute(sql`select from work where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuids[0]} for update`),
     )
     expect(await publish()).toEqual(uuids)
     // The locked row may be published once more.
@@ -127,14 +124,14 @@ describe('work', () => {
 })
 
 describe('fair sharing between workspaces', () => {
-  test.each<[OutboxQueue, number]>([
-    ['campaigns', 20],
-    ['mail', 100],
-    ['imports', 4],
-    ['maintenance', 20],
-  ])('in %s, at most %i jobs per workspace are published, oldest first', async (queue, limit) => {
-    const many = await enqueueSome(1_000, { queue })
-    const other = await enqueueSome(2, { on: await createTestCtx(database.db), queue })
+  test.each<[WorkKind, number]>([
+    ['CAMPAIGN_BATCH', 20],
+    ['MAIL', 100],
+    ['IMPORT', 4],
+    ['CLEAR_LIST', 20],
+  ])('of %s, at most %i jobs per workspace are published, oldest first', async (kind, limit) => {
+    const many = await enqueueSome(1_000, { kind })
+    const other = await enqueueSome(2, { on: await createTestCtx(database.db), kind })
     const published = await publish()
     expect(published.toSorted()).toEqual([...many.slice(0, limit), ...other].toSorted())
     expect(await find()).toEqual([])
@@ -144,21 +141,21 @@ describe('fair sharing between workspaces', () => {
     expect((await find()).toSorted()).toEqual([...many.slice(2, limit + 2), ...other].toSorted())
   })
 
-  test('each queue has its own limit', async () => {
-    const imports = await enqueueSome(10, { queue: 'imports' })
-    const batches = await enqueueSome(30, { queue: 'campaigns' })
+  test('each kind has its own limit', async () => {
+    const imports = await enqueueSome(10, { kind: 'IMPORT' })
+    const batches = await enqueueSome(30, { kind: 'CAMPAIGN_BATCH' })
     const mails = await enqueueSome(3)
     const expected = [...imports.slice(0, 4), ...batches.slice(0, 20), ...mails]
     expect((await find()).toSorted()).toEqual(expected.toSorted())
   })
 
   test('finding work reads tens of thousands of waiting rows only once', async () => {
-    await enqueueSome(30_000, { queue: 'campaigns' })
-    await database.pool.query('vacuum analyze outbox')
+    await enqueueSome(30_000, { kind: 'CAMPAIGN_BATCH' })
+    await database.pool.query('vacuum analyze work')
     const read = async () => {
       await database.pool.query('select pg_stat_force_next_flush()')
       const { rows } = await database.pool.query<{ count: string }>(
-        `select seq_tup_read + idx_tup_fetch as count from pg_stat_user_tables where relname = 'outbox'`,
+        `select seq_tup_read + idx_tup_fetch as count from pg_stat_user_tables where relname = 'work'`,
       )
       return Number(rows[0]?.count)
     }
@@ -170,7 +167,7 @@ describe('fair sharing between workspaces', () => {
 
 describe('delayed work', () => {
   test('is published after ten minutes or when requeued; not counted until then', async () => {
-    const uuids = await enqueueSome(10, { queue: 'imports' })
+    const uuids = await enqueueSome(10, { kind: 'IMPORT' })
     await delayWork(ctx, uuids.slice(0, 4))
     expect(await publish()).toEqual(uuids.slice(4, 8))
     await requeueWork(ctx, uuids.slice(0, 1))
@@ -231,5 +228,5 @@ test(`the same rows can be requeued, delayed and published concurrently (seed ${
     ),
   ])
   await Promise.all(all.flat())
-  expect(await database.db.$count(outbox, eq(outbox.workspaceId, ctx.workspaceId))).toBe(200)
+  expect(await database.db.$count(work, eq(work.workspaceId, ctx.workspaceId))).toBe(200)
 })

@@ -13,12 +13,13 @@ import { useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { deliveries } from '../db/schema/index.ts'
 import { idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
-import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
+import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { redeliver, testWebhook } from '../webhooks/delivery-log.ts'
-import { enqueue, requeueWork } from './outbox.ts'
+import { enqueue } from './enqueue.ts'
+import { requeueWork } from './publish.ts'
 import { workChannel } from './queues.ts'
-import { parseNotification, type NotificationSubject, wakeForOutbox, wakeForWebhooks } from './wake-relays.ts'
+import { parseNotification, type NotificationSubject, wakeForWork, wakeForWebhooks } from './wake-relays.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -38,7 +39,7 @@ const listener = useForTest(async () => {
 /** Reads the notifications of all commits so far: they arrive in order, so it sends a marker and waits for it. */
 async function readSubjects(): Promise<NotificationSubject[]> {
   const marker = crypto.randomUUID()
-  const isMarker = (subject: NotificationSubject) => subject !== 'outbox' && subject.webhookId === marker
+  const isMarker = (subject: NotificationSubject) => subject !== 'work' && subject.webhookId === marker
   wakeForWebhooks(database.db, ctx.workspaceId, [marker])
   await waitUntil(() => listener.subjects.some(isMarker), { describe: 'the last notification has arrived' })
   return listener.subjects.splice(0).filter((subject) => !isMarker(subject))
@@ -72,11 +73,11 @@ test('a notification is sent after the commit, not before', async () => {
   const { id } = await createTestWebhook(ctx)
   await inTransaction(ctx, async (ctx) => {
     await createTestContact(ctx)
-    await enqueue(ctx, 'mail', idOf('mai', crypto.randomUUID()))
+    await enqueue(ctx, 'MAIL', idOf('mai', crypto.randomUUID()))
     await inTransaction(ctx, (ctx) => testWebhook(ctx, id))
     expect(await readSubjects()).toEqual([])
   })
-  expect(inOrder(await readSubjects())).toEqual(inOrder(['outbox', subjectOf(id)]))
+  expect(inOrder(await readSubjects())).toEqual(inOrder(['work', subjectOf(id)]))
 })
 
 test('a rolled-back transaction sends no notification, not even a later one', async () => {
@@ -84,7 +85,7 @@ test('a rolled-back transaction sends no notification, not even a later one', as
   for (let count = 0; count < 20; count++) {
     const rolledBack = inTransaction(ctx, async (ctx) => {
       await createTestContact(ctx)
-      wakeForOutbox(ctx.db)
+      wakeForWork(ctx.db)
       throw new Error('roll back')
     })
     await expect(rolledBack).rejects.toThrow('roll back')
@@ -104,7 +105,7 @@ test('a rolled-back transaction sends no notification, not even a later one', as
 test('requeued work, a redelivery and a recovered claim send notifications', async () => {
   const { id } = await createTestWebhook(ctx)
   await requeueWork(ctx, [crypto.randomUUID()])
-  expect(await readSubjects()).toEqual(['outbox'])
+  expect(await readSubjects()).toEqual(['work'])
   const { id: deliveryId } = await testWebhook(ctx, id)
   await database.db.update(deliveries).set({ status: 'FAILED' })
   await readSubjects()

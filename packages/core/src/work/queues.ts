@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type WorkKind, workKinds } from '../db/schema/index.ts'
 import { Id } from '../kernel/ids.ts'
 
 /**
@@ -7,18 +8,20 @@ import { Id } from '../kernel/ids.ts'
  */
 export const queueNames = ['webhooks', 'campaigns', 'mail', 'imports', 'maintenance'] as const
 export type QueueName = (typeof queueNames)[number]
-/** The queues whose work has rows in the outbox. `webhooks` needs none: its jobs drain the PENDING deliveries. */
-export type OutboxQueue = Exclude<QueueName, 'webhooks'>
 
 /** Job data: ids, never personal data. `id` is the UUID of a webhook, batch, mail, import or deleted record. */
 export const WorkJob = z.object({
   workspaceId: Id('wsp'),
+  /** Of a row of `work`. A job of the queue `webhooks` has none: it drains the PENDING deliveries. */
+  kind: z.enum(workKinds).optional(),
   id: z.guid(),
   /** The request that caused the job, and its span: only for logs and traces. */
   requestId: z.string().nullish(),
   traceparent: z.string().nullish(),
 })
 export type WorkJob = z.output<typeof WorkJob>
+/** A job for a row of `work`. */
+export type KnownWorkJob = WorkJob & { kind: WorkKind }
 
 /** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */
 export const queuePrefix = (queue: QueueName) => `{rapport:${queue}}`

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
-import { sendTestMail } from '../campaigns/campaign-mail.ts'
-import { readStats } from '../campaigns/campaign-stats.ts'
-import { readCampaign } from '../campaigns/campaigns.ts'
-import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifecycle.ts'
-import { claimRecipients, finishBatch, recordRecipientOutcomes, skipRecipients } from '../campaigns/sending.ts'
-import type { Ctx } from '../request/context.ts'
-import { expireHeartbeats, recordHeartbeat } from '../jobs/worker-registry.ts'
-import { claimMail } from '../mail/mails.ts'
+import { sendTestMail } from '../../campaigns/campaign-mail.ts'
+import { readStats } from '../../campaigns/campaign-stats.ts'
+import { readCampaign } from '../../campaigns/campaigns.ts'
+import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '../../campaigns/lifecycle.ts'
+import { claimRecipients, finishBatch, recordRecipientOutcomes, skipRecipients } from '../../campaigns/sending.ts'
+import type { Ctx } from '../../request/context.ts'
+import { expireHeartbeats, recordHeartbeat } from '../../work/worker-registry.ts'
 import { interruptRestoredWork } from './restored-backup.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
@@ -23,6 +22,7 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
 const database = useTestDatabase()
@@ -66,7 +66,7 @@ test('interrupts pending and claimed deliveries and mails of a backup', async ()
   for (const email of ['a@example.com', 'b@example.com']) await sendTestMail(ctx, campaign.id, { email })
   const mails = await listPendingWork(ctx, 'mail')
   await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
-  await claimMail(ctx, mails[0] ?? '', workerId)
+  await claimTestMail(ctx, mails[0] ?? '', workerId)
 
   // The counts exclude the claimed delivery and mail, which the recovery interrupts.
   expect(await restore()).toMatchObject({ deliveries: 2, mails: 1 })
@@ -75,19 +75,19 @@ test('interrupts pending and claimed deliveries and mails of a backup', async ()
   expect(await listPendingWork(ctx)).toEqual([])
   workerId = await createTestWorker(database.db)
   expect((await claimTestBacklog(ctx, webhookId, { workerId })).take).toBeUndefined()
-  for (const uuid of mails) expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
+  for (const uuid of mails) expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
 test('leaves the work of a mail that a worker claims meanwhile', async () => {
   const campaign = await createTestCampaign(ctx)
   await sendTestMail(ctx, campaign.id, { email: 'a@example.com' })
   const [uuid = ''] = await listPendingWork(ctx, 'mail')
-  const claiming = await openTransaction(database.db, (db) => claimMail({ ...ctx, db }, uuid, workerId))
+  const claiming = await openTransaction(database.db, (db) => claimTestMail({ ...ctx, db }, uuid, workerId))
   const restoring = restore()
   await waitUntilBlocked(database.db)
   await claiming.commit()
   expect(await restoring).toMatchObject({ mails: 0 })
-  expect(await statusesOf('mails')).toEqual(['SENDING'])
+  expect(await statusesOf('mails')).toEqual(['PENDING'])
   expect(await listPendingWork(ctx, 'mail')).toEqual([uuid])
 })
 

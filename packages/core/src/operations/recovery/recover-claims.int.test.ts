@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { claimBatch, claimRecipients, recordRecipientOutcomes } from '../campaigns/sending.ts'
-import { uuidOf } from '../kernel/ids.ts'
-import { claimMail, enqueueMail } from '../mail/mails.ts'
-import { findPublishableWork, markPublished } from '../jobs/outbox.ts'
-import { campaignBatches, mails, outbox, workers } from '../db/schema/index.ts'
+import { claimRecipients, recordRecipientOutcomes } from '../../campaigns/sending.ts'
+import { uuidOf } from '../../kernel/ids.ts'
+import { enqueueMail } from '../../mail/mails.ts'
+import { mails, work, workers } from '../../db/schema/index.ts'
+import { claimTestMail, findClaims } from '@rapport/testing/fixtures/claims.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -21,9 +21,9 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import type { BacklogClaim } from '../webhooks/drain/backlog-claim.ts'
-import { recordHeartbeat, deregisterWorker } from '../jobs/worker-registry.ts'
-import { recoverOrphanedClaims, releaseOrphanedClaim, findClaims } from './orphaned-claims.ts'
+import type { BacklogClaim } from '../../webhooks/drain/backlog-claim.ts'
+import { recordHeartbeat, deregisterWorker } from '../../work/worker-registry.ts'
+import { recoverOrphanedClaims, recoverOwnClaims } from './recover-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -69,23 +69,19 @@ async function claimNewBatch() {
 async function claimNewMail(kind: 'CONFIRMATION' | 'CAMPAIGN_TEST'): Promise<string> {
   await enqueueMail(ctx, { kind, to: 'ada@example.com', data: {} })
   const uuid = (await listPendingWork(ctx, 'mail')).at(-1) ?? ''
-  expect(await claimMail(ctx, uuid, workerId)).toBeDefined()
+  expect(await claimTestMail(ctx, uuid, workerId)).toBeDefined()
   return uuid
 }
 
 async function publishAll() {
-  const work = await findPublishableWork(database.db)
-  await markPublished(
-    database.db,
-    work.map(({ job }) => job),
-  )
+  await database.db.update(work).set({ publishedAt: new Date() })
 }
 
 async function findUnpublished(): Promise<string[]> {
   const rows = await ctx.db
-    .select({ id: outbox.id })
-    .from(outbox)
-    .where(and(eq(outbox.workspaceId, ctx.workspaceId), isNull(outbox.publishedAt)))
+    .select({ id: work.id })
+    .from(work)
+    .where(and(eq(work.workspaceId, ctx.workspaceId), isNull(work.publishedAt)))
   return rows.map((row) => row.id)
 }
 
@@ -121,8 +117,7 @@ describe('claims of a crashed worker', () => {
     await crashWorker()
     expect(await countRecipients(ctx, campaignId)).toEqual({ INTERRUPTED: 2 })
     expect(await findUnpublished()).toEqual([uuid])
-    const next = await claimBatch(ctx, uuid, await createTestWorker(database.db))
-    if (!next) throw new Error('The batch cannot be claimed')
+    const next = await claimTestBatch(ctx, uuid, await createTestWorker(database.db))
     const { recipients } = await claimRecipients(ctx, next, next.contactUuids)
     expect(recipients).toHaveLength(1)
   })
@@ -223,16 +218,6 @@ describe('recovery', () => {
     expect(await findUnpublished()).toEqual([uuid])
   })
 
-  test('does nothing and does not wait while another worker runs it', async () => {
-    const holding = await openTransaction(database.db, (db) => db.execute(sql`select pg_advisory_xact_lock(7277679)`))
-    await claimNewDelivery()
-    await crashWorker()
-    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING' })
-    await holding.commit()
-    await recover()
-    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
-  })
-
   test('does not deadlock with a late result', async () => {
     const other = await createTestCtx(database.db)
     const first = await claimNewDelivery(other)
@@ -266,35 +251,36 @@ describe('an orphaned claim of a running worker', () => {
     expect(await findClaims(database.db, randomUUID())).toEqual([])
   })
 
-  test('is released as after a crash, without the other claims of the worker', async () => {
-    const { webhookUuid } = await claimNewDelivery()
-    const { uuid: batchUuid, campaignId } = await claimNewBatch()
+  test('is recovered as after a crash, without the claims that the process still has', async () => {
+    const { claim: drain } = await claimNewDelivery()
+    const { batch, uuid: batchUuid, campaignId } = await claimNewBatch()
     const mailUuid = await claimNewMail('CONFIRMATION')
     await publishAll()
-    await releaseOrphanedClaim(database.db, workerId, webhookUuid)
+    const recoverAllBut = (...live: { tokens: readonly string[] }[]) =>
+      recoverOwnClaims(database.db, { workerId, isLive: (token) => live.some(({ tokens }) => tokens.includes(token)) })
+    expect(await recoverAllBut(batch.claim)).toEqual({ deliveries: 1, mails: {}, errors: [] })
     expect(await readSingleDelivery(ctx)).toMatchObject({
       status: 'INTERRUPTED',
       error: 'The outcome could not be recorded',
     })
+    expect(await findUnpublished()).toEqual([mailUuid])
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENDING: 2 })
-    await releaseOrphanedClaim(database.db, workerId, batchUuid)
+    expect(await recoverAllBut(drain)).toEqual({ deliveries: 0, mails: { CAMPAIGN: 2 }, errors: [] })
     expect(await countRecipients(ctx, campaignId)).toEqual({ INTERRUPTED: 2 })
-    expect(await findUnpublished()).toEqual([batchUuid])
-    await releaseOrphanedClaim(database.db, workerId, mailUuid)
     expect((await findUnpublished()).toSorted()).toEqual([batchUuid, mailUuid].toSorted())
     expect(await findClaims(database.db, workerId)).toEqual([])
   })
 
-  test('includes recipients of a batch that another worker has claimed since', async () => {
-    const { uuid, campaignId } = await claimNewBatch()
-    await ctx.db
-      .update(campaignBatches)
-      .set({ workerId: randomUUID() })
-      .where(eq(campaignBatches.workspaceId, ctx.workspaceId))
+  test('that cannot be recovered yet does not hold up the others', async () => {
+    const { uuid } = await claimNewBatch()
+    const mailUuid = await claimNewMail('CONFIRMATION')
+    const frozen = await openTransaction(database.db, (db) =>
+      db.execute(sql`select from work where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuid} for update`),
+    )
+    const { errors } = await recoverOwnClaims(database.db, { workerId, isLive: () => false })
+    expect(errors).toHaveLength(1)
     expect(await findClaims(database.db, workerId)).toEqual([uuid])
-    await releaseOrphanedClaim(database.db, workerId, uuid)
-    expect(await countRecipients(ctx, campaignId)).toEqual({ INTERRUPTED: 2 })
-    const [batch] = await ctx.db.select().from(campaignBatches).where(eq(campaignBatches.campaignId, campaignId))
-    expect(batch?.status).toBe('SENDING')
+    expect(await findUnpublished()).toEqual([uuid, mailUuid])
+    await frozen.commit()
   })
 })

@@ -1,7 +1,7 @@
-import { withConnection } from '../backups/connection.ts'
-import { openDatabase } from '../db/client.ts'
-import { migrate } from '../db/migrate.ts'
-import { expireHeartbeats } from '../jobs/worker-registry.ts'
+import { withConnection } from '../../backups/connection.ts'
+import { openDatabase } from '../../db/client.ts'
+import { migrate } from '../../db/migrate.ts'
+import { expireHeartbeats } from '../../work/worker-registry.ts'
 import { type InterruptedWorkCounts, interruptRestoredWork } from './restored-backup.ts'
 
 /**

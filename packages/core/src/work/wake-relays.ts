@@ -6,10 +6,10 @@ import { uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import { workChannel } from './queues.ts'
 
-/** The subject of a notification: a webhook with new deliveries, or new rows in the outbox. */
-export type NotificationSubject = { workspaceId: string; webhookId: string } | 'outbox'
+/** The subject of a notification: a webhook with new deliveries, or new rows of `work`. */
+export type NotificationSubject = { workspaceId: string; webhookId: string } | 'work'
 
-const outboxPayload = ''
+const workPayload = ''
 
 /**
  * Sends notifications after the commit: inside a transaction, NOTIFY takes a lock that all commits of the database
@@ -30,9 +30,9 @@ function notify(db: Db, payload: string): void {
   })
 }
 
-/** Notifies the relays that the outbox has new or released rows. */
-export function wakeForOutbox(db: Db): void {
-  notify(db, outboxPayload)
+/** Notifies the relays of new or released work. */
+export function wakeForWork(db: Db): void {
+  notify(db, workPayload)
 }
 
 /** Notifies the relays that these webhooks have new deliveries. Takes UUIDs, as statements return them. */
@@ -43,5 +43,5 @@ export function wakeForWebhooks(db: Db, workspaceId: WorkspaceId, webhookUuids: 
 /** Parses a notification. */
 export function parseNotification(payload: string): NotificationSubject {
   const [workspaceId, webhookId] = payload.split(' ')
-  return workspaceId && webhookId ? { workspaceId, webhookId } : 'outbox'
+  return workspaceId && webhookId ? { workspaceId, webhookId } : 'work'
 }

@@ -1,0 +1,57 @@
+/** The jobs that delete in the background what belongs to a deleted record, in steps that can be repeated. */
+import { clearNextBatch, finishRemoval } from '@rapport/core/custom-fields/clear-custom-field.ts'
+import { idOf } from '@rapport/core/kernel/ids.ts'
+import { clearDeletedList } from '@rapport/core/lists/delete-list.ts'
+import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
+import { clearDeletedWorkspace } from '@rapport/core/operations/delete-workspace.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { claimWork } from '@rapport/core/work/claims.ts'
+import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
+import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
+import { runClaimed } from '../run-claimed.ts'
+import type { WorkerDeps } from '../worker-deps.ts'
+
+/** Does the next step. The last one finishes the work. */
+type Step = (ctx: Ctx) => Promise<'continue' | 'waiting' | 'done'>
+
+/** Repeats a step until it is done. A worker that shuts down leaves the rest to another job. */
+function repeat(deps: WorkerDeps, job: KnownWorkJob, step: Step): Promise<void> {
+  return runClaimed(deps, job, {
+    claim: async (ctx, claim) => ((await claimWork(ctx, claim)) ? claim : undefined),
+    async work(ctx) {
+      for (;;) {
+        const end = await retryWhileDatabaseDown(deps, () => step(ctx))
+        if (end !== 'continue') return end
+        if (deps.stopping.aborted) return 'stopped'
+      }
+    },
+  })
+}
+
+const continueIf = async (hasMore: Promise<boolean>) => ((await hasMore) ? 'continue' : 'done')
+
+/** Deletes the rows of a deleted list. */
+export const clearList = (deps: WorkerDeps, job: KnownWorkJob) =>
+  repeat(deps, job, (ctx) => continueIf(clearDeletedList(ctx, job.id)))
+
+/** Deletes the rows of a deleted workspace. */
+export const clearWorkspace = (deps: WorkerDeps, job: KnownWorkJob) =>
+  repeat(deps, job, (ctx) => continueIf(clearDeletedWorkspace(ctx, job.id)))
+
+/** Erases what outlives the row of a deleted contact. Waits if other jobs must finish first. */
+export const eraseContact = (deps: WorkerDeps, job: KnownWorkJob) =>
+  repeat(deps, job, (ctx) => eraseNextStep(ctx, job.id))
+
+/** Removes the values of a deleted custom field from all contacts, in the order of their emails. */
+export function clearCustomField(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {
+  const id = idOf('cfd', job.id)
+  let email: string | undefined = ''
+  return repeat(deps, job, async (ctx) => {
+    if (email !== undefined) {
+      email = await clearNextBatch(ctx, id, email)
+      return 'continue'
+    }
+    email = ''
+    return continueIf(finishRemoval(ctx, id).then((isFinished) => !isFinished))
+  })
+}

@@ -1,0 +1,78 @@
+/**
+ * Unfinished work: what the worker still has to do. One row per subject: a mail, an import, a batch of a campaign, a
+ * deleted record. Deliveries have none: their PENDING rows are the queue. See `work/claims.ts`.
+ *
+ * | work      | from      | when                                                                                  |
+ * |-----------|-----------|---------------------------------------------------------------------------------------|
+ * | waiting   |           | enqueued in the transaction of the change that causes it                              |
+ * |           | claimed   | released: shutdown, end of a turn, crash (`publishedAt` is null: published at once)   |
+ * | published | waiting   | a relay has added a job to the queue, `publishedAt` ago; repeated every ten seconds   |
+ * |           | claimed   | released after an error: the queue runs the job again after a pause                   |
+ * | delayed   | published | it cannot be claimed, or its campaign is paused: `publishedAt` is in the future       |
+ * | claimed   | any above | a job has written its `token`                                                         |
+ * | (no row)  | claimed   | finished, in the transaction that records the outcome                                 |
+ */
+import { sql } from 'drizzle-orm'
+import { index, integer, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { timestamptz, createdAt, id, oneOf } from './columns.ts'
+import { workspaces } from './workspaces.ts'
+
+export const workKinds = [
+  'ACCOUNT_MAIL',
+  'MAIL',
+  'CAMPAIGN_BATCH',
+  'IMPORT',
+  'CLEAR_LIST',
+  'CLEAR_CUSTOM_FIELD',
+  'ERASE_CONTACT',
+  'CLEAR_WORKSPACE',
+] as const
+export type WorkKind = (typeof workKinds)[number]
+
+export const work = pgTable(
+  'work',
+  {
+    /** The UUID of the subject. */
+    id: uuid().notNull(),
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    /** Null if a process of the release before inserted the row, see `nameFormerWork`. */
+    kind: text({ enum: workKinds }),
+    /** When a job was last added to the queue; null: never. A future time delays publishing. */
+    publishedAt: timestamptz(),
+    /** The claim: all three are null, or none is. */
+    token: uuid(),
+    workerId: uuid(),
+    claimedAt: timestamptz(),
+    /** The request that caused this work, for logs and traces. */
+    requestId: text(),
+    traceparent: text(),
+    createdAt: createdAt(),
+    /** The kind of a row of the release before. */
+    queue: text(),
+    /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
+    lane: uuid(),
+    relayedEpoch: text(),
+    relayedAt: timestamptz(),
+    relays: integer().notNull().default(0),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    index('work_publishing_index').on(t.kind, t.workspaceId, t.createdAt, t.id),
+    // The token is in no index, so that a renewed claim costs little.
+    index('work_claims_index').on(t.workerId).where(sql`${t.workerId} is not null`),
+    index('work_former_index').on(t.workspaceId).where(sql`${t.kind} is null`),
+    oneOf('work_kind_check', t.kind, workKinds),
+  ],
+)
+
+/** The registered workers. A worker without a recent heartbeat has crashed, and its claims are recovered. */
+export const workers = pgTable('workers', {
+  id: uuid().primaryKey(),
+  host: text().notNull(),
+  startedAt: createdAt(),
+  seenAt: createdAt(),
+  /** The clock of the worker at its heartbeat; null from a release that does not record it. */
+  clockAt: timestamptz(),
+})

@@ -1,0 +1,37 @@
+/** The kinds of work: everything that waits in the table `work`. */
+import { type WorkKind, workKinds } from '../db/schema/index.ts'
+import type { QueueName } from './queues.ts'
+
+export { type WorkKind, workKinds }
+
+interface KindOfWork {
+  queue: Exclude<QueueName, 'webhooks'>
+  /** The name of its jobs in the dashboard. */
+  title: string
+  /** How often the queue runs a job that fails. */
+  attempts: number
+  /** The maximum number of published jobs per workspace. The rest waits, so that workspaces take turns. */
+  published: number
+  /** Whether it is done while the workspace is suspended. */
+  passesSuspension: boolean
+}
+
+const clearing = { queue: 'maintenance', attempts: 5, published: 20, passesSuspension: true } as const
+
+export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
+  /** The mails that users need for their accounts: password resets and verifications of addresses. */
+  ACCOUNT_MAIL: { queue: 'mail', title: 'send account mail', attempts: 5, published: 100, passesSuspension: true },
+  MAIL: { queue: 'mail', title: 'send mail', attempts: 5, published: 100, passesSuspension: false },
+  CAMPAIGN_BATCH: {
+    queue: 'campaigns',
+    title: 'send campaign batch',
+    attempts: 10,
+    published: 20,
+    passesSuspension: false,
+  },
+  IMPORT: { queue: 'imports', title: 'run import', attempts: 10, published: 4, passesSuspension: false },
+  CLEAR_LIST: { ...clearing, title: 'clear deleted list' },
+  CLEAR_CUSTOM_FIELD: { ...clearing, title: 'clear deleted custom field' },
+  ERASE_CONTACT: { ...clearing, title: 'erase deleted contact' },
+  CLEAR_WORKSPACE: { ...clearing, title: 'clear deleted workspace' },
+}

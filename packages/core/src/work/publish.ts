@@ -1,0 +1,152 @@
+/**
+ * Relays publish work: they add a job for each row to the queue of its kind. Publishing a row twice is harmless: the
+ * queue ignores a job that it still has, and a claim guards the work. Rows that are unclaimed some seconds after
+ * publishing are published again, so lost jobs need no tracking.
+ */
+import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
+import type { Db } from '../db/client.ts'
+import { work } from '../db/schema/index.ts'
+import { idOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import type { WorkspaceWork } from './enqueue.ts'
+import { kindsOfWork, type WorkKind, workKinds } from './kinds.ts'
+import type { QueueName, WorkJob } from './queues.ts'
+import { wakeForWork } from './wake-relays.ts'
+
+/** Makes the relays publish work again immediately, or as soon as its claim is released. */
+export async function requeueWork(ctx: WorkspaceWork, uuids: readonly string[]): Promise<void> {
+  if (uuids.length === 0) return
+  await setPublishedAt(ctx, null, isOneOf(uuids))
+  wakeForWork(ctx.db)
+}
+
+/** Makes the relays publish all delayed work of the workspace, in the caller's transaction. */
+export async function requeueWorkOfWorkspace(ctx: Ctx): Promise<void> {
+  await setPublishedAt(ctx, null)
+  wakeForWork(ctx.db)
+}
+
+const delayMs = 600_000
+
+/** Delays the publishing of paused work by ten minutes, unless it is requeued earlier. */
+export async function delayWork(ctx: WorkspaceWork, uuids: readonly string[]): Promise<void> {
+  await setPublishedAt(ctx, inTenMinutes(), isOneOf(uuids))
+}
+
+/**
+ * Delays work that a job could not claim, because it is paused. Does nothing if another job has claimed it, or if it
+ * was requeued in the meantime and is not published yet.
+ */
+export async function delayUnclaimableWork(ctx: WorkspaceWork, uuid: string): Promise<void> {
+  await setPublishedAt(ctx, inTenMinutes(), and(eq(work.id, uuid), isNotNull(work.publishedAt), isNull(work.token)))
+}
+
+const inTenMinutes = () => new Date(Date.now() + delayMs)
+const isOneOf = (uuids: readonly string[]) => sql`${work.id} = any(${sql.param([...uuids])}::uuid[])`
+
+/** Locks the rows in the order of their ids to prevent deadlocks. */
+async function setPublishedAt(
+  { db, workspaceId }: WorkspaceWork,
+  publishedAt: Date | null,
+  condition?: SQL,
+): Promise<void> {
+  const isOfWorkspace = eq(work.workspaceId, workspaceId)
+  const locked = db
+    .select({ id: work.id })
+    .from(work)
+    .where(and(isOfWorkspace, condition))
+    .orderBy(work.id)
+    .for('update')
+  await db
+    .update(work)
+    .set({ publishedAt })
+    .where(and(isOfWorkspace, inArray(work.id, locked)))
+}
+
+/** The UUID of a subject with its workspace, for callers that handle several workspaces. */
+export type WorkOfWorkspace = Pick<WorkJob, 'workspaceId' | 'id'>
+
+/**
+ * Calls `change` with the UUIDs of each workspace, because a statement changes the work of one workspace. The order of
+ * the workspaces prevents deadlocks.
+ */
+export async function changeByWorkspace(
+  db: Db,
+  work: readonly WorkOfWorkspace[],
+  change: (ctx: WorkspaceWork, uuids: string[]) => Promise<void>,
+): Promise<void> {
+  const groups = Map.groupBy(work, ({ workspaceId }) => workspaceId)
+  for (const workspaceId of [...groups.keys()].toSorted()) {
+    await change({ db, workspaceId }, groups.get(workspaceId)?.map(({ id }) => id) ?? [])
+  }
+}
+
+const publishedPerKind = JSON.stringify(
+  Object.fromEntries(workKinds.map((kind) => [kind, kindsOfWork[kind].published])),
+)
+const passingSuspension = sql.param(workKinds.filter((kind) => kindsOfWork[kind].passesSuspension))
+
+/** After this time published work that no job has claimed is published again: Redis may have lost the job. */
+export const republishMs = 10_000
+
+/** A job to be added to a queue. */
+export interface PublishableWork {
+  queue: QueueName
+  job: WorkJob
+}
+
+/**
+ * Finds the work to publish: of the oldest rows of each workspace and kind, those that were not published recently and
+ * are not claimed. Workspaces take turns: the oldest row of each comes before the second one of any. One pass over the
+ * waiting rows finds their workspaces, which takes 15 ms for 100,000 rows. Skips what waits in a suspended workspace.
+ */
+export async function findPublishableWork(db: Db, republishAfterMs = republishMs): Promise<PublishableWork[]> {
+  const now = new Date()
+  const result = await db.execute<PublishableRow>(sql`
+    select due.* from (
+      select distinct kind, workspace_id, suspended_at is not null as is_suspended
+      from work join workspaces w on w.id = workspace_id) backlog
+    cross join lateral (
+      select id, workspace_id, o.kind, published_at, token, request_id, traceparent, created_at,
+        row_number() over (partition by workspace_id order by created_at, id) as turn from work o
+      where o.kind = backlog.kind and o.workspace_id = backlog.workspace_id
+        and (published_at is null or published_at <= ${now.toISOString()})
+        and (not backlog.is_suspended or o.kind = any(${passingSuspension}::text[]))
+      order by created_at, id limit coalesce((${publishedPerKind}::json ->> backlog.kind)::int, 0)) due
+    where token is null
+      and (published_at is null or published_at < ${new Date(now.getTime() - republishAfterMs).toISOString()})
+    order by turn, created_at`)
+  return result.rows.map(toPublishableWork)
+}
+
+interface PublishableRow extends Record<string, unknown> {
+  id: string
+  workspace_id: string
+  kind: WorkKind
+  request_id: string | null
+  traceparent: string | null
+}
+
+function toPublishableWork({ id, workspace_id, kind, request_id, traceparent }: PublishableRow): PublishableWork {
+  const job = { workspaceId: idOf('wsp', workspace_id), kind, id, requestId: request_id, traceparent }
+  return { queue: kindsOfWork[kind].queue, job }
+}
+
+/** Records that jobs for this work were added to the queue. Skips locked rows, which may be published once more. */
+export function markPublished(db: Db, work: readonly WorkOfWorkspace[]): Promise<void> {
+  return changeByWorkspace(db, work, markPublishedInWorkspace)
+}
+
+async function markPublishedInWorkspace({ db, workspaceId }: WorkspaceWork, uuids: string[]): Promise<void> {
+  const isOfWorkspace = eq(work.workspaceId, workspaceId)
+  const unlocked = db
+    .select({ id: work.id })
+    .from(work)
+    .where(and(isOfWorkspace, isOneOf(uuids)))
+    .orderBy(work.id)
+    .for('update', { skipLocked: true })
+  await db
+    .update(work)
+    .set({ publishedAt: new Date() })
+    .where(and(isOfWorkspace, inArray(work.id, unlocked)))
+}
