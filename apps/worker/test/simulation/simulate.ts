@@ -150,18 +150,13 @@ function createSimulation({ scenario, world, scheduler, database, choices, fault
     const jobs = activeJobs.get(worker) ?? new Map<string, Task[]>()
     activeJobs.set(worker, jobs)
     const earlier = jobs.get(work.id) ?? []
-    const task = world.start(
-      worker,
-      {
-        name: queueOf(work),
-        work: () => runJob(worker.deps, work),
-        onEnd: (error) => {
-          if (error && retriesLeft-- > 0) planJob(work)
-        },
+    const task = world.start(worker, {
+      name: queueOf(work),
+      work: () => runJob(worker.deps, work),
+      onEnd: (error) => {
+        if (error && retriesLeft-- > 0) planJob(work)
       },
-      // A job waits for the earlier job of the same record.
-      () => earlier.some(({ isEnded }) => !isEnded),
-    )
+    })
     jobs.set(work.id, [...earlier, task])
   }
 

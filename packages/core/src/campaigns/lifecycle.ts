@@ -146,7 +146,7 @@ async function findBatchesToRetry(ctx: Ctx, id: CampaignId, includeInterrupted: 
   return rows.map((row) => uuidOf(row.id))
 }
 
-/** Clears the token, so that a late outcome of the earlier attempt is not recorded. */
+/** A late outcome of the earlier attempt is not recorded: the recipient is WAITING. */
 async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupted: boolean): Promise<number> {
   const statuses = includeInterrupted ? ['FAILED', 'INTERRUPTED'] : ['FAILED']
   const result = await ctx.db.execute<{ count: number }>(sql`
@@ -157,7 +157,7 @@ async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupt
       for update),
     reopened as (
       update campaign_recipients r
-      set status = 'WAITING', attempts = 0, token = null, settled_at = null
+      set status = 'WAITING', attempts = 0, settled_at = null
       from locked
       where r.workspace_id = ${uuidOf(ctx.workspaceId)} and r.batch_id = locked.batch_id
         and r.contact_id = locked.contact_id

@@ -56,13 +56,7 @@ export function claimBatch(ctx: Ctx, claim: Claim): Promise<ClaimedBatch | undef
         campaigns,
         and(eq(campaigns.workspaceId, campaignBatches.workspaceId), eq(campaigns.id, campaignBatches.campaignId)),
       )
-      .where(
-        and(
-          isBatch(ctx, claim),
-          eq(campaignBatches.status, 'PENDING'),
-          inArray(campaigns.status, ['SENDING', 'CANCELED']),
-        ),
-      )
+      .where(and(isBatch(ctx, claim), inArray(campaigns.status, ['SENDING', 'CANCELED'])))
     if (!row || !(await claimWork(ctx, claim))) return undefined
     const { campaignStatus, ...batch } = row
     return { claim, ...batch, isCanceled: campaignStatus === 'CANCELED' }

@@ -133,7 +133,7 @@ export const campaignRecipients = tenantTable(
     batchId: id('bat').notNull(),
     status: text({ enum: recipientStatuses }).notNull(),
     attempts: integer().notNull().default(1),
-    /** The token of the last attempt: see `work/claims.ts`. Null for a recipient to be retried. */
+    /** The token of the last attempt: see `work/claims.ts`. */
     token: uuid(),
     error: text(),
     createdAt: createdAt(),
