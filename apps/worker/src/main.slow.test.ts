@@ -10,7 +10,7 @@ import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { beforeEach, expect, test } from 'vitest'
-import { startWorkerProcess } from './testing-processes.ts'
+import { startWorkerProcess } from '../test/worker-processes.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

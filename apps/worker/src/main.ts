@@ -1,3 +1,3 @@
-import { runWorker } from './run-worker.ts'
+import { runWorker } from './process/run-worker.ts'
 
 await runWorker()

@@ -17,7 +17,7 @@ import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtur
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../test/fixtures.ts'
 import { startWorker } from './worker.ts'
 
 const database = useTestDatabase()

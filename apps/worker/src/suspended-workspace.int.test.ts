@@ -18,7 +18,7 @@ import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, expect, test } from 'vitest'
-import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../test/fixtures.ts'
 import { startWorker } from './worker.ts'
 
 const database = useTestDatabase()

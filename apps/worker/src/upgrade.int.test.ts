@@ -6,7 +6,7 @@ import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/r
 import { restorePreviousRelease } from '@rapport/testing/previous-release/previous-release.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../test/fixtures.ts'
 import { startWorker } from './worker.ts'
 
 const http = useForFile(() => startHttpReceiver())

@@ -6,7 +6,7 @@ import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, describe, expect, test } from 'vitest'
-import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../test/fixtures.ts'
 import { startWorker } from './worker.ts'
 
 const database = useTestDatabase()

@@ -20,7 +20,7 @@ import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../test/fixtures.ts'
 import { startWorker } from './worker.ts'
 import { findClaims } from '@rapport/testing/fixtures/claims.ts'
 

@@ -1,80 +1,142 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { stopRenderingThread } from '@rapport/core/campaigns/templates/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { retentionFrom } from '@rapport/core/runtime/retention-variables.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
-import { openDatabase, poolSize } from '@rapport/core/db/client.ts'
+import { type Database, openDatabase, poolSize } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
-import { withoutParameters } from '@rapport/core/kernel/errors.ts'
+import { type Closers, createClosers } from '@rapport/core/kernel/concurrency/closers.ts'
+import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
-import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { warnAboutMissingTimeouts, isDirectUrlMissing, directUrlOf } from '@rapport/core/db/pool/pooler.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
-import { type QueueName, queueNames } from '@rapport/core/work/queues.ts'
+import type { QueueName } from '@rapport/core/work/queues.ts'
 import { recordHeartbeat, deregisterWorker } from '@rapport/core/work/worker-registry.ts'
 import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
-import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
-import { createUnsignedLog } from './webhook-delivery/attempt-delivery.ts'
-import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
-import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
-import { startHeartbeat } from './heartbeat.ts'
-import { createQueueHandlers, isKnownJob } from './jobs.ts'
-import { ensureSchedule, openJobQueues } from './job-queues.ts'
+import { withMailMetrics, createWorkerMetrics, registerQueueMetrics } from './observability/metrics.ts'
+import { openOperatorPort } from './observability/operator-port.ts'
+import { startHeartbeat } from './process/heartbeat.ts'
+import type { WorkerDeps } from './process/worker-deps.ts'
+import { defaultTimings, type WorkerTimings } from './process/worker-timings.ts'
+import { ensureSchedule, type JobQueues, openJobQueues } from './queues/job-queues.ts'
+import { openJobWorkers } from './queues/job-workers.ts'
+import { openQueueBackend } from './queues/queue-backend.ts'
+import { startRelay } from './queues/relay.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
-import {
-  withMailMetrics,
-  createWorkerMetrics,
-  registerQueueMetrics,
-  type WorkerMetrics,
-} from './observability/metrics.ts'
-import { openOperatorPort } from './observability/operator-port.ts'
-import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
+import { createUnsignedLog } from './webhook-delivery/attempt-delivery.ts'
+import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
 import { createDrainCooldown } from './webhook-delivery/drain-cooldown.ts'
+import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
 import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
-import { openQueueBackend } from './queue-backend.ts'
-import { startRelay } from './relay.ts'
-import type { WorkerDeps } from './worker-deps.ts'
-import { defaultTimings, type WorkerTimings } from './worker-timings.ts'
+
+interface Options {
+  timings?: WorkerTimings
+  /** The clock of the process. Default: `Date.now`. */
+  now?: (() => number) | undefined
+}
 
 /**
  * Starts the worker: the relay, and a BullMQ worker for each queue. `close` stops fetching jobs, waits for active jobs,
- * requeues unfinished work and leaves no claims. `now` is the clock of the process (default: `Date.now`).
+ * requeues unfinished work and leaves no claims. A start that fails closes what it has opened.
  */
 export async function startWorker(
   config: WorkerConfig,
   log: Logger,
-  { timings = defaultTimings, now }: { timings?: WorkerTimings; now?: (() => number) | undefined } = {},
+  options: Options = {},
 ): Promise<{ close(): Promise<void> }> {
-  const onError = (error: Error) => log.warn({ err: error }, 'database connection lost')
+  const closers = createClosers()
+  try {
+    await open(config, log, { ...options, closers })
+    return closers
+  } catch (error) {
+    await closers.close().catch(() => {})
+    throw error
+  }
+}
+
+async function open(
+  config: WorkerConfig,
+  log: Logger,
+  { timings = defaultTimings, now, closers }: Options & { closers: Closers },
+): Promise<void> {
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport worker',
     maxConnections: poolSize,
-    onError,
+    onError: (error) => log.warn({ err: error }, 'database connection lost'),
   })
+  closers.push(() => database.close())
   const { db } = database
   await assertSupportedServer(db)
-  const settings = settingsFrom(config)
-  await requireSecretKey(db, settings.keys)
+  await requireSecretKey(db, settingsFrom(config).keys)
   const stopping = new AbortController()
   const metrics = createWorkerMetrics()
   const backend = await openQueueBackend(config, { log, timings })
+  closers.push(() => backend.close())
   const onAdd = (queue: QueueName, count: number) => metrics.published.inc({ queue }, count)
   const queues = openJobQueues(backend, { timings, onAdd })
+  closers.push(() => queues.close())
+  const clock = watchClock({ db, log, now })
+  const operatorPort = await openOperatorPort(config, { database, backend, metrics, stopping: stopping.signal, clock })
+  closers.push(() => operatorPort?.close())
+  registerQueueMetrics(metrics.registry, backend, queues.queueOf)
+  const deps = await openDeps(config, { database, queues, metrics, log, timings, closers, stopping: stopping.signal })
+
+  await recordHeartbeat(db, deps.workerId)
+  closers.push(() => deregister(deps))
+  const heartbeat = startHeartbeat(deps)
+  closers.push(() => heartbeat.stop())
+  clock.start()
+  closers.push(() => clock.stop())
+  void warnAboutMissingTimeouts(db, (message) => log.warn(message))
+  const workers = openJobWorkers(deps, { backend, config })
+  closers.push(() => workers.close())
+  const listenUrl = (await isDirectUrlMissing(config)) ? undefined : directUrlOf(config)
+  if (listenUrl === undefined) log.warn(pollingWarning)
+  const { workerId, drainCooldown } = deps
+  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log, timings })
+  closers.push(() => relay.close())
+  const schedule = runPeriodically(() => ensureSchedule(queues), timings.scheduleCheckMs)
+  closers.push(() => schedule.stop())
+  closers.push(() => stopping.abort())
+  log.info({ workerId, queues: backend.name }, 'worker ready')
+}
+
+interface Opened extends Pick<WorkerDeps, 'metrics' | 'log' | 'timings' | 'stopping'> {
+  database: Database
+  queues: JobQueues
+  closers: Closers
+}
+
+/** Opens what the jobs need. */
+async function openDeps(config: WorkerConfig, opened: Opened): Promise<WorkerDeps> {
+  const { database, queues, closers, ...rest } = opened
+  const { metrics, log, timings, stopping } = rest
+  const { db } = database
+  const tracer = await openTracer('rapport-worker', config)
+  closers.push(() => tracer?.close())
+  const http = openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS, {
+    timings,
+    refusedPorts: config.WEBHOOK_REFUSED_PORTS,
+  })
+  closers.push(() => http.close())
+  const mail = withMailMetrics(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics)
+  closers.push(() => mail.close())
+  closers.push(stopRenderingThread)
   const webhookQuota = createQuotaCache('webhookRequests')
-  const deps: WorkerDeps = {
+  return {
+    ...rest,
     db,
-    settings,
+    settings: settingsFrom(config),
     retention: retentionFrom(config),
     workerId: randomUUID(),
-    mail: withMailMetrics(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
-    mailRateLimiter: createMailRateLimiter(db, config.MAIL_RATE, stopping.signal),
-    http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS, { timings, refusedPorts: config.WEBHOOK_REFUSED_PORTS }),
+    mail,
+    mailRateLimiter: createMailRateLimiter(db, config.MAIL_RATE, stopping),
+    http,
     webhookQuota,
     drainSlots: createFairSlots(config.WORKER_CONCURRENCY, webhookQuota.peek),
     unreachableSlots: createFairSlots(Math.ceil(config.WORKER_CONCURRENCY / 4), webhookQuota.peek),
@@ -84,78 +146,19 @@ export async function startWorker(
     drainCooldown: createDrainCooldown(timings.drainCooldownMs),
     // While the queues are unavailable, the add fails; the relay's poll finds the backlog later.
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),
-    log,
     logUnsigned: createUnsignedLog(log),
-    tracer: await openTracer('rapport-worker', config),
-    metrics,
-    timings,
-    stopping: stopping.signal,
+    tracer,
     liveClaims: new Set(),
   }
-  const clock = watchClock({ db, log, now })
-  const operatorPortDeps = { database, backend, metrics, stopping: stopping.signal, clock }
-  const operatorPort = await openOperatorPort(config, operatorPortDeps).catch(async (error: unknown) => {
-    await backend.close()
-    await database.close()
-    throw error
-  })
-  clock.start()
-  await recordHeartbeat(db, deps.workerId)
-  const heartbeat = startHeartbeat(deps)
-  void warnAboutMissingTimeouts(db, (message) => log.warn(message))
-  const listenUrl = (await isDirectUrlMissing(config)) ? undefined : directUrlOf(config)
-  if (listenUrl === undefined) log.warn(pollingWarning)
-  const { workerId, drainCooldown } = deps
-  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log, timings })
-  const schedule = runPeriodically(() => ensureSchedule(queues), timings.scheduleCheckMs)
-  registerQueueMetrics(metrics.registry, backend, queues.queueOf)
-  const handlers = createQueueHandlers(deps, config)
-  const jobTracker = createJobTracker()
-  const workers = queueNames.map((name) => {
-    const { handle, concurrency } = handlers[name]
-    const measured = withJobMetrics(metrics, name, handle)
-    const processJob = async (job: Job) => {
-      const data: unknown = job.data
-      const onProgress = throttle(
-        (progress: object) => void job.updateProgress(progress).catch(() => {}),
-        timings.progressEveryMs,
-      )
-      if (isKnownJob(name, data)) return jobTracker.track(measured(data, onProgress))
-      log.warn({ queue: name }, 'job ignored: unknown data')
-    }
-    return backend.openWorker(name, processJob, { concurrency })
-  })
-  log.info({ workerId: deps.workerId, queues: backend.name }, 'worker ready')
+}
 
-  return {
-    async close() {
-      stopping.abort()
-      clock.stop()
-      schedule.stop()
-      await relay.close()
-      const closed = Promise.allSettled(workers.map((worker) => worker.close()))
-      // While the queues are unavailable, BullMQ's `close` does not resolve. Then it is enough that no job is active:
-      // all
-      // outcomes are in PostgreSQL, and a job that the queue did not mark as completed runs again and finds no work.
-      const idleWait = new AbortController()
-      const ended = Promise.race([closed, jobTracker.waitUntilIdle(timings.shutdownIdleMs, idleWait.signal)])
-      // If the database stays unavailable, no outcome can be recorded, and the work of active jobs becomes INTERRUPTED.
-      await withTimeout(ended, timings.shutdownTimeoutMs).catch(() => {})
-      idleWait.abort()
-      await heartbeat.stop()
-      const onError = (error: unknown) => log.warn({ err: error }, 'deregistration failed')
-      await deregisterWorker(db, deps.workerId)
-        .then(() => recoverOrphanedClaims(db, timings.heartbeatTimeoutMs))
-        .then(metrics.countInterrupted, onError)
-      await stopRenderingThread()
-      deps.mail.close()
-      await deps.http.close()
-      await deps.tracer?.close()
-      await operatorPort?.close()
-      await queues.close()
-      await backend.close()
-      await database.close()
-    },
+/** Without an entry in the registry, the claims that are left count as those of a crashed worker. */
+async function deregister({ db, workerId, metrics, timings, log }: WorkerDeps): Promise<void> {
+  try {
+    await deregisterWorker(db, workerId)
+    metrics.countInterrupted(await recoverOrphanedClaims(db, timings.heartbeatTimeoutMs))
+  } catch (error) {
+    log.warn({ err: error }, 'deregistration failed')
   }
 }
 
@@ -166,56 +169,10 @@ const pollingWarning =
   'DATABASE_URL points to a connection pooler without LISTEN support: work is found by polling every second. ' +
   'Set DATABASE_DIRECT_URL to the address of the PostgreSQL server'
 
-function createJobTracker() {
-  const jobs = new Set<Promise<unknown>>()
-  return {
-    track<Result>(job: Promise<Result>): Promise<Result> {
-      jobs.add(job)
-      return job.finally(() => jobs.delete(job))
-    },
-    /** Resolves when no job has been active for `ms`. A job that was being fetched may still start in this time. */
-    async waitUntilIdle(ms: number, signal: AbortSignal): Promise<void> {
-      do {
-        while (jobs.size > 0) await Promise.allSettled(jobs)
-        await sleep(ms, undefined, { signal }).catch(() => {})
-      } while (jobs.size > 0)
-    },
-  }
-}
-
-function withJobMetrics<Args extends unknown[]>(
-  { jobSeconds }: WorkerMetrics,
-  queue: QueueName,
-  handle: (...args: Args) => Promise<unknown>,
-) {
-  return async (...args: Args) => {
-    const startedAt = performance.now()
-    const count = (outcome: string) => jobSeconds.observe({ queue, outcome }, (performance.now() - startedAt) / 1_000)
-    try {
-      const result = await handle(...args)
-      count('done')
-      return result
-    } catch (error) {
-      count('failed')
-      // The queue stores the error and the dashboard shows it, so it must not contain personal data.
-      throw withoutParameters(error)
-    }
-  }
-}
-
 /** Runs `work` immediately and then at each interval. Ignores errors, as `work` fails while the queues are unavailable. */
 function runPeriodically(work: () => Promise<void>, intervalMs: number): { stop(): void } {
   const run = () => void work().catch(() => {})
   run()
   const timer = setInterval(run, intervalMs)
   return { stop: () => clearInterval(timer) }
-}
-
-function throttle<Value>(report: (value: Value) => void, intervalMs: number): (value: Value) => void {
-  let reportedAt = performance.now()
-  return (value) => {
-    if (performance.now() - reportedAt < intervalMs) return
-    reportedAt = performance.now()
-    report(value)
-  }
 }

@@ -1,6 +1,6 @@
 /** The worker for tests that start processes: it waits less than the real one, but longer than a busy machine stalls. */
-import { runWorker } from '../src/run-worker.ts'
-import { defaultTimings } from '../src/worker-timings.ts'
+import { runWorker } from '../src/process/run-worker.ts'
+import { defaultTimings } from '../src/process/worker-timings.ts'
 
 await runWorker({
   ...defaultTimings,

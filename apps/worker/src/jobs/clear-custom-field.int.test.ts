@@ -11,7 +11,7 @@ import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/dat
 import { createTestContact, createTestCtx, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { createTestDeps, jobOf } from '../testing.ts'
+import { createTestDeps, jobOf } from '../../test/fixtures.ts'
 import { clearCustomField } from './clear-deleted.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 

@@ -3,7 +3,7 @@ import { deleteList } from '@rapport/core/lists/delete-list.ts'
 import { addSubscribers, createTestList, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { createTestDeps, jobOf } from '../testing.ts'
+import { createTestDeps, jobOf } from '../../test/fixtures.ts'
 import { clearList } from './clear-deleted.ts'
 
 const database = useTestDatabase()

@@ -6,7 +6,7 @@ import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtur
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, test } from 'vitest'
-import { startWorkerProcess } from '../testing-processes.ts'
+import { startWorkerProcess } from '../../test/worker-processes.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -16,7 +16,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { createTestDeps, jobOf } from '../testing.ts'
+import { createTestDeps, jobOf } from '../../test/fixtures.ts'
 import { clearWorkspace } from './clear-deleted.ts'
 
 const database = useTestDatabase()

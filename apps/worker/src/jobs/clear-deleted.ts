@@ -7,9 +7,9 @@ import { clearDeletedWorkspace } from '@rapport/core/operations/delete-workspace
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { claimWork } from '@rapport/core/work/claims.ts'
 import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
-import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
-import { runClaimed } from '../run-claimed.ts'
-import type { WorkerDeps } from '../worker-deps.ts'
+import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
+import { runClaimed } from './run-claimed.ts'
+import type { WorkerDeps } from '../process/worker-deps.ts'
 
 /** Does the next step. The last one finishes the work. */
 type Step = (ctx: Ctx) => Promise<'continue' | 'waiting' | 'done'>

@@ -11,7 +11,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
 import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
-import { createTestDeps, drain } from '../testing.ts'
+import { createTestDeps, drain } from '../../test/fixtures.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -11,8 +11,8 @@ import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, drain, type TestDeps } from '../testing.ts'
-import { recoverUnknownClaims } from '../heartbeat.ts'
+import { createTestDeps, drain, type TestDeps } from '../../test/fixtures.ts'
+import { recoverUnknownClaims } from '../process/heartbeat.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -16,7 +16,7 @@ import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/te
 import { type ReceivedRequest, startHttpReceiver, verifySignature } from '@rapport/testing/network/receivers.ts'
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, drain, type TestDeps } from '../testing.ts'
+import { createTestDeps, drain, type TestDeps } from '../../test/fixtures.ts'
 import { createUnsignedLog } from '../webhook-delivery/attempt-delivery.ts'
 import { describeResult } from './drain-webhook.ts'
 

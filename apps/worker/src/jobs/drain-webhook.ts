@@ -13,8 +13,8 @@ import { getConclusiveOutcomes } from '@rapport/core/webhooks/drain/receiver-sta
 import type { EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
 import type { DrainCapacity } from '../webhook-delivery/request-capacity.ts'
-import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
-import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
+import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
+import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 
 /** The deliveries of a job so far. The dashboard shows them. */
 export interface DrainProgress {

@@ -23,7 +23,7 @@ import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/te
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { recordAndTakeNext } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import { expect, test } from 'vitest'
-import { createTestDeps, drain, jobOf } from '../testing.ts'
+import { createTestDeps, drain, jobOf } from '../../test/fixtures.ts'
 import { eraseContact } from './clear-deleted.ts'
 import { sendMail } from './send-mail.ts'
 

@@ -29,7 +29,7 @@ import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { expect, test } from 'vitest'
-import { createTestDeps, drain, jobOf } from '../testing.ts'
+import { createTestDeps, drain, jobOf } from '../../test/fixtures.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { sendMail } from './send-mail.ts'
 

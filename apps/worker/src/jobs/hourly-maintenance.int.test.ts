@@ -8,7 +8,7 @@ import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { readWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
-import { createTestDeps } from '../testing.ts'
+import { createTestDeps } from '../../test/fixtures.ts'
 import { runHourlyMaintenance } from './hourly-maintenance.ts'
 
 const database = useTestDatabase()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { disableFailingWebhooks, warnAboutFailingWebhooks } from '@rapport/core/operations/webhook-health.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
-import type { WorkerDeps } from '../worker-deps.ts'
+import type { WorkerDeps } from '../process/worker-deps.ts'
 import { purgeExpired } from './purge-expired.ts'
 
 /** Runs the hourly maintenance. If one part fails, the other part still runs; then the job fails and is retried. */

@@ -6,7 +6,7 @@ import { countRows, queueTestImport } from '@rapport/testing/fixtures/imports.ts
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { shortTimings, silentLog, testWorkerConfig } from '../testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
 import { startWorker } from '../worker.ts'
 
 const database = useTestDatabase()

@@ -13,7 +13,7 @@ import { purgeFinishedImports } from '@rapport/core/imports/purge-finished-impor
 import { purgeMails } from '@rapport/core/mail/mails.ts'
 import { maintainPartitions } from '@rapport/core/db/partitions.ts'
 import { purgeWebhooks } from '@rapport/core/webhooks/webhooks.ts'
-import type { WorkerDeps } from '../worker-deps.ts'
+import type { WorkerDeps } from '../process/worker-deps.ts'
 
 const purges = [
   purgeIdempotencyRecords,

@@ -12,9 +12,9 @@ import {
 import { importSteps } from '@rapport/core/imports/import-steps.ts'
 import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
 import { isSuspended } from '@rapport/core/request/suspended-workspace.ts'
-import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
-import { type RunEnd, runClaimed } from '../run-claimed.ts'
-import type { WorkerDeps } from '../worker-deps.ts'
+import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
+import { type RunEnd, runClaimed } from './run-claimed.ts'
+import type { WorkerDeps } from '../process/worker-deps.ts'
 
 /** A turn takes about a second. Then the import goes to the back of the queue, so that workspaces take turns. */
 const stepsPerTurn = 5

@@ -16,8 +16,8 @@ import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtur
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
-import { recoverUnknownClaims } from '../heartbeat.ts'
+import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../../test/fixtures.ts'
+import { recoverUnknownClaims } from '../process/heartbeat.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 

@@ -18,9 +18,9 @@ import {
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
-import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
-import { runClaimed } from '../run-claimed.ts'
-import type { WorkerDeps } from '../worker-deps.ts'
+import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
+import { runClaimed } from './run-claimed.ts'
+import type { WorkerDeps } from '../process/worker-deps.ts'
 
 /**
  * Sends a batch of a campaign group by group: claim the recipients, send, record the outcomes. A run that claims the

@@ -15,7 +15,7 @@ import {
 import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
+import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../../test/fixtures.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 
 const database = useTestDatabase()

@@ -11,7 +11,7 @@ import {
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
+import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../../test/fixtures.ts'
 import { sendMail } from './send-mail.ts'
 
 const database = useTestDatabase()

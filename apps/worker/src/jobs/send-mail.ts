@@ -4,9 +4,9 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { requeueWork } from '@rapport/core/work/publish.ts'
 import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
-import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
-import { type RunEnd, runClaimed } from '../run-claimed.ts'
-import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
+import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
+import { type RunEnd, runClaimed } from './run-claimed.ts'
+import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 
 /** Sends a single mail. Throws if the mail should be retried: the queue then runs the job again after a delay. */
 export async function sendMail(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {

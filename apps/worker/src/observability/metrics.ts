@@ -10,7 +10,7 @@ import type { Registry } from 'prom-client'
 import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { InterruptedCounts } from '@rapport/core/operations/recovery/recover-claims.ts'
 import type { MailTransport } from '../smtp/mail-transport.ts'
-import type { QueueBackend, WorkQueue } from '../queue-backend.ts'
+import type { QueueBackend, WorkQueue } from '../queues/queue-backend.ts'
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 

@@ -10,7 +10,7 @@ import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { type Logger, pino } from 'pino'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { shortTimings, silentLog, testWorkerConfig } from '../testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
 import { startWorker } from '../worker.ts'
 
 const database = useTestDatabase()

@@ -4,9 +4,9 @@ import { createTestRedis, type TestRedis, withRedis } from '@rapport/testing/red
 import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { openJobQueues } from '../job-queues.ts'
-import { openQueueBackend } from '../queue-backend.ts'
-import { shortTimings as timings, silentLog, testWorkerConfig } from '../testing.ts'
+import { openJobQueues } from '../queues/job-queues.ts'
+import { openQueueBackend } from '../queues/queue-backend.ts'
+import { shortTimings as timings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
 import { registerQueueMetrics } from './metrics.ts'
 
 /** Connects to the queues like a worker. Returns a function that reads the metrics about the queues and Redis. */

@@ -4,7 +4,7 @@ import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/t
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { describe, expect, test } from 'vitest'
 import { openMailTransport } from './mail-transport.ts'
-import { renderFor } from '../testing.ts'
+import { renderFor } from '../../test/fixtures.ts'
 
 describe('a DKIM signature', () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -10,7 +10,7 @@ import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtur
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterEach, describe, expect, test } from 'vitest'
 import { openMailTransport } from './mail-transport.ts'
-import { renderFor } from '../testing.ts'
+import { renderFor } from '../../test/fixtures.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -3,7 +3,7 @@ import type { TakenDelivery } from '@rapport/core/webhooks/drain/backlog-claim.t
 import type { DeliveryOutcome, EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
 import { type Receiver, signatureHeaders } from '@rapport/core/webhooks/drain/signed-delivery.ts'
 import type { Logger } from 'pino'
-import { runTraced, type WorkerDeps } from '../worker-deps.ts'
+import { runTraced, type WorkerDeps } from '../process/worker-deps.ts'
 import type { Connections, HttpOutcome } from './outbound-http.ts'
 
 const unsignedError = 'Not sent: the secret of the webhook cannot be decrypted with SECRET_KEY'

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { defaultTimings } from '../worker-timings.ts'
+import { defaultTimings } from '../process/worker-timings.ts'
 import { openOutboundHttp, type OutboundHttp } from './outbound-http.ts'
 
 let http: OutboundHttp

@@ -4,7 +4,7 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import { isAllowedAddress, isAllowedName, isLoopbackAddress } from '@rapport/core/webhooks/address-policy.ts'
 import { Agent, buildConnector } from 'undici'
 import { openNameResolver } from './name-resolver.ts'
-import { defaultTimings, type WorkerTimings } from '../worker-timings.ts'
+import { defaultTimings, type WorkerTimings } from '../process/worker-timings.ts'
 
 const maxReadBytes = 65_536
 const maxKeptBytes = 4_096

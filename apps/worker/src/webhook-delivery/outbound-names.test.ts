@@ -14,7 +14,7 @@ import {
 import { type NameServer, startNameServer } from '@rapport/testing/network/name-server.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { defaultTimings } from '../worker-timings.ts'
+import { defaultTimings } from '../process/worker-timings.ts'
 import { openOutboundHttp, type OutboundHttp } from './outbound-http.ts'
 
 const message = { headers: { 'content-type': 'application/json' }, body: '{}' }

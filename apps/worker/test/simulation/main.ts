@@ -6,7 +6,8 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { choicesOfSeed } from './choices.ts'
-import { type Mutant, mutants, mutate } from './mutants.ts'
+import { type Mutant, mutate } from './mutants/mutant.ts'
+import { mutants } from './mutants/mutants.ts'
 import type { Run } from './simulate.ts'
 
 const options = {

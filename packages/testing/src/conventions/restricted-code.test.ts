@@ -23,7 +23,7 @@ test('only the configuration and the examples read environment variables', () =>
 })
 
 /** The worker has two main programs, one of them for tests. */
-const otherPrograms = ['apps/worker/src/run-worker.ts', 'packages/testing/src/run-tests.ts']
+const otherPrograms = ['apps/worker/src/process/run-worker.ts', 'packages/testing/src/run-tests.ts']
 
 test('only main programs call process.exit and handle signals', () => {
   const otherFiles = sourceFiles.filter(({ path }) => !path.endsWith('/main.ts') && !otherPrograms.includes(path))

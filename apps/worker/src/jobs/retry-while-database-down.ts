@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import type { WorkerTimings } from './worker-timings.ts'
+import type { WorkerTimings } from '../process/worker-timings.ts'
 
 /**
  * Retries while the database is unavailable, for up to a day: an outcome must be recorded once its request or mail was

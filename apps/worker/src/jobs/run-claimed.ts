@@ -4,7 +4,7 @@ import { type Claim, prepareClaim, releaseClaim } from '@rapport/core/work/claim
 import { delayUnclaimableWork } from '@rapport/core/work/publish.ts'
 import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
-import { ctxOf, type WorkerDeps } from './worker-deps.ts'
+import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 
 /**
  * How a run ends that throws no error:

@@ -19,8 +19,8 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openJobQueues } from './job-queues.ts'
 import { openQueueBackend } from './queue-backend.ts'
-import { shortTimings as timings, silentLog, startTestRelay, testWorkerConfig } from './testing.ts'
-import { startWorker } from './worker.ts'
+import { shortTimings as timings, silentLog, startTestRelay, testWorkerConfig } from '../../test/fixtures.ts'
+import { startWorker } from '../worker.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -7,7 +7,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ensureSchedule, openJobQueues } from './job-queues.ts'
 import { openQueueBackend } from './queue-backend.ts'
-import { shortTimings as timings, silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings as timings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
 
 const database = useTestDatabase()
 const redis = useForFile(createTestRedis)

@@ -15,8 +15,8 @@ import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { QueueBackend } from './queue-backend.ts'
-import { shortTimings, startTestRelay, testWorkerConfig } from './testing.ts'
-import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
+import { shortTimings, startTestRelay, testWorkerConfig } from '../../test/fixtures.ts'
+import type { DrainCooldown } from '../webhook-delivery/drain-cooldown.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

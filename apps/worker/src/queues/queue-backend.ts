@@ -18,7 +18,7 @@ import {
 } from 'bullmq'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import type { WorkerTimings } from './worker-timings.ts'
+import type { WorkerTimings } from '../process/worker-timings.ts'
 
 type Concurrency = Pick<WorkerOptions, 'concurrency'>
 /** The queue methods that the worker uses. Both backends implement them. */

@@ -1,13 +1,13 @@
 import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { expect, test } from 'vitest'
-import { isKnownJob } from './jobs.ts'
-import { describeResult } from './jobs/drain-webhook.ts'
+import { isKnownJob } from './queue-handlers.ts'
+import { describeResult } from '../jobs/drain-webhook.ts'
 
 const validJob = { workspaceId: newId('wsp'), id: uuidOf(newId('dlv')) }
 
 test('accepts a job that names a record, and an empty maintenance job of the schedule', () => {
   expect(isKnownJob('webhooks', validJob)).toBe(true)
-  expect(isKnownJob('maintenance', validJob)).toBe(true)
+  expect(isKnownJob('maintenance', { ...validJob, kind: 'CLEAR_LIST' })).toBe(true)
   expect(isKnownJob('maintenance', {})).toBe(true)
 })
 
@@ -22,6 +22,12 @@ test.each([
   { id: validJob.id },
 ])('rejects a job that was added in the dashboard with the data %j', (data) => {
   expect(isKnownJob('webhooks', data)).toBe(false)
+})
+
+test('rejects a job of another queue, and one of the release before, which named no kind', () => {
+  expect(isKnownJob('webhooks', { ...validJob, kind: 'CLEAR_LIST' })).toBe(false)
+  expect(isKnownJob('mail', { ...validJob, kind: 'CLEAR_LIST' })).toBe(false)
+  expect(isKnownJob('maintenance', validJob)).toBe(false)
 })
 
 test('the dashboard shows the result of a drain, or that it was skipped', () => {

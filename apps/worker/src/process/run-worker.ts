@@ -3,7 +3,7 @@ import { describeStartupError } from '@rapport/core/db/database-errors.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
 import { openLog } from '@rapport/core/runtime/logging.ts'
 import { version } from '@rapport/core/runtime/version.ts'
-import { startWorker } from './worker.ts'
+import { startWorker } from '../worker.ts'
 import { defaultTimings, type WorkerTimings } from './worker-timings.ts'
 
 /** Runs the worker until a signal stops it. Exits with 78 if the environment is invalid. */

@@ -3,7 +3,7 @@ import type { QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import type { JobsOptions } from 'bullmq'
 import type { QueueBackend, WorkQueue } from './queue-backend.ts'
-import type { WorkerTimings } from './worker-timings.ts'
+import type { WorkerTimings } from '../process/worker-timings.ts'
 
 /** The queues of a worker: adds jobs and reads their state. */
 export interface JobQueues {

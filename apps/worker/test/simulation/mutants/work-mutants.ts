@@ -1,28 +1,15 @@
-/** Guards of claims, each taken out: the simulation has to find every one. */
-
-export interface Mutant {
-  /** What is no longer guarded. */
-  name: string
-  /** Relative to the root of the repository. */
-  file: string
-  search: string
-  replacement: string
-  /** The scenario that reaches it. */
-  scenario: 'mails' | 'campaign' | 'drain'
-}
+import type { Mutant } from './mutant.ts'
 
 const claims = 'packages/core/src/work/claims.ts'
-const runClaimed = 'apps/worker/src/run-claimed.ts'
-const heartbeat = 'apps/worker/src/heartbeat.ts'
+const runClaimed = 'apps/worker/src/jobs/run-claimed.ts'
+const heartbeat = 'apps/worker/src/process/heartbeat.ts'
 const sending = 'packages/core/src/campaigns/sending.ts'
 const statements = 'packages/core/src/campaigns/sending-statements.ts'
 const mails = 'packages/core/src/mail/mails.ts'
-const backlog = 'packages/core/src/webhooks/drain/backlog-claim.ts'
-const outcomes = 'packages/core/src/webhooks/drain/record-outcomes.ts'
-const recovery = 'packages/core/src/operations/recovery/recover-claims.ts'
 const batchJob = 'apps/worker/src/jobs/send-campaign-batch.ts'
 
-export const mutants: readonly Mutant[] = [
+/** Guards of claims, and of the mails and batches that are done with them. */
+export const workMutants: readonly Mutant[] = [
   {
     name: 'work is claimed although another job has it',
     file: claims,
@@ -242,67 +229,4 @@ export const mutants: readonly Mutant[] = [
       '    const smtpOutcomes = await sendGroup(deps, render, recipients)',
     scenario: 'campaign',
   },
-  {
-    name: 'a backlog is claimed although another job owns it',
-    file: backlog,
-    search: 'where drain.token is null and (',
-    replacement: 'where (',
-    scenario: 'drain',
-  },
-  {
-    name: 'a take reads deliveries that are in flight',
-    file: backlog,
-    search: "and status = 'PENDING' and id <> all(${param('inFlight')}::uuid[]) and exists",
-    replacement: "and status = 'PENDING' and exists",
-    scenario: 'drain',
-  },
-  {
-    name: 'a job goes on after its claim was recovered',
-    file: backlog,
-    search: 'return isOwner ? takeOldest(db, claim, { ...step, ended: recorded, token }) : undefined',
-    replacement: 'return isOwner || true ? takeOldest(db, claim, { ...step, ended: recorded, token }) : undefined',
-    scenario: 'drain',
-  },
-  {
-    name: 'a take does not write its deliveries',
-    file: backlog,
-    search: 'delivery_ids = ids,',
-    replacement: "delivery_ids = '{}',",
-    scenario: 'drain',
-  },
-  {
-    name: 'the former token is forgotten after a lost response',
-    file: backlog,
-    search: 'claim.tokens = [...claim.tokens, token]',
-    replacement: 'claim.tokens = [token]',
-    scenario: 'drain',
-  },
-  {
-    name: 'a release of a backlog does not ask for its token',
-    file: backlog,
-    search: 'and token = any(${sql.param(claim.tokens)}::uuid[])`)',
-    replacement: '`)',
-    scenario: 'drain',
-  },
-  {
-    name: 'late outcomes of deliveries are not recorded',
-    file: outcomes,
-    search: "and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param('workerId')}::uuid)",
-    replacement: "and d.status = 'PENDING' and ${param('workerId')}::uuid is not null",
-    scenario: 'drain',
-  },
-  {
-    name: 'recovery releases a backlog without its deliveries',
-    file: recovery,
-    search: "update deliveries d set status = 'INTERRUPTED', error = ${error},",
-    replacement: "update deliveries d set status = 'PENDING', error = ${error},",
-    scenario: 'drain',
-  },
 ]
-
-/** Returns the source with the mutation. Throws if the guard is no longer there. */
-export function mutate(source: string, { name, file, search, replacement }: Mutant): string {
-  if (source.split(search).length !== 2)
-    throw new Error(`Mutant "${name}": the text must occur once in ${file}: ${search}`)
-  return source.replace(search, () => replacement)
-}

@@ -1,7 +1,7 @@
 import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { openQueueBackend, openQueuePool } from './queue-backend.ts'
-import { shortTimings, silentLog, testWorkerConfig } from './testing.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
 
 test('a listener that is attached after a connection error still receives the error', async () => {
   const database = await createTestDatabase()

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { mutants, mutate } from './mutants.ts'
+import { mutate } from './mutant.ts'
+import { mutants } from './mutants.ts'
 
-const read = (file: string) => readFileSync(resolve(import.meta.dirname, '../../../..', file), 'utf8')
+const read = (file: string) => readFileSync(resolve(import.meta.dirname, '../../../../..', file), 'utf8')
 
 test.each(mutants)('the guard is where the mutant removes it: $name', (mutant) => {
   const source = read(mutant.file)

@@ -11,8 +11,8 @@ import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { QueueBackend } from './queue-backend.ts'
-import { shortTimings, startTestRelay, testWorkerConfig } from './testing.ts'
-import type { WorkerTimings } from './worker-timings.ts'
+import { shortTimings, startTestRelay, testWorkerConfig } from '../../test/fixtures.ts'
+import type { WorkerTimings } from '../process/worker-timings.ts'
 
 let testDatabase: TestDatabase
 let redis: TestRedis

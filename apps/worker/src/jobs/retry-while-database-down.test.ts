@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { describe, expect, test, vi } from 'vitest'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
-import { defaultTimings } from './worker-timings.ts'
+import { defaultTimings } from '../process/worker-timings.ts'
 
 const deps = { timings: { ...defaultTimings, minRetryPauseMs: 1, maxRetryPauseMs: 1 } }
 

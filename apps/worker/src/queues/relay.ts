@@ -10,8 +10,8 @@ import { idOf, uuidOf, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import type { Logger } from 'pino'
 import type { JobQueues } from './job-queues.ts'
-import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
-import type { WorkerTimings } from './worker-timings.ts'
+import type { DrainCooldown } from '../webhook-delivery/drain-cooldown.ts'
+import type { WorkerTimings } from '../process/worker-timings.ts'
 
 /** Minimum pause between two rounds, so that notifications within a few milliseconds share one round. */
 const minPauseMs = 4
