@@ -74,10 +74,14 @@ test('a wrong clock is logged at startup and shown in /ready, which stays 200', 
   ])
 })
 
-test('a port that is in use fails the startup', async () => {
+test('a port that is in use fails the startup, which closes what it has opened', async () => {
   const { port } = await start()
-  const taken = testWorkerConfig({ DATABASE_URL: database.url, WORKER_PORT: String(port) })
-  await expect(startWorker(taken, silentLog)).rejects.toThrow('EADDRINUSE')
+  const config = testWorkerConfig({ DATABASE_URL: `${database.url}?application_name=taken`, WORKER_PORT: String(port) })
+  await expect(startWorker(config, silentLog)).rejects.toThrow('EADDRINUSE')
+  const connections = `select from pg_stat_activity where application_name = 'taken'`
+  await waitUntil(async () => (await database.pool.query(connections)).rowCount === 0, {
+    describe: 'no connection is left',
+  })
 })
 
 test('/ready is 503 and names the cause: database down or migrations pending', async () => {
