@@ -22,7 +22,7 @@ const dependentOnVersion = [
   'segments/{compile-filter,filter-plans}',
   'campaigns/sending*',
   'imports/imports',
-  'operations/every-event',
+  'operations/webhooks/every-event',
   'webhooks/drain/{plans,find-backlogs,backlog-claim,record-and-take}',
 ].map((name) => `packages/core/src/${name}.int.test.ts`)
 const slowWorkers = 3

@@ -1,5 +1,5 @@
 /** The events in the OpenAPI document: the request that a webhook receives for each type, and the data of an event. */
-import { describeEventTypes } from '@rapport/core/operations/event-types.ts'
+import { describeEventTypes } from '@rapport/core/operations/webhooks/event-types.ts'
 import type { Document } from './document.ts'
 
 const signatureHeaders = Object.entries({

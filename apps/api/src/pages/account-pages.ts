@@ -1,7 +1,7 @@
 import { ResetPasswordInput, VerifyEmailInput } from '@rapport/core/auth/auth.schema.ts'
 import { inspectVerification, verifyEmail } from '@rapport/core/auth/email-verification.ts'
 import { inspectPasswordReset } from '@rapport/core/auth/password-resets.ts'
-import { resetPassword } from '@rapport/core/operations/reset-password.ts'
+import { resetPassword } from '@rapport/core/operations/mail/reset-password.ts'
 import { Token } from '@rapport/core/kernel/validation.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { acceptInvite, inspectInvite } from '@rapport/core/team/invites.ts'

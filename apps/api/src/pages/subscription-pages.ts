@@ -18,7 +18,7 @@ import { toErrorBody } from '../http/errors/error-handler.ts'
 import { PublicQuery } from '../routes/shapes.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage, suspendedMessage } from './message-page.ts'
-import { undoUnsubscribe, unsubscribe } from '@rapport/core/operations/unsubscribe.ts'
+import { undoUnsubscribe, unsubscribe } from '@rapport/core/operations/contacts/unsubscribe.ts'
 
 const TokenQuery = PublicQuery.extend({ token: Token(600).describe('The token in the link.') })
 const schema = (operationId: string, summary: string, description: string) => ({

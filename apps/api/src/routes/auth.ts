@@ -23,7 +23,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../http/authentication.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
-import { resetPassword } from '@rapport/core/operations/reset-password.ts'
+import { resetPassword } from '@rapport/core/operations/mail/reset-password.ts'
 
 const tags = ['Authentication']
 

@@ -1,5 +1,5 @@
 import { eventTypes } from '@rapport/core/events/event-definition.ts'
-import type { DescribedEventType } from '@rapport/core/operations/event-types.ts'
+import type { DescribedEventType } from '@rapport/core/operations/webhooks/event-types.ts'
 import type { Page } from '@rapport/core/request/paging.ts'
 import type { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'

@@ -1,5 +1,5 @@
 import { EventQuery } from '@rapport/core/webhooks/deliveries.schema.ts'
-import { DescribedEventType, EventTypeQuery, listEventTypes } from '@rapport/core/operations/event-types.ts'
+import { DescribedEventType, EventTypeQuery, listEventTypes } from '@rapport/core/operations/webhooks/event-types.ts'
 import { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { listEvents, readEvent } from '@rapport/core/webhooks/event-feed.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'

@@ -1,5 +1,5 @@
-import { reportMailEvent } from '@rapport/core/operations/mail-events.ts'
-import { MailReport, MailReportResult } from '@rapport/core/operations/mail-events.schema.ts'
+import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
+import { MailReport, MailReportResult } from '@rapport/core/operations/mail/mail-events.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { NoQuery } from './shapes.ts'
 

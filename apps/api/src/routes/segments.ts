@@ -1,7 +1,7 @@
 import { CountedContactPage, FilterPreview, SegmentContactQuery } from '@rapport/core/contacts/contacts.schema.ts'
 import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
 import { previewFilter } from '@rapport/core/contacts/listing/preview-filter.ts'
-import { deleteSegment } from '@rapport/core/operations/delete-segment.ts'
+import { deleteSegment } from '@rapport/core/operations/contacts/delete-segment.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import {
   PreviewInput,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
-import { readWorkSummary, type WorkSummary } from '@rapport/core/operations/work-summary.ts'
+import { readWorkSummary, type WorkSummary } from '@rapport/core/operations/overviews/work-summary.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, jsonFlag } from '../command.ts'
 import { withDatabase } from '../database.ts'

@@ -1,5 +1,5 @@
 /** Checks that workers are alive, that work gets done, and that receivers take it. */
-import { type QueueState, readWorkSummary } from '@rapport/core/operations/work-summary.ts'
+import { type QueueState, readWorkSummary } from '@rapport/core/operations/overviews/work-summary.ts'
 import { countFailingWebhooks } from '@rapport/core/webhooks/health/failing-webhooks.ts'
 import { listWorkers } from '@rapport/core/work/worker-registry.ts'
 import { formatAge } from '../terminal.ts'

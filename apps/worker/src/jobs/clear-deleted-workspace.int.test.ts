@@ -3,7 +3,7 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import { signUp } from '@rapport/core/auth/login.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
-import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
+import { deleteWorkspace } from '@rapport/core/operations/workspaces/delete-workspace.ts'
 import {
   addSubscribers,
   createTestCampaign,

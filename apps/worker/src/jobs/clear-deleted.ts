@@ -3,7 +3,7 @@ import { clearNextBatch, finishRemoval } from '@rapport/core/custom-fields/clear
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import { clearDeletedList } from '@rapport/core/lists/delete-list.ts'
 import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
-import { clearDeletedWorkspace } from '@rapport/core/operations/delete-workspace.ts'
+import { clearDeletedWorkspace } from '@rapport/core/operations/workspaces/delete-workspace.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { claimWork } from '@rapport/core/work/claims.ts'
 import type { KnownWorkJob } from '@rapport/core/work/queues.ts'

@@ -11,8 +11,8 @@ import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
-import { reportMailEvent } from '@rapport/core/operations/mail-events.ts'
-import { MailReport } from '@rapport/core/operations/mail-events.schema.ts'
+import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
+import { MailReport } from '@rapport/core/operations/mail/mail-events.schema.ts'
 import { updateTask } from '@rapport/core/tasks/tasks.ts'
 import { redeliverMany } from '@rapport/core/webhooks/delivery-log.ts'
 import {

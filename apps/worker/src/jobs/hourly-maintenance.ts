@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { disableFailingWebhooks, warnAboutFailingWebhooks } from '@rapport/core/operations/webhook-health.ts'
+import { disableFailingWebhooks, warnAboutFailingWebhooks } from '@rapport/core/operations/webhooks/webhook-health.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import type { WorkerDeps } from '../process/worker-deps.ts'
 import { purgeExpired } from './purge-expired.ts'

@@ -1,5 +1,5 @@
 import { claimMail, type ClaimedMail, type MailOutcome, recordMailOutcome } from '@rapport/core/mail/mails.ts'
-import { renderMail } from '@rapport/core/operations/render-mail.ts'
+import { renderMail } from '@rapport/core/operations/mail/render-mail.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { requeueWork } from '@rapport/core/work/publish.ts'

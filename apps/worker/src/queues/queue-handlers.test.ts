@@ -24,7 +24,7 @@ test.each([
   expect(isKnownJob('webhooks', data)).toBe(false)
 })
 
-test('rejects a job of another queue, and one of the release before, which named no kind', () => {
+test('rejects a job of another queue, and one without a kind, as in the release before', () => {
   expect(isKnownJob('webhooks', { ...validJob, kind: 'CLEAR_LIST' })).toBe(false)
   expect(isKnownJob('mail', { ...validJob, kind: 'CLEAR_LIST' })).toBe(false)
   expect(isKnownJob('maintenance', validJob)).toBe(false)

@@ -6,7 +6,7 @@ import { newId, uuidOf } from '../kernel/ids.ts'
 import { apiKeys, invites, mails, members, users, webhooks } from '../db/schema/index.ts'
 import { signPayload } from '../kernel/crypto.ts'
 import { acceptInvite, createInvite } from '../team/invites.ts'
-import { renderMail } from '../operations/render-mail.ts'
+import { renderMail } from '../operations/mail/render-mail.ts'
 import { createTestCtx, createTestWebhook, testSettings, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createApiKey } from './api-keys.ts'
@@ -14,7 +14,7 @@ import { ApiKeyInput } from './auth.schema.ts'
 import { resendVerificationMail, verifyEmail } from './email-verification.ts'
 import { requestPasswordReset } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
-import { resetPassword } from '../operations/reset-password.ts'
+import { resetPassword } from '../operations/mail/reset-password.ts'
 
 const [password, newPassword] = ['a long sentence that is hard to guess', 'another sentence that is hard to guess']
 

@@ -9,7 +9,7 @@ import { purgeLoginFailures } from './login-throttle.ts'
 import { requestPasswordReset } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
 import { verifyPassword } from './passwords.ts'
-import { resetPassword } from '../operations/reset-password.ts'
+import { resetPassword } from '../operations/mail/reset-password.ts'
 
 const password = 'a long sentence that is hard to guess'
 

@@ -15,7 +15,7 @@ import {
 } from './password-resets.ts'
 import { logIn, purgeSessions, signUp } from './login.ts'
 import { defaultPasswordCost } from './passwords.ts'
-import { resetPassword } from '../operations/reset-password.ts'
+import { resetPassword } from '../operations/mail/reset-password.ts'
 
 const [oldPassword, password] = ['a long sentence that is hard to guess', 'another sentence that is hard to guess']
 

@@ -18,7 +18,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { sendTestMail } from './campaign-mail.ts'
 import { updateCampaign, readCampaign } from './campaigns.ts'
 import { sendCampaign } from './send-campaign.ts'
-import { unsubscribe } from '../operations/unsubscribe.ts'
+import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -14,7 +14,7 @@ import { addTags, updateContact, removeTag } from './update-contact.ts'
 import { upsertContact } from './upsert-contact.ts'
 import { ActivityQuery } from './contacts.schema.ts'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
-import { unsubscribe } from '../operations/unsubscribe.ts'
+import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { readContact } from './read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 

@@ -6,7 +6,7 @@ import { idOf, newId, uuidAt, uuidOf } from '../kernel/ids.ts'
 import { webhooks } from './schema/index.ts'
 import { drainTestBacklog } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { maintainPartitions, readSecondsAhead } from './partitions.ts'
-import { clearDeletedWorkspace, deleteWorkspace } from '../operations/delete-workspace.ts'
+import { clearDeletedWorkspace, deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import {
   createTestDatabase,

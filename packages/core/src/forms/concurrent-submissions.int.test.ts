@@ -21,7 +21,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { deleteForm, readForm } from './forms.ts'
 import type { Form } from './forms.schema.ts'
 import { listSubmissions, readSubmission, submitForm } from './submissions.ts'
-import { unsubscribe } from '../operations/unsubscribe.ts'
+import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 

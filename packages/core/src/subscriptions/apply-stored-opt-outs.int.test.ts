@@ -21,7 +21,7 @@ import type { List } from '../lists/lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber } from '../lists/subscribers.ts'
 import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
 import { suppressAddress } from './suppressions.ts'
-import { unsubscribe } from '../operations/unsubscribe.ts'
+import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 

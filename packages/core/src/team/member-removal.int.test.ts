@@ -16,8 +16,8 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
 import { createInvite, listInvites, resendInvite } from './invites.ts'
 import { updateMember, removeMember } from './members.ts'
-import { deleteWorkspace } from '../operations/delete-workspace.ts'
-import { resetPassword } from '../operations/reset-password.ts'
+import { deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
+import { resetPassword } from '../operations/mail/reset-password.ts'
 
 const all = { limit: 100, sort: '-createdAt' } as const
 

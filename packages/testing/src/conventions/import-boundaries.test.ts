@@ -65,6 +65,10 @@ test('a folder of core imports only earlier folders, types included', () => {
   expect(upward).toEqual([])
 })
 
+test('operations has folders only, so that its names say what belongs together', () => {
+  expect(coreSources.filter(({ path }) => dirname(path) === `${core}operations`).map(({ path }) => path)).toEqual([])
+})
+
 const largestFolder = 16
 const largerFolders: Record<string, number> = { 'packages/core/src/db/schema': 28, 'apps/api/src/routes': 28 }
 

@@ -1,4 +1,4 @@
-import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
+import { deleteWorkspace } from '@rapport/core/operations/workspaces/delete-workspace.ts'
 import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { z } from 'zod'

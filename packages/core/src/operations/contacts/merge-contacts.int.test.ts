@@ -12,7 +12,7 @@ import {
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { mergeContacts } from './merge-contacts.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
-import { unsubscribe } from '../unsubscribe.ts'
+import { unsubscribe } from './unsubscribe.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { newId } from '../../kernel/ids.ts'
 

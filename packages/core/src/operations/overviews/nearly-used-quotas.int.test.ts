@@ -9,7 +9,7 @@ import { createSegment } from '../../segments/segments.ts'
 import { createInvite } from '../../team/invites.ts'
 import { deleteWebhook } from '../../webhooks/webhooks.ts'
 import { setQuotas } from '../../workspaces/set-quotas.ts'
-import { readUsage } from '../usage/workspace-usage.ts'
+import { readUsage } from './workspace-usage.ts'
 import {
   createTestCampaign,
   createTestContact,
@@ -21,7 +21,7 @@ import {
 import { queueTestImport, runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { deleteWorkspace } from '../delete-workspace.ts'
+import { deleteWorkspace } from '../workspaces/delete-workspace.ts'
 import { findNearlyUsedQuotas } from './nearly-used-quotas.ts'
 
 const database = useTestDatabase()

@@ -9,8 +9,8 @@ import type { Member } from '../../team/team.schema.ts'
 import { listFailingWebhooks, type FailingWebhookState } from '../../webhooks/health/failing-webhooks.ts'
 import type { Workspace } from '../../workspaces/workspaces.schema.ts'
 import { readWorkspace } from '../../workspaces/workspaces.ts'
-import { readUsage } from '../usage/workspace-usage.ts'
-import type { Usage } from '../usage/workspace-usage.schema.ts'
+import { readUsage } from './workspace-usage.ts'
+import type { Usage } from './workspace-usage.schema.ts'
 
 export interface WorkspaceOverview {
   workspace: Workspace

@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
-import { findNewestBackup } from '../backups/backup-records.ts'
-import type { Db } from '../db/client.ts'
-import { readSecondsAhead } from '../db/partitions.ts'
-import { queueNames } from '../work/queues.ts'
-import { heartbeatTimeoutMs, isSeenWithin } from '../work/worker-registry.ts'
-import { createUnlabeledGauge, createGauge } from '../runtime/metrics.ts'
+import { findNewestBackup } from '../../backups/backup-records.ts'
+import type { Db } from '../../db/client.ts'
+import { readSecondsAhead } from '../../db/partitions.ts'
+import { queueNames } from '../../work/queues.ts'
+import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
+import { createUnlabeledGauge, createGauge } from '../../runtime/metrics.ts'
 import { queueOfWork, readOutboxLag } from './work-summary.ts'
-import { countFailingWebhooks } from '../webhooks/health/failing-webhooks.ts'
+import { countFailingWebhooks } from '../../webhooks/health/failing-webhooks.ts'
 
 interface WorkMetrics {
   queues: { queue: string; state: 'waiting' | 'published'; count: number; oldestSeconds: number }[]

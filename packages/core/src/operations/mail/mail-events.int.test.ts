@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { readStats } from '../campaigns/campaign-stats.ts'
-import { updateContact } from '../contacts/update-contact.ts'
-import type { Ctx } from '../request/context.ts'
-import { type ContactId, type ListId, newId, uuidOf } from '../kernel/ids.ts'
-import { unsubscribeUrl } from '../lists/subscription-links.ts'
-import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
-import { subscribe } from '../lists/subscribe.ts'
+import { readStats } from '../../campaigns/campaign-stats.ts'
+import { updateContact } from '../../contacts/update-contact.ts'
+import type { Ctx } from '../../request/context.ts'
+import { type ContactId, type ListId, newId, uuidOf } from '../../kernel/ids.ts'
+import { unsubscribeUrl } from '../../lists/subscription-links.ts'
+import { confirmSubscribers } from '../../lists/bulk-subscribe-contacts.ts'
+import { subscribe } from '../../lists/subscribe.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   addSubscribers,
@@ -20,9 +20,9 @@ import {
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { MailReport } from './mail-events.schema.ts'
 import { purgeMailReports, reportMailEvent } from './mail-events.ts'
-import { unsubscribe } from './unsubscribe.ts'
-import { readContact } from '../contacts/read-contact.ts'
-import { deleteContact } from './contacts/delete-contact.ts'
+import { unsubscribe } from '../contacts/unsubscribe.ts'
+import { readContact } from '../../contacts/read-contact.ts'
+import { deleteContact } from '../contacts/delete-contact.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

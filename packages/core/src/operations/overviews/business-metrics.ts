@@ -1,14 +1,14 @@
 /** Metrics of what the users of an installation do. No label names a workspace: each would multiply the series. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
-import { createdUsers, userOrigins } from '../auth/users.ts'
-import { engagements, recordedEngagements } from '../campaigns/engagement.ts'
-import type { Db } from '../db/client.ts'
-import { contacts, subscriptions, users, webhooks, workspaces } from '../db/schema/index.ts'
-import { emittedEvents } from '../events/emit.ts'
-import { countOrEstimate } from '../request/count-or-estimate.ts'
-import { createGauge } from '../runtime/metrics.ts'
-import { eventDefinitions } from './event-types.ts'
+import { createdUsers, userOrigins } from '../../auth/users.ts'
+import { engagements, recordedEngagements } from '../../campaigns/engagement.ts'
+import type { Db } from '../../db/client.ts'
+import { contacts, subscriptions, users, webhooks, workspaces } from '../../db/schema/index.ts'
+import { emittedEvents } from '../../events/emit.ts'
+import { countOrEstimate } from '../../request/count-or-estimate.ts'
+import { createGauge } from '../../runtime/metrics.ts'
+import { eventDefinitions } from '../webhooks/event-types.ts'
 import { cacheResult } from './work-metrics.ts'
 
 /** Registers the counters of what this process does: events, engagements and new users. */

@@ -1,29 +1,29 @@
 /** Every event that the API emits. `GET /event-types` and the `webhooks` of OpenAPI are generated from this list. */
 import { z } from 'zod'
-import { completeJsonSchema, simplifySchemas } from '../kernel/json-schema.ts'
+import { completeJsonSchema, simplifySchemas } from '../../kernel/json-schema.ts'
 import {
   type EmittedType,
   type EventDefinition,
   type EventSubject,
   RedactedRecord,
-} from '../events/event-definition.ts'
-import { type Page, PageQuery, pageOfList } from '../request/paging.ts'
-import type { Ctx } from '../request/context.ts'
-import { mailBounced, mailComplained } from './mail-events.schema.ts'
-import { Event, exampleEvent } from '../webhooks/event-feed.schema.ts'
-import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from '../deals/deal-events.ts'
-import { listDeleted } from '../lists/list-events.ts'
-import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from '../tasks/task-events.ts'
-import { contactCreated, contactDeleted, contactMerged, contactUpdated } from '../contacts/contact-events.ts'
-import { importCompleted } from '../imports/import-events.ts'
-import { webhookDisabled, webhookTest } from '../webhooks/webhook-events.ts'
+} from '../../events/event-definition.ts'
+import { type Page, PageQuery, pageOfList } from '../../request/paging.ts'
+import type { Ctx } from '../../request/context.ts'
+import { mailBounced, mailComplained } from '../mail/mail-events.schema.ts'
+import { Event, exampleEvent } from '../../webhooks/event-feed.schema.ts'
+import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from '../../deals/deal-events.ts'
+import { listDeleted } from '../../lists/list-events.ts'
+import { taskCompleted, taskCreated, taskDeleted, taskUpdated } from '../../tasks/task-events.ts'
+import { contactCreated, contactDeleted, contactMerged, contactUpdated } from '../../contacts/contact-events.ts'
+import { importCompleted } from '../../imports/import-events.ts'
+import { webhookDisabled, webhookTest } from '../../webhooks/webhook-events.ts'
 import {
   subscriptionCreated,
   subscriptionConfirmed,
   subscriptionUnsubscribed,
-} from '../subscriptions/subscription-events.ts'
-import { campaignCanceled, campaignSending, campaignSent } from '../campaigns/campaign-events.ts'
-import { formSubmitted } from '../forms/form-events.ts'
+} from '../../subscriptions/subscription-events.ts'
+import { campaignCanceled, campaignSending, campaignSent } from '../../campaigns/campaign-events.ts'
+import { formSubmitted } from '../../forms/form-events.ts'
 
 /** One line per type. A missing type or a definition on the wrong line does not compile. */
 export const eventDefinitions = {

@@ -4,7 +4,7 @@ import { createTestCtx, createTestWebhook, listEventTypes } from '@rapport/testi
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, readDrain, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { createUser } from '../auth/users.ts'
+import { createUser } from '../../auth/users.ts'
 import {
   auditEntries,
   deliveries,
@@ -14,13 +14,13 @@ import {
   type Role,
   webhookDrains,
   webhooks,
-} from '../db/schema/index.ts'
-import type { WebhookId } from '../kernel/ids.ts'
-import type { Ctx } from '../request/context.ts'
-import { countFailingWebhooks } from '../webhooks/health/failing-webhooks.ts'
-import { updateWebhook, deleteWebhook, readWebhook } from '../webhooks/webhooks.ts'
-import type { CreatedWebhook } from '../webhooks/webhooks.schema.ts'
-import { renderMail } from './render-mail.ts'
+} from '../../db/schema/index.ts'
+import type { WebhookId } from '../../kernel/ids.ts'
+import type { Ctx } from '../../request/context.ts'
+import { countFailingWebhooks } from '../../webhooks/health/failing-webhooks.ts'
+import { updateWebhook, deleteWebhook, readWebhook } from '../../webhooks/webhooks.ts'
+import type { CreatedWebhook } from '../../webhooks/webhooks.schema.ts'
+import { renderMail } from '../mail/render-mail.ts'
 import { disableFailingWebhooks, warnAboutFailingWebhooks } from './webhook-health.ts'
 
 const database = useTestDatabase()

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { defineEvent } from '../events/event-definition.ts'
-import { RecordId } from '../kernel/ids.ts'
-import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { defineEvent } from '../../events/event-definition.ts'
+import { RecordId } from '../../kernel/ids.ts'
+import { Email, MultiLine, SingleLine, Timestamp } from '../../kernel/validation.ts'
 
 export const MailReport = z
   .strictObject({

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
-import { sendCampaign } from '../campaigns/send-campaign.ts'
-import { pauseCampaign } from '../campaigns/lifecycle.ts'
-import type { Ctx } from '../request/context.ts'
+import { sendCampaign } from '../../campaigns/send-campaign.ts'
+import { pauseCampaign } from '../../campaigns/lifecycle.ts'
+import type { Ctx } from '../../request/context.ts'
 import {
   claimTestBacklog,
   createTestCampaign,
@@ -15,8 +15,8 @@ import {
 import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { asEnded, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
-import { markPublished } from '../work/publish.ts'
-import { enqueueMail } from '../mail/mails.ts'
+import { markPublished } from '../../work/publish.ts'
+import { enqueueMail } from '../../mail/mails.ts'
 import { readWorkSummary } from './work-summary.ts'
 
 const database = useTestDatabase()

@@ -1,8 +1,8 @@
-import { audit } from '../audit/audit.ts'
-import { detachSegment } from '../campaigns/campaigns.ts'
-import type { SegmentId } from '../kernel/ids.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
-import { deleteSegmentRow, lockSegment } from '../segments/segments.ts'
+import { audit } from '../../audit/audit.ts'
+import { detachSegment } from '../../campaigns/campaigns.ts'
+import type { SegmentId } from '../../kernel/ids.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
+import { deleteSegmentRow, lockSegment } from '../../segments/segments.ts'
 
 /** Deletes a segment. Throws `in_use` if a campaign that is a DRAFT, SENDING or PAUSED has it. */
 export function deleteSegment(ctx: Ctx, id: SegmentId): Promise<void> {

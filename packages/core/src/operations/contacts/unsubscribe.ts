@@ -1,20 +1,20 @@
-import { recordEngagement } from '../campaigns/engagement.ts'
-import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
-import { lockList } from '../lists/lists.ts'
-import { findCurrentSubscription, restoreSubscription } from '../lists/restore-subscription.ts'
-import { endSubscription } from '../lists/subscribe.ts'
+import { recordEngagement } from '../../campaigns/engagement.ts'
+import { lockContact, lockCurrentContact } from '../../contacts/lock-contact.ts'
+import { lockList } from '../../lists/lists.ts'
+import { findCurrentSubscription, restoreSubscription } from '../../lists/restore-subscription.ts'
+import { endSubscription } from '../../lists/subscribe.ts'
 import {
   invalidLink,
   openUndo,
   openUnsubscribe,
   type SubscriptionLink,
   undoToken,
-} from '../lists/subscription-links.ts'
-import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
-import { deleteOptOut, hashEmailWithAllKeys, storeOptOut } from '../subscriptions/opt-outs.ts'
-import { readSuppression } from '../subscriptions/suppressions.ts'
-import { isLiveWorkspace } from '../workspaces/is-live.ts'
-import { requireNotSuspended } from '../request/suspended-workspace.ts'
+} from '../../lists/subscription-links.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
+import { deleteOptOut, hashEmailWithAllKeys, storeOptOut } from '../../subscriptions/opt-outs.ts'
+import { readSuppression } from '../../subscriptions/suppressions.ts'
+import { isLiveWorkspace } from '../../workspaces/is-live.ts'
+import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 
 /**
  * Unsubscribes the contact that received the email with this token, and the address even if another contact has it now.

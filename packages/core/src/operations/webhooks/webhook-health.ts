@@ -3,18 +3,18 @@
  * days.
  */
 import { and, eq, inArray } from 'drizzle-orm'
-import { members, users } from '../db/schema/index.ts'
-import type { WebhookId } from '../kernel/ids.ts'
-import { enqueueMail, type MailKind } from '../mail/mails.ts'
-import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import { members, users } from '../../db/schema/index.ts'
+import type { WebhookId } from '../../kernel/ids.ts'
+import { enqueueMail, type MailKind } from '../../mail/mails.ts'
+import { type BaseCtx, type Ctx, inTransaction } from '../../request/context.ts'
 import {
   disableFailingWebhook,
   type FailingWebhook,
   findWebhooksToDisable,
   findWebhooksToWarn,
   markWarned,
-} from '../webhooks/health/failing-webhooks.ts'
-import type { Webhook } from '../webhooks/webhooks.schema.ts'
+} from '../../webhooks/health/failing-webhooks.ts'
+import type { Webhook } from '../../webhooks/webhooks.schema.ts'
 
 /**
  * Emails owners and admins about each webhook that has failed for a day, once per failing period. Uses one transaction

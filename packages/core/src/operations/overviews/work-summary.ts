@@ -1,12 +1,12 @@
 /** A summary of the work and workers of the installation for operators. Reads PostgreSQL only. */
 import { sql } from 'drizzle-orm'
-import type { Db } from '../db/client.ts'
-import { type CampaignId, idOf, uuidAt, type WorkspaceId } from '../kernel/ids.ts'
-import { type QueueName, queueNames } from '../work/queues.ts'
-import { kindsOfWork, workKinds } from '../work/kinds.ts'
-import { campaignStatuses } from '../db/schema/index.ts'
-import { deliveryStatuses } from '../webhooks/deliveries.schema.ts'
-import { listWorkers, type WorkerState } from '../work/worker-registry.ts'
+import type { Db } from '../../db/client.ts'
+import { type CampaignId, idOf, uuidAt, type WorkspaceId } from '../../kernel/ids.ts'
+import { type QueueName, queueNames } from '../../work/queues.ts'
+import { kindsOfWork, workKinds } from '../../work/kinds.ts'
+import { campaignStatuses } from '../../db/schema/index.ts'
+import { deliveryStatuses } from '../../webhooks/deliveries.schema.ts'
+import { listWorkers, type WorkerState } from '../../work/worker-registry.ts'
 
 export interface QueueState {
   queue: QueueName

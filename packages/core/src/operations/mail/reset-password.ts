@@ -1,13 +1,13 @@
 import { eq } from 'drizzle-orm'
-import type { ResetPasswordInput } from '../auth/auth.schema.ts'
-import { replacePassword } from '../auth/password-resets.ts'
-import type { BaseCtx, Ctx } from '../request/context.ts'
-import { members, users } from '../db/schema/index.ts'
-import { deleteInvitesByCreator } from '../team/invites.ts'
-import { disableWebhooks } from '../webhooks/webhooks.ts'
-import { deleteApiKeysByCreator } from '../auth/api-keys.ts'
-import { markEmailVerified } from '../auth/users.ts'
-import type { UserId } from '../kernel/ids.ts'
+import type { ResetPasswordInput } from '../../auth/auth.schema.ts'
+import { replacePassword } from '../../auth/password-resets.ts'
+import type { BaseCtx, Ctx } from '../../request/context.ts'
+import { members, users } from '../../db/schema/index.ts'
+import { deleteInvitesByCreator } from '../../team/invites.ts'
+import { disableWebhooks } from '../../webhooks/webhooks.ts'
+import { deleteApiKeysByCreator } from '../../auth/api-keys.ts'
+import { markEmailVerified } from '../../auth/users.ts'
+import type { UserId } from '../../kernel/ids.ts'
 
 /** Sets a new password with the token of an email, which also proves that the user owns the address. */
 export function resetPassword(base: BaseCtx, input: ResetPasswordInput): Promise<void> {
