@@ -1,3 +1,16 @@
+/**
+ * The statuses of a delivery. The job of its webhook takes it with the token of `webhook_drains`, which names the
+ * deliveries that are in flight.
+ *
+ * | delivery    | from         | when                                                                            |
+ * |-------------|--------------|---------------------------------------------------------------------------------|
+ * | PENDING     |              | inserted with its event, or redelivered; in flight or not                       |
+ * | SUCCEEDED   | PENDING      | the receiver responded with 2xx                                                 |
+ * |             | INTERRUPTED  | the same, recorded late                                                         |
+ * | FAILED      | PENDING      | another response or none; expired; its webhook was disabled                     |
+ * |             | INTERRUPTED  | the same, recorded late                                                         |
+ * | INTERRUPTED | PENDING      | may have been sent: crash during the attempt, restored backup                   |
+ */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
