@@ -86,7 +86,8 @@ function unwrapQueryError(error: unknown): unknown {
   return error instanceof DrizzleQueryError ? unwrapQueryError(error.cause) : error
 }
 
-function databaseError(error: unknown): pg.DatabaseError | undefined {
+/** Returns the error of PostgreSQL in an error of a statement, or undefined. */
+export function databaseError(error: unknown): pg.DatabaseError | undefined {
   const cause = unwrapQueryError(error)
   return cause instanceof pg.DatabaseError ? cause : undefined
 }

@@ -6,6 +6,7 @@ import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
 import { ConfigError, readMigrateConfig } from '../runtime/config.ts'
 import type { Db } from './client.ts'
+import { databaseError } from './database-errors.ts'
 import { maintainPartitionsWithRetries } from './partitions.ts'
 import { isDirectUrlMissing, directUrlOf } from './pool/pooler.ts'
 import { assertSupportedServer, createMissingUuidFunction } from './server-version.ts'
@@ -29,13 +30,19 @@ export async function migrate(databaseUrl: string): Promise<void> {
     await assertSupportedServer(db)
     await lock.query('select pg_advisory_lock($1)', [migrationLockId])
     await createMissingUuidFunction(db)
-    await runMigrations(db, { migrationsFolder })
+    await runMigrations(db, { migrationsFolder }).catch(throwRefusal)
     await adoptRestoredEvents(db)
     await maintainPartitionsWithRetries(db)
   } finally {
     await pool.end()
     await lock.end()
   }
+}
+
+/** A migration that refuses to run raises an exception, and its message says what to do. */
+function throwRefusal(error: unknown): never {
+  const refusal = databaseError(error)
+  throw refusal?.code === 'P0001' ? new Error(refusal.message, { cause: error }) : error
 }
 
 const journal = JSON.parse(readFileSync(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as {

@@ -134,6 +134,14 @@ test('an upgrade keeps every row and its values', async () => {
   expectSameRows(await readTables(database.pool), withoutRows(await readTables(before.pool), deleted))
 })
 
+test('an upgrade is refused, with no effect, while a worker is alive', async () => {
+  const database = await openDatabase(restorePreviousDatabase)
+  await database.pool.query('update workers set seen_at = now()')
+  await expect(migrate(database.url)).rejects.toThrow(/^A worker is alive or was .*: stop all workers, wait 15 seconds/)
+  await database.pool.query(`update workers set seen_at = now() - interval '16 seconds'`)
+  await migrate(database.url)
+})
+
 test('a repeated upgrade is a no-op', async () => {
   const database = await openDatabase(restorePreviousDatabase)
   await migrate(database.url)
