@@ -21,7 +21,7 @@ function repeat(deps: WorkerDeps, job: KnownWorkJob, step: Step): Promise<void> 
     async work(ctx) {
       for (;;) {
         const end = await retryWhileDatabaseDown(deps, () => step(ctx))
-        if (end !== 'continue') return end
+        if (end !== 'continue') return end === 'waiting' ? 'later' : end
         if (deps.stopping.aborted) return 'stopped'
       }
     },

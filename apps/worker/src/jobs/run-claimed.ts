@@ -1,6 +1,6 @@
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { recoverClaim } from '@rapport/core/operations/recovery/recover-claims.ts'
-import { type Claim, prepareClaim, releaseClaim } from '@rapport/core/work/claims.ts'
+import { type Claim, prepareClaim, releaseClaim, releaseUnanswered } from '@rapport/core/work/claims.ts'
 import { delayUnclaimableWork } from '@rapport/core/work/publish.ts'
 import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
@@ -9,10 +9,10 @@ import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 /**
  * How a run ends that throws no error:
  * - `done`: the outcome is recorded, and the claim has ended with it.
- * - `stopped`: the rest is for another job, at once: shutdown, end of a turn, pause, cancel.
- * - `waiting`: the rest is for another job, some seconds later.
+ * - `stopped`: the rest is for another job, at once: shutdown, end of a turn, pause, cancel, suspension, lost claim.
+ * - `later`: the rest is for another job, in some seconds.
  */
-export type RunEnd = 'done' | 'stopped' | 'waiting'
+export type RunEnd = 'done' | 'stopped' | 'later'
 
 interface ClaimedRun<Subject> {
   /** Claims the work. Returns undefined if that is not possible. */
@@ -21,9 +21,9 @@ interface ClaimedRun<Subject> {
 }
 
 /**
- * Runs a job: claims its work, does it, and ends the claim as `work` says. Work that cannot be claimed is delayed,
- * unless another job has it. After an error, the claim is ended as after a crash and the queue runs the job again; if
- * that fails too, the heartbeat ends the claim.
+ * Runs a job: claims its work, does it, and ends the claim as `work` says. Work that cannot be claimed is delayed by ten
+ * minutes, unless another job has it. After an error, the claim is ended as after a crash, and the queue runs the job
+ * again. A claim that cannot be ended here is ended by the heartbeat.
  */
 export async function runClaimed<Subject>(
   deps: WorkerDeps,
@@ -36,17 +36,17 @@ export async function runClaimed<Subject>(
   try {
     const subject = await makeClaim(ctx, claim).catch(async (error: unknown) => {
       // The claim may be committed; nothing was done with it.
-      await retryWhileDatabaseDown(deps, () => releaseClaim(ctx, claim, 'retry'))
+      await retryWhileDatabaseDown(deps, () => releaseUnanswered(ctx, claim))
       throw error
     })
     if (subject === undefined) return await delayUnclaimableWork(ctx, claim.id)
     const end = await work(ctx, subject).catch(async (error: unknown) => {
-      const recovery = { error: 'The outcome could not be recorded', when: 'retry' } as const
+      const recovery = { error: 'The outcome could not be recorded', when: 'later' } as const
       deps.metrics.countInterrupted(await retryWhileDatabaseDown(deps, () => recoverClaim(deps.db, claim, recovery)))
       throw error
     })
     if (end !== 'done')
-      await retryWhileDatabaseDown(deps, () => releaseClaim(ctx, claim, end === 'stopped' ? 'now' : 'retry'))
+      await retryWhileDatabaseDown(deps, () => releaseClaim(ctx, claim, end === 'stopped' ? 'now' : 'later'))
   } finally {
     deps.liveClaims.delete(claim)
   }

@@ -58,17 +58,22 @@ async function runClaimedImport(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImpo
 async function runSteps(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'unfinished' | 'lost'> {
   let count = 0
   let running: Promise<'written' | 'lost'> = Promise.resolve('written')
-  for await (const step of importSteps(ctx, claimed)) {
+  try {
+    for await (const step of importSteps(ctx, claimed)) {
+      if ((await running) === 'lost') return 'lost'
+      if (deps.stopping.aborted || (await isSuspended(ctx))) return 'unfinished'
+      running = retryWhileDatabaseDown(deps, step)
+      // Prevents an unhandled rejection while the next chunk is read.
+      running.catch(() => {})
+      count += 1
+      if (count === stepsPerTurn) break
+    }
     if ((await running) === 'lost') return 'lost'
-    if (deps.stopping.aborted || (await isSuspended(ctx))) return 'unfinished'
-    running = retryWhileDatabaseDown(deps, step)
-    // Prevents an unhandled rejection: if reading the next chunk fails, `running` is never awaited.
-    running.catch(() => {})
-    count += 1
-    if (count === stepsPerTurn) break
+    return count === stepsPerTurn ? 'unfinished' : 'done'
+  } finally {
+    // If reading the next chunk fails, the step before still ends first.
+    await Promise.allSettled([running])
   }
-  if ((await running) === 'lost') return 'lost'
-  return count === stepsPerTurn ? 'unfinished' : 'done'
 }
 
 /** Shown to the person who imports. */

@@ -24,11 +24,11 @@ import type { WorkerDeps } from '../process/worker-deps.ts'
 
 /**
  * Sends a batch of a campaign group by group: claim the recipients, send, record the outcomes. A run that claims the
- * batch ends in one of four ways:
+ * batch ends in one of three ways:
  * - Done: the batch is finished; the last one completes the campaign.
- * - Stopped (shutdown, pause, cancel): the rest is for another job.
- * - Error: the queue retries the job after a delay. Recipients still SENDING become INTERRUPTED.
- * - Recipients still WAITING: the run throws, so that the queue retries the job.
+ * - Stopped (shutdown, pause, cancel, suspension, lost claim): the rest is for another job.
+ * - Error: the queue retries the job after a delay. Recipients still SENDING become INTERRUPTED. Also thrown if every
+ *   mail of a group was refused, and if recipients are still WAITING at the end.
  */
 export function sendCampaignBatch(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {
   return runClaimed(deps, job, {

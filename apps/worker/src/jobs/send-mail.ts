@@ -1,4 +1,5 @@
 import { claimMail, type ClaimedMail, type MailOutcome, recordMailOutcome } from '@rapport/core/mail/mails.ts'
+import type { OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import { renderMail } from '@rapport/core/operations/mail/render-mail.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
@@ -10,27 +11,33 @@ import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 
 /** Sends a single mail. Throws if the mail should be retried: the queue then runs the job again after a delay. */
 export async function sendMail(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {
-  // Before the claim: a claimed mail may have been sent.
+  // Before the claim: after a crash, a claimed mail counts as sent.
   await deps.mailRateLimiter.waitForSingle()
   if (deps.stopping.aborted) return requeueWork(ctxOf(deps, job), [job.id])
   await runClaimed(deps, job, { claim: claimMail, work: (ctx, mail) => sendClaimedMail(deps, ctx, mail) })
 }
 
 async function sendClaimedMail(deps: WorkerDeps, ctx: Ctx, mail: ClaimedMail): Promise<RunEnd> {
-  const outcome = await attempt(deps, ctx, mail)
+  const rendered = await render(deps, ctx, mail)
+  const outcome = 'outgoing' in rendered ? await deps.mail.send(rendered.outgoing, mail.kind) : rendered
   const details = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
   if (outcome.kind === 'sent') deps.log.debug(details, 'mail sent')
   else deps.log.info({ ...details, reason: outcome.error }, 'mail not sent')
   const next = await retryWhileDatabaseDown(deps, () => recordMailOutcome(ctx, mail, outcome))
-  if (next === 'retry') throw new Error(outcome.kind === 'sent' ? '' : outcome.error)
+  if (next === 'retry' && outcome.kind !== 'sent') throw new Error(outcome.error)
   return 'done'
 }
 
-async function attempt(deps: WorkerDeps, ctx: Ctx, mail: ClaimedMail): Promise<MailOutcome> {
+/** Returns the mail, or the outcome if there is none to send. */
+async function render(
+  deps: WorkerDeps,
+  ctx: Ctx,
+  mail: ClaimedMail,
+): Promise<{ outgoing: OutgoingMail } | Extract<MailOutcome, { kind: 'refused' }>> {
   try {
     const outgoing = await renderMail(ctx, mail)
     if (!outgoing) return { kind: 'refused', temporary: false, error: 'Nothing to send: the record no longer exists' }
-    return await deps.mail.send(outgoing, mail.kind)
+    return { outgoing }
   } catch (error) {
     // A template that exceeds its limits would exceed them again.
     if (error instanceof AppError && error.code === 'validation_error')

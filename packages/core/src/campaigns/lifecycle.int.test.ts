@@ -219,7 +219,7 @@ describe('a retry', () => {
     await waitUntilBlocked(database.db)
     await retrying.commit()
     expect(await finishing).toBe('waiting')
-    await releaseClaim(ctx, batch.claim, 'retry')
+    await releaseClaim(ctx, batch.claim, 'later')
     const again = await claim(batches[0])
     await send(again, [0, 4])
     expect(await finishBatch(ctx, again)).toBe('done')

@@ -36,7 +36,7 @@ beforeEach(async () => {
   workerId = await createTestWorker(database.db)
 })
 
-const lost = { error: 'The outcome could not be recorded', when: 'retry' } as const
+const lost = { error: 'The outcome could not be recorded', when: 'later' } as const
 const startCampaign = (confirmed: number) => startTestCampaign(ctx, confirmed)
 const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)
 
@@ -88,7 +88,7 @@ describe('a batch', () => {
   test('can be claimed again after its release, which is of no effect later', async () => {
     const { batches } = await startCampaign(3)
     const batch = await claim(batches[0])
-    await releaseClaim(ctx, batch.claim, 'retry')
+    await releaseClaim(ctx, batch.claim, 'later')
     const later = await claim(batches[0])
     await releaseClaim(ctx, batch.claim, 'now')
     expect(await recoverBatch(ctx, batch.claim, lost)).toBe(0)
@@ -281,7 +281,7 @@ describe('finishing', () => {
   test('a batch that was released is a no-op', async () => {
     const { id, batches } = await startCampaign(2)
     const batch = await claim(batches[0])
-    await releaseClaim(ctx, batch.claim, 'retry')
+    await releaseClaim(ctx, batch.claim, 'later')
     expect(await finishBatch(ctx, batch)).toBe('done')
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
     expect(await listPendingWork(ctx)).toEqual(batches)

@@ -56,7 +56,7 @@ test('imports a chunk once, and never for a worker that lost its claim', async (
   await finishImport(ctx, first)
   await purgeImport(ctx, first)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'RUNNING' })
-  await releaseClaim(ctx, second.claim, 'retry')
+  await releaseClaim(ctx, second.claim, 'later')
   await runQueuedImport(ctx, id)
   expect(await readImport(ctx, id)).toMatchObject({
     status: 'COMPLETED',
@@ -86,7 +86,7 @@ test('deletes the parts of the file as their rows are imported', async () => {
     mostParts = await countRows(ctx, 'import_parts')
   }
   expect(mostParts).toBe(1)
-  await releaseClaim(ctx, claimed.claim, 'retry')
+  await releaseClaim(ctx, claimed.claim, 'later')
   await runQueuedImport(ctx, id)
   expect(await countRows(ctx, 'import_parts')).toBe(0)
   expect(await readImport(ctx, id)).toMatchObject({ processed: 12_000, created: 1, skipped: 11_999 })

@@ -9,9 +9,11 @@ import {
   expireWorkerHeartbeat,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
-import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
+import { claimTestMail, prepareTestClaim } from '@rapport/testing/fixtures/claims.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import {
+  claimMail,
   enqueueMail,
   type ClaimedMail,
   type MailKind,
@@ -20,7 +22,7 @@ import {
   recordMailOutcome,
 } from './mails.ts'
 import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
-import { releaseClaim } from '../work/claims.ts'
+import { releaseClaim, releaseUnanswered } from '../work/claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -125,12 +127,23 @@ test('recording an outcome again after a lost response is a no-op', async () => 
 test('a release that arrives late does not release a later claim of the same worker', async () => {
   const uuid = await enqueueOne()
   const lost = await claim(uuid)
-  await releaseClaim(ctx, lost.claim, 'retry')
+  await releaseClaim(ctx, lost.claim, 'later')
   const later = await claim(uuid)
   expect(later.attempts, 'a lost claim is no attempt').toBe(1)
-  await releaseClaim(ctx, lost.claim, 'retry')
+  await releaseClaim(ctx, lost.claim, 'later')
   expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
   expect(await recordMailOutcome(ctx, later, sent)).toBe('done')
+})
+
+test('a claim that is still committing when its response is lost is released', async () => {
+  const uuid = await enqueueOne('CAMPAIGN_TEST')
+  const lost = await prepareTestClaim(ctx, uuid, workerId)
+  const claiming = await openTransaction(database.db, (db) => claimMail({ ...ctx, db }, lost))
+  const releasing = releaseUnanswered(ctx, lost)
+  await waitUntilBlocked(database.db)
+  await claiming.commit()
+  await releasing
+  expect(await claimTestMail(ctx, uuid, workerId)).toMatchObject({ attempts: 1 })
 })
 
 /** Claims the mail for a worker whose heartbeat expires. Recovery then releases the claim. Returns the claimed mail. */

@@ -98,7 +98,7 @@ export function recordMailOutcome(ctx: Ctx, mail: ClaimedMail, outcome: MailOutc
       })
       .where(isLastAttempt)
     if (recorded !== 'PENDING') await finishWork(ctx, [uuidOf(mail.id)])
-    else await releaseClaim(ctx, mail.claim, 'retry')
+    else await releaseClaim(ctx, mail.claim, 'later')
     return recorded === 'PENDING' ? 'retry' : 'done'
   })
 }

@@ -1,35 +1,40 @@
 /**
- * Claims: why a mail, a request or a row is never handed out twice.
+ * Claims: why nothing is handed out twice.
  *
- * A job claims its work by writing a fresh token into the row of `work`, and only if there is none. From then on every
- * statement that hands something out (the claim, the claim of a group of recipients, the take of a chunk) requires the
- * token before it, and writes a fresh one if it hands out something to send. Tokens are never used again, so a statement
- * takes effect at most once, whenever it arrives:
+ * A job claims its work by writing a fresh token into the row of `work`, if there is none. From then on, every statement
+ * for the work requires the token. One that hands out something to send, such as a group of recipients, writes a fresh
+ * one; a chunk of an import requires its position too. Tokens are never used again, so a statement takes effect at most
+ * once, whenever it arrives.
  *
- * | between which two statements            | what may happen               | what then                                |
- * |-----------------------------------------|-------------------------------|------------------------------------------|
- * | job added, claim                        | the job is lost, or added     | a relay adds it again; a second job finds |
- * |                                         | twice, or stalled and redone  | a token and does nothing                 |
- * | claim sent, claim answered              | the answer is lost            | the job knows its token: it releases     |
- * | claim answered, act                     | the process ends              | recovery, as after the act               |
- * | act, outcome recorded                   | the process ends, or counts   | recovery: what may be out and must not   |
- * |                                         | as crashed while it goes on   | be repeated becomes INTERRUPTED          |
- * | recovery, late outcome                  | the worker was only frozen    | mails and recipients keep the token of   |
- * |                                         |                               | their last attempt: the outcome counts   |
- * |                                         |                               | unless another attempt has begun         |
- * | outcome sent, outcome answered          | the answer is lost            | it is sent again: the same row results   |
- * | release sent, arrives after a new claim | a frozen connection           | its token is gone: it changes nothing    |
+ * | the process dies, or              | then                                                                            |
+ * |-----------------------------------|---------------------------------------------------------------------------------|
+ * | before the claim                  | the queue runs the job again, or a relay adds another; it may also run twice:   |
+ * |                                   | the second one finds a token and does nothing                                   |
+ * | with the claim, before it acts    | recovery, which cannot tell: as in the next row                                 |
+ * | while it acts                     | recovery: what may be out becomes INTERRUPTED, unless a duplicate is better     |
+ * |                                   | than none, as for a confirmation, or the act was a transaction, as for a chunk  |
+ * | the response of the claim is lost | nothing was done yet: the job releases the claim, and what it handed out        |
+ * | it is frozen, and goes on later   | recovery has ended its claim: it can hand out nothing more. Mails and           |
+ * |                                   | recipients keep the token of their last attempt: the outcome of what was out is |
+ * |                                   | recorded, unless another attempt has begun; "try again" is recorded as FAILED   |
+ * | after the outcome was recorded    | nothing: the row was deleted in the same transaction                            |
+ * | the response of the outcome is    | the job sends it again, and the result is the same                              |
+ * | lost                              |                                                                                 |
+ * | a release arrives after a new     | its token is gone: it changes nothing                                           |
+ * | claim, on a frozen connection     |                                                                                 |
  *
- * The order of locks is: the subject, then its row in `work`, then what the subject owns. Recovery reads all claims
- * first, and then which workers are registered and which claims the process still has; a worker registers, and a
- * process enters its claim, before the claim is sent.
+ * Recovery is part of each heartbeat, every three seconds. A worker recovers the claims of workers that had no heartbeat
+ * for 15 seconds, and those of its own that no job of it has anymore. It reads the claims first, and then the registered
+ * workers and its jobs' claims; a worker registers, and a job enters its claim, before the claim is sent.
+ *
+ * The order of locks is: the subject, then its row in `work`, then what the subject owns.
  */
 import { randomUUID } from 'node:crypto'
 import { and, eq, inArray, isNotNull, isNull, not, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { work } from '../db/schema/index.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
-import type { Ctx } from '../request/context.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { WorkspaceWork } from './enqueue.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
@@ -53,11 +58,12 @@ export function prepareClaim(of: Pick<Claim, 'workspaceId' | 'kind' | 'id' | 'wo
   return { workspaceId, kind, id, workerId, tokens: [randomUUID()] }
 }
 
-/** How a claim ends whose outcome is unknown. */
+/** How a claim ends that a job did not end itself. */
 export interface Recovery {
   /** The error of what becomes INTERRUPTED. */
   error: string
-  when: 'now' | 'retry'
+  /** See `releaseClaim`. */
+  when: 'now' | 'later'
 }
 
 /** The token that the next statement writes. */
@@ -96,16 +102,27 @@ export async function finishClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promis
 }
 
 /**
- * Gives the work up. `now`: relays publish it again at once. `retry`: the queue runs the job again after a pause, as it
- * failed, or else a relay does after some seconds. Does nothing if the claim was lost.
+ * Gives the work up. `now`: relays publish it again at once. `later`: relays publish it ten seconds after they did last,
+ * unless the queue runs the job again before, because it failed. Does nothing if the claim was lost.
  */
-export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, when: 'now' | 'retry'): Promise<void> {
+export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, when: 'now' | 'later'): Promise<void> {
   const free = { token: null, workerId: null, claimedAt: null }
   await db
     .update(work)
     .set(when === 'now' ? { ...free, publishedAt: null } : free)
     .where(isHeld(claim))
   if (when === 'now') wakeForWork(db)
+}
+
+/**
+ * Gives up work whose claim had no response. The claim may still be committing. A statement that looks for its token
+ * would not wait for that, as it does not see it yet, so the row is locked first.
+ */
+export function releaseUnanswered(ctx: Ctx, claim: Claim): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    await ctx.db.select({ id: work.id }).from(work).where(isWorkOf(claim)).for('update')
+    await releaseClaim(ctx, claim, 'later')
+  })
 }
 
 /**

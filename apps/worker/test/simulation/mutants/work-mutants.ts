@@ -48,7 +48,7 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'a claim without a response is not released',
     file: runClaimed,
-    search: "      await retryWhileDatabaseDown(deps, () => releaseClaim(ctx, claim, 'retry'))\n      throw error",
+    search: '      await retryWhileDatabaseDown(deps, () => releaseUnanswered(ctx, claim))\n      throw error',
     replacement: '      throw error',
     scenario: 'mails',
   },
