@@ -32,6 +32,8 @@ const limits = { scenario: values.scenario, faults: values.faults?.split(',') }
 const seedsPerMutant = 500
 
 const [first, count] = [Number(values.seed), Number(values.seeds)]
+process.once('disconnect', () => process.exit(1))
+process.channel?.unref()
 const isParent = count >= 100 && !values.single
 
 if (values.mutants) process.exitCode = (await runMutants()) ? 0 : 1
@@ -115,16 +117,19 @@ async function runInParallel(): Promise<boolean> {
   return (await Promise.all(parts)).every(({ code }) => code === 0)
 }
 
+/** The child ends with this process, as the IPC channel closes. */
 async function runChild(parameters: string[], onOutput = (_text: string) => {}) {
-  const child = spawn(process.execPath, [import.meta.filename, ...parameters])
+  const child = spawn(process.execPath, [import.meta.filename, ...parameters], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
   const closed = Promise.withResolvers<number | null>()
   let output = ''
   const add = (data: Buffer) => {
     output += data.toString()
     onOutput(data.toString())
   }
-  child.stdout.on('data', add)
-  child.stderr.on('data', add)
+  child.stdout?.on('data', add)
+  child.stderr?.on('data', add)
   child.once('close', closed.resolve)
   return { code: await closed.promise, output }
 }
