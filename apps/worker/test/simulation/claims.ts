@@ -1,8 +1,8 @@
-/** The open work and the claims that a simulation leaves. */
+/** What a simulation reads and changes itself: open work, claims, heartbeats. */
 import type { Database } from '@rapport/core/db/client.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import type { SimulatedWork } from './world.ts'
+import type { BrokenPromise, SimulatedWork } from './world.ts'
 
 export async function readOpenWork({ pool }: Database, { workspaceId }: Ctx): Promise<SimulatedWork[]> {
   const { rows } = await pool.query<Pick<SimulatedWork, 'id' | 'queue'>>(
@@ -14,7 +14,7 @@ export async function readOpenWork({ pool }: Database, { workspaceId }: Ctx): Pr
 }
 
 /** Lists the claims without an owner: after all work has ended, there are none. */
-export async function listClaims({ pool }: Database, { workspaceId }: Ctx): Promise<string[]> {
+export async function listClaims({ pool }: Database, { workspaceId }: Ctx): Promise<BrokenPromise[]> {
   const { rows } = await pool.query<{ claim: string }>(
     `select 'drain' as claim from webhook_drains
      where workspace_id = $1 and (token is not null or worker_id is not null or delivery_ids <> '{}')
@@ -23,7 +23,16 @@ export async function listClaims({ pool }: Database, { workspaceId }: Ctx): Prom
      union all select 'recipient' from campaign_recipients where status = 'SENDING' and workspace_id = $1`,
     [uuidOf(workspaceId)],
   )
-  return rows.map(({ claim }) => `a claim is left: ${claim}`)
+  return rows.map(({ claim }) => ({ text: `a claim is left: ${claim}` }))
+}
+
+/** Makes a worker count as crashed. Does not wait for a statement that changes or deletes its row at the moment. */
+export async function expireHeartbeat({ pool }: Database, workerId: string): Promise<void> {
+  await pool.query(
+    `update workers set seen_at = now() - interval '1 hour'
+     where id = (select id from workers where id = $1 for update skip locked)`,
+    [workerId],
+  )
 }
 
 /** A failed run leaves claims, which the recovery of the next one would find. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { expect, onTestFinished, test } from 'vitest'
+import { onTestFinished, test } from 'vitest'
 
 test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('a simulation ends with its databases: %s', async (signal) => {
   const folder = await mkdtemp(join(tmpdir(), 'rapport-ended-simulation-'))

@@ -13,12 +13,14 @@ import {
 export const statementFaults = ['answer lost', 'lost', 'late', 'fails'] as const
 
 /** A statement that was sent, its row in the trace, and how to execute it. */
-interface Statement {
+interface SentStatement {
   label: string
   task?: Task
   entry: TraceEntry
   query: () => Promise<pg.QueryResult>
 }
+
+const uuids = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g
 
 type Query = (...parameters: unknown[]) => Promise<pg.QueryResult>
 type Callback = (error: unknown, result?: pg.QueryResult) => void
@@ -64,7 +66,7 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
   }
 
   /** Executes a statement. The result is dropped if the process was killed in the meantime. */
-  async function execute({ label, task, entry, query }: Statement): Promise<pg.QueryResult> {
+  async function execute({ label, task, entry, query }: SentStatement): Promise<pg.QueryResult> {
     const ended = Promise.withResolvers<void>()
     connection.executing = { label, task, ended: ended.promise }
     owner.scheduler.executing.add(connection)
@@ -88,7 +90,7 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
     }
   }
 
-  function decide(outcome: string, statement: Statement): Promise<pg.QueryResult> {
+  function decide(outcome: string, statement: SentStatement): Promise<pg.QueryResult> {
     if (outcome === 'passes') return execute(statement)
     if (outcome === 'fails') return execute({ ...statement, query: () => send('select 1/0') })
     lostError = outcome === 'late' ? 'Query read timeout' : 'Connection terminated unexpectedly'
@@ -96,7 +98,7 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
     if (outcome === 'late') {
       isFrozen = true
       const { label, query } = statement
-      owner.scheduler.addLate(label, (entry) => {
+      owner.scheduler.addLate(statement.entry, (entry) => {
         isFrozen = false
         isEnding = true
         void execute({ label, query, entry }).catch(() => {})
@@ -106,24 +108,26 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
   }
   const failLost = (): Promise<never> => Promise.reject(new Error(lostError))
 
-  function gate(text: string, query: () => Promise<pg.QueryResult>): Promise<pg.QueryResult> {
+  function gate({ text, values }: Pick<pg.QueryConfig, 'text' | 'values'>, query: SentStatement['query']) {
     const task = currentTask()
     if (!task || text.startsWith('select pg_backend_pid') || text.includes('set_config(')) return query()
     // Nothing listens.
     if (text.includes('pg_notify')) return Promise.resolve({ rows: [], rowCount: 0 } as unknown as pg.QueryResult)
     if (lostError !== undefined) return failLost()
     const label = describeStatement(text)
-    const isFallible = label !== 'rollback'
-    return owner.scheduler.wait({ task, label, faults: isFallible ? faultsOf(label) : [] }, (outcome, entry) =>
+    const faults = label === 'rollback' ? [] : faultsOf(label)
+    const statement = { process: task.process, uuids: JSON.stringify(values).match(uuids) ?? [] }
+    return owner.scheduler.wait({ task, label, faults, statement }, (outcome, entry) =>
       decide(outcome, { label, task, entry, query }),
     )
   }
 
   client.query = ((...parameters: unknown[]) => {
     const callback = typeof parameters.at(-1) === 'function' ? (parameters.pop() as Callback) : undefined
-    const [first] = parameters as [string | { text: string; name?: string }]
+    const [first, second] = parameters as [string | pg.QueryConfig, unknown[] | undefined]
     const text = typeof first === 'string' ? first : first.name || first.text
-    const result = gate(text, () => send(...parameters))
+    const values = second ?? (typeof first === 'string' ? [] : (first.values ?? []))
+    const result = gate({ text, values }, () => send(...parameters))
     if (!callback) return result
     result.then((value) => callback(undefined, value), callback)
   }) as typeof client.query

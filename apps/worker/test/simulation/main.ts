@@ -55,7 +55,7 @@ async function runSeeds(mutant?: Mutant): Promise<boolean> {
     const run = await simulate(place, choicesOfSeed(seed), limits)
     const isBroken = run.broken.length > 0
     totals.seeds += 1
-    if (isBroken) totals[run.isKnown ? 'known' : 'failed'] += 1
+    if (isBroken) totals[run.unexplained.length > 0 ? 'failed' : 'known'] += 1
     if (isBroken || count === 1) print(`seed ${seed}`, run)
     if (!isBroken || !values.shrink) continue
     print('shortened', await shrink((choices) => simulate(place, choices, { ...limits, scenario: run.scenario }), run))
@@ -69,7 +69,7 @@ async function runSeeds(mutant?: Mutant): Promise<boolean> {
 function print(title: string, run: Run): void {
   if (values.trace) console.table(run.trace)
   const result = run.broken.join('; ') || 'no promise was broken'
-  const known = run.broken.length > 0 && run.isKnown ? 'known gap: ' : ''
+  const known = run.broken.length > 0 && run.unexplained.length === 0 ? 'known gap: ' : ''
   console.log(`${title}: ${run.scenario}, ${run.trace.length} steps, ${run.hash}: ${known}${result}`)
 }
 

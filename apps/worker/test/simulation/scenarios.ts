@@ -18,7 +18,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import type { Scheduler, TraceEntry } from './scheduler.ts'
-import { type Scenario, type Sent, type World } from './world.ts'
+import { type BrokenPromise, type Scenario, type Sent, type World } from './world.ts'
 
 export const scenarios: Record<string, (database: Database) => Promise<Scenario>> = {
   mails: prepareMails,
@@ -28,7 +28,7 @@ export const scenarios: Record<string, (database: Database) => Promise<Scenario>
 
 /** Whether a fault of this run lets a worker lose a claim. A lost statement or response does not: it is undone. */
 const mayLoseClaim = (trace: Scheduler['trace']) =>
-  trace.some(({ what, outcome }) => /^(kill|expire|shut down)/.test(what) || /^(fails|late)$/.test(outcome))
+  trace.some(({ what, outcome }) => /^(kill|expire|freeze|shut down)/.test(what) || /^(fails|late)$/.test(outcome))
 
 const hasUnknownOutcome = (trace: Scheduler['trace']) => trace.some(({ outcome }) => /, \w+ lost$/.test(outcome))
 
@@ -39,6 +39,9 @@ const isRecorded = (sent: readonly Sent[], subject: string) =>
 const countArrived = (sent: readonly Sent[], subject: string) =>
   sent.filter((one) => one.subject === subject && one.hasArrived).length
 
+const listBroken = (uuid: string | undefined, broken: readonly (string | false)[]): BrokenPromise[] =>
+  broken.filter((text) => text !== false).map((text) => ({ text, ...(uuid && { uuid }) }))
+
 async function prepareMails(database: Database): Promise<Scenario> {
   const ctx = await createTestCtx(database.db)
   const list = await createTestList(ctx)
@@ -47,15 +50,15 @@ async function prepareMails(database: Database): Promise<Scenario> {
   const data = { campaignId, contactId: null }
   await enqueueMail(ctx, { kind: 'CAMPAIGN_TEST', to: 'test@example.com', data })
   async function check({ sent }: World, trace: Scheduler['trace']) {
-    const { rows } = await database.pool.query<{ to_address: string; status: string; attempts: number; kind: string }>(
-      'select to_address, status, attempts, kind from mails where workspace_id = $1',
+    const { rows } = await database.pool.query<MailRow>(
+      'select id, to_address, status, attempts, kind from mails where workspace_id = $1',
       [uuidOf(ctx.workspaceId)],
     )
-    return rows.flatMap(({ to_address: to, status, attempts, kind }) => {
+    return rows.flatMap(({ id, to_address: to, status, attempts, kind }) => {
       const arrived = countArrived(sent, to)
       // A confirmation is repeated if its outcome is unknown.
       const most = kind === 'CAMPAIGN_TEST' || !(mayLoseClaim(trace) || hasUnknownOutcome(trace)) ? 1 : 3
-      return [
+      return listBroken(id, [
         arrived > most && `${to} got ${arrived} mails`,
         /PENDING|SENDING/.test(status) && `${to} is ${status}`,
         attempts > 3 && `${to} has ${attempts} attempts`,
@@ -63,10 +66,18 @@ async function prepareMails(database: Database): Promise<Scenario> {
         status === 'FAILED' && kind === 'CAMPAIGN_TEST' && arrived > 0 && `${to} is FAILED, but got a mail`,
         status === 'INTERRUPTED' && isRecorded(sent, to) && `${to} is INTERRUPTED, but its outcome was recorded`,
         wasNeverOut(status, sent, to) && !mayLoseClaim(trace) && `${to} is INTERRUPTED, but was never out`,
-      ].filter((broken) => broken !== false)
+      ])
     })
   }
   return { ctx, calls: [], isRecoveredAtOnce: false, finish: async () => {}, check }
+}
+
+interface MailRow {
+  id: string
+  to_address: string
+  status: string
+  attempts: number
+  kind: string
 }
 
 const wasNeverOut = (status: string, sent: readonly Sent[], subject: string) =>
@@ -89,26 +100,26 @@ async function prepareCampaign(database: Database): Promise<Scenario> {
   ]
 
   async function check({ sent }: World, trace: Scheduler['trace']) {
-    const { rows } = await database.pool.query<{ email: string; status: string | null }>(
-      `select email, r.status from contacts c left join campaign_recipients r
+    const { rows } = await database.pool.query<{ id: string; email: string; status: string | null }>(
+      `select c.id, email, r.status from contacts c left join campaign_recipients r
          on r.workspace_id = c.workspace_id and r.contact_id = c.id where c.workspace_id = $1`,
       [uuidOf(ctx.workspaceId)],
     )
-    const broken = rows.flatMap(({ email, status }) => {
+    const broken = rows.flatMap(({ id, email, status }) => {
       const arrived = countArrived(sent, email)
-      return [
+      return listBroken(id, [
         arrived > 1 && `${email} got ${arrived} mails`,
         status === 'SENT' && arrived === 0 && `${email} is SENT, but got no mail`,
         arrived > 0 && !/^(SENT|INTERRUPTED)$/.test(status ?? '') && `${email} is ${status}, but got a mail`,
         status === 'INTERRUPTED' && isRecorded(sent, email) && `${email} is INTERRUPTED, but its outcome was recorded`,
         wasNeverOut(status ?? '', sent, email) && !mayLoseClaim(trace) && `${email} is INTERRUPTED, but was never out`,
-      ].filter((broken) => broken !== false)
+      ])
     })
     return [...broken, ...(await checkSums()), ...checkStops(sent, trace)]
   }
 
   /** The counters are those of the rows, and the campaign has ended once. */
-  async function checkSums(): Promise<string[]> {
+  async function checkSums(): Promise<BrokenPromise[]> {
     const { rows } = await database.pool.query<Record<'counted' | 'stored' | 'ends', unknown> & { status: string }>(
       `select c.status, (select count(*)::int from events e where e.workspace_id = c.workspace_id and type = 'campaign.sent') as ends,
          (select json_build_array(sum(sent), sum(failed), sum(skipped), sum(interrupted), bool_and(b.status = 'DONE'))
@@ -121,12 +132,12 @@ async function prepareCampaign(database: Database): Promise<Scenario> {
     )
     return rows.flatMap(({ status, ends, counted, stored }) => {
       const expectedEnds = status === 'SENT' ? 1 : 0
-      return [
+      return listBroken(undefined, [
         JSON.stringify(counted) !== JSON.stringify(stored) &&
           `counters ${JSON.stringify(stored)}, rows ${JSON.stringify(counted)}`,
         !/SENT|CANCELED/.test(status) && `the campaign is ${status}`,
         ends !== expectedEnds && `the campaign is ${status} with ${String(ends)} events campaign.sent`,
-      ].filter((broken) => broken !== false)
+      ])
     })
   }
 
@@ -142,14 +153,14 @@ async function prepareCampaign(database: Database): Promise<Scenario> {
     })
   }
 
-  function checkStops(sent: readonly Sent[], trace: Scheduler['trace']): string[] {
+  function checkStops(sent: readonly Sent[], trace: Scheduler['trace']): BrokenPromise[] {
     const optedOut = findClaimedAfter('unsubscribe', sent, trace).filter(
       ({ subject }) => subject === 'person-1@example.com',
     )
-    return [
+    return listBroken(undefined, [
       ...optedOut.map(({ subject }) => `${subject} was claimed after the opt-out`),
       ...findClaimedAfter('cancel', sent, trace).map(({ subject }) => `${subject} was claimed after the cancel`),
-    ]
+    ])
   }
 
   async function finish() {
@@ -178,7 +189,7 @@ async function prepareDrain(database: Database): Promise<Scenario> {
       const event = idOf('evt', event_id)
       const arrived = countArrived(sent, event)
       const wasDisabled = error === 'The webhook was disabled'
-      return [
+      return listBroken(undefined, [
         arrived > 1 && `delivery ${index} arrived ${arrived} times`,
         status === 'PENDING' && `delivery ${index} is PENDING`,
         status === 'SUCCEEDED' && arrived === 0 && `delivery ${index} SUCCEEDED, but never arrived`,
@@ -191,12 +202,12 @@ async function prepareDrain(database: Database): Promise<Scenario> {
         wasNeverOut(status, sent, event) &&
           !mayLoseClaim(trace) &&
           `delivery ${index} is INTERRUPTED, but was never out`,
-      ].filter((broken) => broken !== false)
+      ])
     })
     const committed = (call: string) =>
       trace.some(({ who, what, result }) => who.startsWith(`api ${call}`) && what === 'commit' && result === 'ok')
     if (rows.length < (committed('create') && !trace.some(({ who }) => who.startsWith('api disable')) ? 5 : 4))
-      broken.push(`there are ${rows.length} deliveries`)
+      broken.push({ text: `there are ${rows.length} deliveries` })
     return broken
   }
   return { ctx, calls, isRecoveredAtOnce: true, finish: async () => {}, check }

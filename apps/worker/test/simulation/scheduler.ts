@@ -21,6 +21,8 @@ export interface Connection {
 export interface SimulatedProcess {
   name: string
   isDead: boolean
+  /** Whether it does nothing for a while, as on a machine that pauses. */
+  isFrozen: boolean
   connections: Set<Connection>
 }
 
@@ -41,6 +43,16 @@ export interface TraceEntry {
   what: string
   outcome: string
   result: string
+  /** Of a statement. Not part of the hash, as UUIDs are random. */
+  statement?: Statement | undefined
+}
+
+export interface Statement {
+  process: SimulatedProcess
+  /** The UUIDs among its parameters. */
+  uuids: readonly string[]
+  /** If it arrives late: when it was sent. */
+  sentAs?: TraceEntry
 }
 
 /** A task that waits for the scheduler. Without a task: a statement that is still on its way. */
@@ -49,6 +61,7 @@ interface Waiting {
   label: string
   /** What may happen instead of the usual. */
   faults: readonly string[]
+  statement?: Statement
   /** Runs if the process is killed first. */
   onKill?: () => void
 }
@@ -158,8 +171,8 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
   const describeState = () =>
     [...tasks].map((task) => `${task.process.name} ${task.name}${isRunning(task) ? ' (running)' : ''}`).join(', ')
 
-  function record(who: string, what: string, outcome: string): TraceEntry {
-    const entry = { who, what, outcome, result: '' }
+  function record(row: Omit<TraceEntry, 'result'>): TraceEntry {
+    const entry = { ...row, result: '' }
     trace.push(entry)
     return entry
   }
@@ -167,16 +180,17 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
   /** Chooses what happens to one task, or one event. Returns false if there is nothing to choose from. */
   async function step(events: readonly SimulationEvent[]): Promise<boolean> {
     await settle()
-    if (waiting.size === 0 && events.length === 0) return breakDeadlock()
-    const isEvent = waiting.size === 0 || (events.length > 0 && choices.next() > 0.8)
+    const ready = [...waiting].filter(({ task }) => !task?.process.isFrozen)
+    if (ready.length === 0 && events.length === 0) return breakDeadlock()
+    const isEvent = ready.length === 0 || (events.length > 0 && choices.next() > 0.8)
     if (isEvent) {
       const event = pick(choices, events)
-      record('', event.label, '')
+      record({ who: '', what: event.label, outcome: '' })
       await event.run()
       return true
     }
     // Of tasks that continued at the same time, the order would be that of the machine.
-    const ordered = [...waiting].toSorted((a, b) => a.since - b.since || numberOf(a.task) - numberOf(b.task))
+    const ordered = ready.toSorted((a, b) => a.since - b.since || numberOf(a.task) - numberOf(b.task))
     const entry = hasPriorities ? pickByPriority(ordered) : pick(choices, ordered)
     waiting.delete(entry)
     // Claims name the worker, so a job that can neither record nor release loses track of its claim. Once is survived.
@@ -185,7 +199,8 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     const isFault = possible.length > 0 && faultRate > 0 && choices.next() > 1 - faultRate
     const outcome = isFault ? pick(choices, possible) : 'passes'
     const who = entry.task ? `${entry.task.process.name} ${entry.task.name}` : ''
-    entry.run(outcome, record(who, entry.label, entry.task ? outcome : 'arrives late'))
+    const { label: what, statement } = entry
+    entry.run(outcome, record({ who, what, outcome: entry.task ? outcome : 'arrives late', statement }))
     return true
   }
 
@@ -193,7 +208,8 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
   async function breakDeadlock(): Promise<boolean> {
     const [first] = executing
     if (!first) return false
-    record(first.executing?.task?.name ?? '', first.executing?.label ?? '', 'gets a lock timeout')
+    const { label = '', task } = first.executing ?? {}
+    record({ who: task?.name ?? '', what: label, outcome: 'gets a lock timeout' })
     await monitor.query('select pg_cancel_backend($1)', [first.pid])
     while (executing.has(first)) await nextTurn()
     return true
@@ -206,8 +222,11 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     add,
     wait: <Result>(what: Waiting, act: (outcome: string, entry: TraceEntry) => Result | Promise<Result>) =>
       new Promise<Result>((resolve) => add(what, (outcome, entry) => resolve(act(outcome, entry)))),
-    addLate: (label: string, arrive: (entry: TraceEntry) => void) =>
-      void add({ label, faults: [] }, (_outcome, entry) => arrive(entry)),
+    /** The statement of this entry arrives some time. */
+    addLate: (sentAs: TraceEntry, arrive: (entry: TraceEntry) => void) => {
+      const statement = sentAs.statement && { ...sentAs.statement, sentAs }
+      add({ label: sentAs.what, faults: [], ...(statement && { statement }) }, (_outcome, entry) => arrive(entry))
+    },
     /** The next choice waits until PostgreSQL has ended the session, and with it released its locks. */
     sessionEnds(pid: number, ending: Promise<void>): void {
       const isGone = async () => {

@@ -86,7 +86,7 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
 
   function openProcess(name: string): SimulatedProcess & { db: Database['db'] } {
     const pool = place.idlePools.pop() ?? openPool(place.url)
-    const process: SimulatedProcess = { name, isDead: false, connections: pool.connections }
+    const process: SimulatedProcess = { name, isDead: false, isFrozen: false, connections: pool.connections }
     if (pool.owner) Object.assign(pool.owner, { scheduler, process })
     else gateConnections(pool.database.pool, (pool.owner = { scheduler, process }))
     // The pool of a killed process never gets its connections back.
@@ -135,7 +135,8 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
         close: () => {},
       },
       mailRateLimiter: { groupSize: 2, wait: async () => {}, waitForSingle: async () => {} },
-      webhookQuota: { read: async () => 20, peek: () => 20 },
+      // Fewer than there are deliveries, so that a drain takes several times.
+      webhookQuota: { read: async () => 2, peek: () => 2 },
       http: {
         openConnections: () => ({
           post: (_url, { headers }) =>
@@ -196,6 +197,12 @@ export interface SimulatedWork extends WorkJob {
   queue: 'mail' | 'campaigns' | 'webhooks'
 }
 
+/** A broken promise, and the mail or recipient that it is about. */
+export interface BrokenPromise {
+  text: string
+  uuid?: string
+}
+
 /** What a scenario prepares. */
 export interface Scenario {
   ctx: Ctx
@@ -206,5 +213,5 @@ export interface Scenario {
   /** Prepares the end: what a user would do so that all work ends. */
   finish(): Promise<void>
   /** Returns the broken promises. */
-  check(world: World, trace: Scheduler['trace']): Promise<string[]>
+  check(world: World, trace: Scheduler['trace']): Promise<BrokenPromise[]>
 }
