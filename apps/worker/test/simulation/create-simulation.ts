@@ -10,7 +10,8 @@ import type { WorkerDeps } from '../../src/worker-deps.ts'
 import { type Choices, pick } from './choices.ts'
 import { expireHeartbeat, listClaims, readOpenWork } from './claims.ts'
 import { statementFaults } from './gate-connections-patch.ts'
-import type { createScheduler, SimulationEvent, Task } from './scheduler.ts'
+import type { Scheduler } from './scheduler.ts'
+import type { SimulationEvent, Task } from './tasks.ts'
 import { type BrokenPromise, mailFaults, type Scenario, type SimulatedWork, type Worker, type World } from './world.ts'
 
 const handlers = {
@@ -26,7 +27,7 @@ export const faultKinds = [...statementFaults, ...mailFaults, 'responds 500']
 interface Parts {
   scenario: Scenario
   world: World
-  scheduler: ReturnType<typeof createScheduler>
+  scheduler: Scheduler
   database: Database
   choices: Choices
   faults: readonly string[]
@@ -37,6 +38,7 @@ export function createSimulation({ scenario, world, scheduler, database, choices
   const events: SimulationEvent[] = []
   const activeJobs = new Map<Worker, Map<string, Task[]>>()
   let retriesLeft = 6
+  let freezesLeft = 0
 
   /** Adds something that happens once, when the scheduler chooses it. */
   function plan(label: string, run: () => void | Promise<void>): void {
@@ -64,18 +66,16 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     const jobs = activeJobs.get(worker) ?? new Map<string, Task[]>()
     activeJobs.set(worker, jobs)
     const earlier = jobs.get(work.id) ?? []
-    const task = world.start(
-      worker,
-      {
-        name: work.queue,
-        work: () => handlers[work.queue](worker.deps, work),
-        onEnd: (error) => {
-          if (error && retriesLeft-- > 0) planJob(work)
-        },
+    const task = world.start(worker, {
+      name: work.queue,
+      work: () => handlers[work.queue](worker.deps, work),
+      onEnd: (error) => {
+        if (error && retriesLeft-- > 0) planJob(work)
       },
       // A job waits for the earlier job of the same record.
-      () => earlier.some(({ isEnded }) => !isEnded),
-    )
+      isBlocked: () => earlier.some(({ isEnded }) => !isEnded),
+      interruption: chooseInterruption(worker),
+    })
     jobs.set(work.id, [...earlier, task])
   }
 
@@ -113,18 +113,33 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     if (scenario.isRecoveredAtOnce && other) world.start(other, { name: 'heartbeat', work: () => beat(other) })
   }
 
+  /** Some workers freeze at the start of a job, right after a claim for example. */
+  function chooseInterruption(worker: Worker): Task['interruption'] {
+    if (freezesLeft === 0) return undefined
+    const afterSteps = pick(choices, [0, 1, 2, 5])
+    return afterSteps > 0 ? { afterSteps, event: { label: 'freeze', run: () => freeze(worker) } } : undefined
+  }
+
   /**
    * A worker does nothing for a while. It counts as crashed, so others recover its claims, and BullMQ starts its jobs
    * again. Then it continues.
    */
-  async function freeze(): Promise<void> {
-    if (alive().length < 2) return
-    const worker = pickWorker()
+  async function freeze(worker: Worker): Promise<void> {
+    if (freezesLeft === 0 || worker.isFrozen) return
+    freezesLeft -= 1
     worker.isFrozen = true
-    plan('continue', () => void (worker.isFrozen = false))
+    const resume = () => plan('continue', () => void (worker.isFrozen = false))
+    // Half of them continue after the recovery, and the others also amid it.
+    const isLong = choices.next() > 0.5
+    if (!isLong) resume()
+    const work = await readWork()
+    const onRecovered = () => {
+      if (isLong) resume()
+      for (const one of work) planJob(one)
+    }
     await expireHeartbeat(database, worker.deps.workerId)
-    planTask('heartbeat', beat)
-    for (const work of await readWork()) planJob(work)
+    const other = await world.startWorker()
+    world.start(other, { name: 'heartbeat', work: () => beat(other), onEnd: onRecovered })
   }
 
   /** As the close of a worker. */
@@ -140,7 +155,7 @@ export function createSimulation({ scenario, world, scheduler, database, choices
       await deregisterWorker(worker.deps.db, worker.deps.workerId)
       await recoverOrphanedClaims(worker.deps.db)
     }
-    world.start(worker, { name: 'shut down', work }, isBusy)
+    world.start(worker, { name: 'shut down', work, isBlocked: isBusy })
   }
 
   async function waitFor(condition: () => boolean): Promise<void> {
@@ -148,6 +163,7 @@ export function createSimulation({ scenario, world, scheduler, database, choices
   }
 
   async function planEvents(): Promise<void> {
+    if (scenario.isRecoveredAtOnce && choices.next() > 0.5) freezesLeft = 2
     await world.startWorker()
     await world.startWorker()
     const api = world.openProcess('api')
@@ -156,7 +172,7 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     for (const { name, call } of scenario.calls) {
       const start = () => void world.start(api, { name, work: () => call({ ...ctx, db: api.db }) })
       const share = choices.next()
-      if (share > 0.9) await runBeforeJobs(start)
+      if (share > 0.8) await runBeforeJobs(start)
       else if (share > 0.4) plan(`call ${name}`, start)
     }
     // An orphaned claim is released by the second heartbeat.
@@ -165,7 +181,6 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     if (choices.next() > 0.5) plan('kill', kill)
     if (choices.next() > 0.5) plan('expire a heartbeat', expire)
     if (choices.next() > 0.7) plan('shut down', shutDown)
-    if (scenario.isRecoveredAtOnce && choices.next() > 0.5) plan('freeze', freeze)
   }
 
   async function runBeforeJobs(start: () => void): Promise<void> {
@@ -183,6 +198,7 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     scheduler.setFaults(pick(choices, [0, 0.1, 0.2, 0.4]), kinds)
     for (let steps = 0; steps < maxSteps && (await scheduler.step(events)); steps++);
     events.length = 0
+    freezesLeft = 0
     for (const worker of world.workers) worker.isFrozen = false
     scheduler.setFaults(0, [])
   }

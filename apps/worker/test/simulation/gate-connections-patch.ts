@@ -1,13 +1,7 @@
 /** Holds every statement of a simulated process until the scheduler decides what happens to it. */
 import type pg from 'pg'
-import {
-  type Connection,
-  currentTask,
-  type Scheduler,
-  type SimulatedProcess,
-  type Task,
-  type TraceEntry,
-} from './scheduler.ts'
+import { currentTask, type Scheduler } from './scheduler.ts'
+import type { Connection, SimulatedProcess, Task, TraceEntry } from './tasks.ts'
 
 /** What may happen to a statement, apart from that it passes. */
 export const statementFaults = ['answer lost', 'lost', 'late', 'fails'] as const

@@ -9,7 +9,7 @@ test.each(keptSeeds)('$story (seed $seed)', async ({ seed, broken, ...limits }) 
   expect(await run(seed, limits)).toMatchObject({ broken, unexplained: [] })
 })
 
-const scenarios = ['mails', 'campaign', 'drain']
+const scenarios = ['mails', 'campaign', 'cancellation', 'drain']
 const seeds = [8, 13, 21, 34, 55]
 
 test.each(scenarios.flatMap((scenario) => seeds.map((seed) => ({ scenario, seed }))))(

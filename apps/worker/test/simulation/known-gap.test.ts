@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findUnexplained } from './known-gap.ts'
-import type { TraceEntry } from './scheduler.ts'
+import type { TraceEntry } from './tasks.ts'
 
 const process = { name: 'worker-1', isDead: false, isFrozen: false, connections: new Set<never>() }
 const claim = `update "mails" set "status" = $1, "attempts" = "mails"."attempts" + 1`

@@ -2,7 +2,7 @@
  * A known gap: claims of mails and recipients name the worker, not the attempt. So the undo of a lost claim that arrives
  * late, on a connection that was frozen, also undoes a later claim of the same worker, and the mail is sent twice.
  */
-import type { TraceEntry } from './scheduler.ts'
+import type { TraceEntry } from './tasks.ts'
 import type { BrokenPromise } from './world.ts'
 
 const isUndo = ({ what }: TraceEntry) =>

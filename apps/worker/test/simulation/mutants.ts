@@ -1,4 +1,7 @@
-/** Guards of claims, each taken out: the simulation has to find every one. */
+/**
+ * Guards of claims, each taken out: the simulation has to find every one. After a move of the code, change `file`,
+ * `search` and `replacement`: `mutants.test.ts` lists the mutants that no longer find their text.
+ */
 
 export interface Mutant {
   /** What is no longer guarded. */
@@ -8,7 +11,9 @@ export interface Mutant {
   search: string
   replacement: string
   /** The scenario that reaches it. */
-  scenario: 'mails' | 'campaign' | 'drain'
+  scenario: 'mails' | 'campaign' | 'cancellation' | 'drain'
+  /** A seed of the scenario that finds it. If it does not after a change, `pnpm simulate --mutants` shows another one. */
+  seed: number
 }
 
 const sending = 'packages/core/src/campaigns/sending.ts'
@@ -26,6 +31,7 @@ export const mutants: readonly Mutant[] = [
     search: 'deps.metrics.countInterrupted(await retryWhileDatabaseDown(deps, release))',
     replacement: 'void release',
     scenario: 'mails',
+    seed: 218,
   },
   {
     name: 'a mail is claimed whatever its status',
@@ -33,6 +39,7 @@ export const mutants: readonly Mutant[] = [
     search: "idOf('mai', uuid)), eq(mails.status, 'PENDING'), canBeSent",
     replacement: "idOf('mai', uuid)), canBeSent",
     scenario: 'mails',
+    seed: 1,
   },
   {
     name: 'a test mail with an unknown outcome is sent again',
@@ -40,6 +47,7 @@ export const mutants: readonly Mutant[] = [
     search: "outcome.temporary : mail.kind !== 'CAMPAIGN_TEST'",
     replacement: 'outcome.temporary : true',
     scenario: 'mails',
+    seed: 182,
   },
   {
     name: 'recovery sends a test mail again',
@@ -47,6 +55,7 @@ export const mutants: readonly Mutant[] = [
     search: "(${mails.kind} = 'CAMPAIGN_TEST' or ${mails.attempts} >= ${maxMailAttempts})",
     replacement: '(${mails.attempts} >= ${maxMailAttempts})',
     scenario: 'mails',
+    seed: 7,
   },
   {
     name: 'the work of a mail is finished even if its outcome was not recorded',
@@ -54,6 +63,7 @@ export const mutants: readonly Mutant[] = [
     search: 'if (updated) await finishWork',
     replacement: 'await finishWork',
     scenario: 'mails',
+    seed: 37,
   },
   {
     name: 'a late outcome of a mail is recorded although another worker claimed it',
@@ -61,6 +71,7 @@ export const mutants: readonly Mutant[] = [
     search: "          eq(mails.workerId, mail.workerId ?? ''),\n",
     replacement: '',
     scenario: 'mails',
+    seed: 417,
   },
   {
     name: 'a release gives up a mail that was sent',
@@ -68,6 +79,7 @@ export const mutants: readonly Mutant[] = [
     search: "eq(mails.status, 'SENDING'), eq(mails.workerId, workerId)",
     replacement: 'eq(mails.workerId, workerId)',
     scenario: 'mails',
+    seed: 1,
   },
   {
     name: 'a batch is claimed whatever its status',
@@ -75,6 +87,7 @@ export const mutants: readonly Mutant[] = [
     search: "eq(campaignBatches.status, 'PENDING'),\n        eq(campaigns.workspaceId",
     replacement: 'eq(campaigns.workspaceId',
     scenario: 'campaign',
+    seed: 22,
   },
   {
     name: 'a recipient is claimed whatever its status',
@@ -82,6 +95,7 @@ export const mutants: readonly Mutant[] = [
     search: "where r.status = 'WAITING'\n      returning batch_id, contact_id",
     replacement: 'returning batch_id, contact_id',
     scenario: 'campaign',
+    seed: 1,
   },
   {
     name: 'a group is claimed although the campaign is not sending',
@@ -89,6 +103,7 @@ export const mutants: readonly Mutant[] = [
     search: "and c.status = 'SENDING' and b.status",
     replacement: 'and b.status',
     scenario: 'campaign',
+    seed: 9,
   },
   {
     name: 'a recipient who opted out is claimed',
@@ -96,6 +111,7 @@ export const mutants: readonly Mutant[] = [
     search: "case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end",
     replacement: "'SENDING'",
     scenario: 'campaign',
+    seed: 18,
   },
   {
     name: 'the outcomes of recipients are not recorded after recovery',
@@ -103,6 +119,7 @@ export const mutants: readonly Mutant[] = [
     search: "and r.status in ('SENDING', 'INTERRUPTED')",
     replacement: "and r.status = 'SENDING'",
     scenario: 'campaign',
+    seed: 256,
   },
   {
     name: 'recipients are not locked before their counters change',
@@ -110,6 +127,7 @@ export const mutants: readonly Mutant[] = [
     search: '      for update of r),',
     replacement: '      ),',
     scenario: 'campaign',
+    seed: 95,
   },
   {
     name: 'a batch with an error is released without interrupting its recipients',
@@ -117,6 +135,7 @@ export const mutants: readonly Mutant[] = [
     search: "const interrupted = await interruptRecipients(ctx, isClaimed, 'The outcome could not be recorded')",
     replacement: 'const interrupted = isClaimed ? 0 : 0',
     scenario: 'campaign',
+    seed: 71,
   },
   {
     name: 'a batch is finished with recipients that are still open',
@@ -124,13 +143,15 @@ export const mutants: readonly Mutant[] = [
     search: 'if (await hasOpenRecipients(ctx, batch)) {',
     replacement: 'if (false as boolean) {',
     scenario: 'campaign',
+    seed: 4,
   },
   {
     name: 'a batch is ended by a worker that does not own it',
     file: sending,
     search: '    eq(campaignBatches.workerId, batch.workerId),\n',
     replacement: '',
-    scenario: 'campaign',
+    scenario: 'cancellation',
+    seed: 1,
   },
   {
     name: 'the outcomes are recorded before the mails are sent',
@@ -140,6 +161,7 @@ export const mutants: readonly Mutant[] = [
       "await recordRecipientOutcomes(ctx, batch, recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null })))\n" +
       '    const smtpOutcomes = await sendGroup(deps, render, recipients)',
     scenario: 'campaign',
+    seed: 1,
   },
   {
     name: 'a backlog is claimed although another job owns it',
@@ -147,6 +169,7 @@ export const mutants: readonly Mutant[] = [
     search: 'where drain.token is null and (',
     replacement: 'where (',
     scenario: 'drain',
+    seed: 2,
   },
   {
     name: 'a take reads deliveries that are in flight',
@@ -154,6 +177,7 @@ export const mutants: readonly Mutant[] = [
     search: "and status = 'PENDING' and id <> all(${param('inFlight')}::uuid[]) and exists",
     replacement: "and status = 'PENDING' and exists",
     scenario: 'drain',
+    seed: 4,
   },
   {
     name: 'a job goes on after its claim was recovered',
@@ -161,6 +185,7 @@ export const mutants: readonly Mutant[] = [
     search: 'return isOwner ? takeOldest(db, claim, { ...step, ended: recorded, token }) : undefined',
     replacement: 'return isOwner || true ? takeOldest(db, claim, { ...step, ended: recorded, token }) : undefined',
     scenario: 'drain',
+    seed: 21,
   },
   {
     name: 'a take does not write its deliveries',
@@ -168,6 +193,7 @@ export const mutants: readonly Mutant[] = [
     search: 'delivery_ids = ids,',
     replacement: "delivery_ids = '{}',",
     scenario: 'drain',
+    seed: 4,
   },
   {
     name: 'the former token is forgotten after a lost response',
@@ -175,6 +201,7 @@ export const mutants: readonly Mutant[] = [
     search: 'claim.tokens = [...claim.tokens, token]',
     replacement: 'claim.tokens = [token]',
     scenario: 'drain',
+    seed: 49,
   },
   {
     name: 'a release of a backlog does not ask for its token',
@@ -182,6 +209,7 @@ export const mutants: readonly Mutant[] = [
     search: 'and token = any(${sql.param(claim.tokens)}::uuid[])`)',
     replacement: '`)',
     scenario: 'drain',
+    seed: 4,
   },
   {
     name: 'late outcomes of deliveries are not recorded',
@@ -189,6 +217,7 @@ export const mutants: readonly Mutant[] = [
     search: "and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param('workerId')}::uuid)",
     replacement: "and d.status = 'PENDING' and ${param('workerId')}::uuid is not null",
     scenario: 'drain',
+    seed: 39,
   },
   {
     name: 'recovery releases a backlog without its deliveries',
@@ -196,6 +225,7 @@ export const mutants: readonly Mutant[] = [
     search: "update deliveries d set status = 'INTERRUPTED', error = ${error},",
     replacement: "update deliveries d set status = 'PENDING', error = ${error},",
     scenario: 'drain',
+    seed: 4,
   },
 ]
 

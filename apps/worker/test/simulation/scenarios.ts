@@ -1,4 +1,4 @@
-/** What is simulated: single mails, a campaign, the drain of a webhook. Each has its data, its calls and its promises. */
+/** What is simulated: single mails, a campaign, one that is canceled before its first job, the drain of a webhook. Each has its data, its calls and its promises. */
 import type { Database } from '@rapport/core/db/client.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
@@ -17,12 +17,14 @@ import {
   createTestWebhook,
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
-import type { Scheduler, TraceEntry } from './scheduler.ts'
+import type { Scheduler } from './scheduler.ts'
+import type { TraceEntry } from './tasks.ts'
 import { type BrokenPromise, type Scenario, type Sent, type World } from './world.ts'
 
 export const scenarios: Record<string, (database: Database) => Promise<Scenario>> = {
   mails: prepareMails,
-  campaign: prepareCampaign,
+  campaign: (database) => prepareCampaign(database, { isCanceled: false }),
+  cancellation: (database) => prepareCampaign(database, { isCanceled: true }),
   drain: prepareDrain,
 }
 
@@ -83,7 +85,7 @@ interface MailRow {
 const wasNeverOut = (status: string, sent: readonly Sent[], subject: string) =>
   status === 'INTERRUPTED' && !sent.some((one) => one.subject === subject)
 
-async function prepareCampaign(database: Database): Promise<Scenario> {
+async function prepareCampaign(database: Database, { isCanceled }: { isCanceled: boolean }): Promise<Scenario> {
   const ctx = await createTestCtx(database.db)
   const list = await createTestList(ctx)
   const contactIds = await addSubscribers(ctx, list.id, { count: 4 })
@@ -91,6 +93,7 @@ async function prepareCampaign(database: Database): Promise<Scenario> {
   const [leaving] = contactIds
   if (!leaving) throw new Error('The campaign has no recipients')
   await sendCampaign(ctx, id)
+  if (isCanceled) await cancelCampaign(ctx, id)
   const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: leaving }
   const calls = [
     { name: 'pause', call: (ctx: Scenario['ctx']) => pauseCampaign(ctx, id) },
@@ -108,7 +111,7 @@ async function prepareCampaign(database: Database): Promise<Scenario> {
     const broken = rows.flatMap(({ id, email, status }) => {
       const arrived = countArrived(sent, email)
       return listBroken(id, [
-        arrived > 1 && `${email} got ${arrived} mails`,
+        arrived > (isCanceled ? 0 : 1) && `${email} got ${arrived} mails`,
         status === 'SENT' && arrived === 0 && `${email} is SENT, but got no mail`,
         arrived > 0 && !/^(SENT|INTERRUPTED)$/.test(status ?? '') && `${email} is ${status}, but got a mail`,
         status === 'INTERRUPTED' && isRecorded(sent, email) && `${email} is INTERRUPTED, but its outcome was recorded`,

@@ -8,52 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Choices, pick } from './choices.ts'
-
-/** A connection of a simulated process. `pid` is that of its PostgreSQL backend. */
-export interface Connection {
-  pid: number
-  /** The statement that PostgreSQL is executing. */
-  executing: { label: string; task: Task | undefined; ended: Promise<void> } | undefined
-  /** Ends the session. PostgreSQL rolls back what was not committed. Waits for the statement that is executing. */
-  end(): void
-}
-
-export interface SimulatedProcess {
-  name: string
-  isDead: boolean
-  /** Whether it does nothing for a while, as on a machine that pauses. */
-  isFrozen: boolean
-  connections: Set<Connection>
-}
-
-/** A job, or a call of the API. */
-export interface Task {
-  name: string
-  /** In the order of their starts. */
-  number: number
-  process: SimulatedProcess
-  isEnded: boolean
-  hasFailed: boolean
-  /** Whether the task waits for another one in its process. */
-  isBlocked: () => boolean
-}
-
-export interface TraceEntry {
-  who: string
-  what: string
-  outcome: string
-  result: string
-  /** Of a statement. Not part of the hash, as UUIDs are random. */
-  statement?: Statement | undefined
-}
-
-export interface Statement {
-  process: SimulatedProcess
-  /** The UUIDs among its parameters. */
-  uuids: readonly string[]
-  /** If it arrives late: when it was sent. */
-  sentAs?: TraceEntry
-}
+import type { Connection, SimulatedProcess, SimulationEvent, Statement, Task, TraceEntry } from './tasks.ts'
 
 /** A task that waits for the scheduler. Without a task: a statement that is still on its way. */
 interface Waiting {
@@ -64,12 +19,6 @@ interface Waiting {
   statement?: Statement
   /** Runs if the process is killed first. */
   onKill?: () => void
-}
-
-/** Something that the simulation itself can do now, such as killing a process. */
-export interface SimulationEvent {
-  label: string
-  run(): void | Promise<void>
 }
 
 const storage = new AsyncLocalStorage<Task>()
@@ -184,9 +133,7 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     if (ready.length === 0 && events.length === 0) return breakDeadlock()
     const isEvent = ready.length === 0 || (events.length > 0 && choices.next() > 0.8)
     if (isEvent) {
-      const event = pick(choices, events)
-      record({ who: '', what: event.label, outcome: '' })
-      await event.run()
+      await runEvent(pick(choices, events))
       return true
     }
     // Of tasks that continued at the same time, the order would be that of the machine.
@@ -201,7 +148,14 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     const who = entry.task ? `${entry.task.process.name} ${entry.task.name}` : ''
     const { label: what, statement } = entry
     entry.run(outcome, record({ who, what, outcome: entry.task ? outcome : 'arrives late', statement }))
+    const interruption = entry.task?.interruption
+    if (interruption && --interruption.afterSteps === 0) await runEvent(interruption.event)
     return true
+  }
+
+  async function runEvent(event: SimulationEvent): Promise<void> {
+    record({ who: '', what: event.label, outcome: '' })
+    await event.run()
   }
 
   /** Lets the statement that has waited longest fail, as PostgreSQL does after a time. */

@@ -10,3 +10,11 @@ test.each(seedsOf('campaign'))(
     expect(unexplained).toEqual([])
   },
 )
+
+test.each(seedsOf('cancellation'))(
+  'cancellation: no seed sends to a recipient, or skips one twice or never (seed %d)',
+  async (seed) => {
+    const { unexplained } = await run(seed, { scenario: 'cancellation' })
+    expect(unexplained).toEqual([])
+  },
+)

@@ -9,7 +9,8 @@ import { trackOrphanedClaims } from '../../src/heartbeat.ts'
 import { defaultTimings } from '../../src/worker-timings.ts'
 import type { Choices } from './choices.ts'
 import { gateConnections, type PoolOwner } from './gate-connections-patch.ts'
-import { currentTask, type Scheduler, type SimulatedProcess, type Task } from './scheduler.ts'
+import { currentTask, type Scheduler } from './scheduler.ts'
+import type { SimulatedProcess, Task } from './tasks.ts'
 import { outcomeBatchMs, retryPauseMs } from './virtual-timers-patch.ts'
 
 /** Retries and outcomes wait for the scheduler; a time slice never ends by itself. */
@@ -70,6 +71,13 @@ function openPool(url: string): ProcessPool {
     onError: () => {},
   })
   return { database, connections: new Set() }
+}
+
+interface TaskStart extends Pick<Task, 'name' | 'interruption'> {
+  work: (task: Task) => Promise<unknown>
+  onEnd?: (error: unknown) => void
+  /** For tasks that wait for others. */
+  isBlocked?: Task['isBlocked']
 }
 
 export interface WorldOptions {
@@ -161,18 +169,13 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
     workers,
     openProcess,
     startWorker,
-    /** Starts a task. `isBlocked` is for tasks that wait for others. */
     start(
       process: SimulatedProcess,
-      {
-        name,
-        work,
-        onEnd = () => {},
-      }: { name: string; work: (task: Task) => Promise<unknown>; onEnd?: (error: unknown) => void },
-      isBlocked = () => false,
-    ): Task {
+      { name, work, onEnd = () => {}, isBlocked = () => false, interruption }: TaskStart,
+    ) {
       const number = ++taskCount
-      const task: Task = { name: `${name} ${number}`, number, process, isEnded: false, hasFailed: false, isBlocked }
+      const state = { number, process, isEnded: false, hasFailed: false }
+      const task: Task = { name: `${name} ${number}`, ...state, isBlocked, interruption }
       scheduler.start(task, () => work(task), onEnd)
       return task
     },
