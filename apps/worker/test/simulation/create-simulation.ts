@@ -36,7 +36,7 @@ interface Parts {
 export function createSimulation({ scenario, world, scheduler, database, choices, faults }: Parts) {
   const { ctx } = scenario
   const events: SimulationEvent[] = []
-  const activeJobs = new Map<Worker, Map<string, Task[]>>()
+  const jobs = new Map<Worker, Task[]>()
   let retriesLeft = 6
   let freezesLeft = 0
 
@@ -46,9 +46,13 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     events.push(event)
   }
 
-  const alive = () =>
-    world.workers.filter(({ isDead, isFrozen, deps }) => !isDead && !isFrozen && !deps.stopping.aborted)
-  const pickWorker = () => pick(choices, alive())
+  const isAlive = ({ isDead, isFrozen, deps }: Worker) => !isDead && !isFrozen && !deps.stopping.aborted
+  const alive = () => world.workers.filter(isAlive)
+  /** A worker that is frozen starts nothing before it continues. */
+  function pickWorker(): Worker {
+    const candidates = alive()
+    return pick(choices, candidates.length > 0 ? candidates : world.workers.filter(({ isDead }) => !isDead))
+  }
 
   function planTask(name: string, work: (worker: Worker) => Promise<void>): void {
     plan(name, () => {
@@ -62,21 +66,16 @@ export function createSimulation({ scenario, world, scheduler, database, choices
   }
 
   /** Runs a job as BullMQ does: a job that fails, or whose process was killed, runs again. */
-  function startJob(worker: Worker, work: SimulatedWork): void {
-    const jobs = activeJobs.get(worker) ?? new Map<string, Task[]>()
-    activeJobs.set(worker, jobs)
-    const earlier = jobs.get(work.id) ?? []
+  function startJob(worker: Worker, work: SimulatedWork, interruption = chooseFreeze(worker)): void {
     const task = world.start(worker, {
       name: work.queue,
       work: () => handlers[work.queue](worker.deps, work),
       onEnd: (error) => {
         if (error && retriesLeft-- > 0) planJob(work)
       },
-      // A job waits for the earlier job of the same record.
-      isBlocked: () => earlier.some(({ isEnded }) => !isEnded),
-      interruption: chooseInterruption(worker),
+      interruption,
     })
-    jobs.set(work.id, [...earlier, task])
+    jobs.set(worker, [...(jobs.get(worker) ?? []), task])
   }
 
   const readWork = () => readOpenWork(database, ctx)
@@ -114,40 +113,48 @@ export function createSimulation({ scenario, world, scheduler, database, choices
   }
 
   /** Some workers freeze at the start of a job, right after a claim for example. */
-  function chooseInterruption(worker: Worker): Task['interruption'] {
+  function chooseFreeze(worker: Worker): Task['interruption'] {
     if (freezesLeft === 0) return undefined
     const afterSteps = pick(choices, [0, 1, 2, 5])
     return afterSteps > 0 ? { afterSteps, event: { label: 'freeze', run: () => freeze(worker) } } : undefined
   }
 
   /**
-   * A worker does nothing for a while. It counts as crashed, so others recover its claims, and BullMQ starts its jobs
-   * again. Then it continues.
+   * A worker does nothing for a while. It counts as crashed, so another one recovers its claims, and BullMQ starts its
+   * jobs there. It continues amid that, or when such a job has begun, which then pauses.
    */
   async function freeze(worker: Worker): Promise<void> {
     if (freezesLeft === 0 || worker.isFrozen) return
     freezesLeft -= 1
     worker.isFrozen = true
-    const resume = () => plan('continue', () => void (worker.isFrozen = false))
-    // Half of them continue after the recovery, and the others also amid it.
-    const isLong = choices.next() > 0.5
-    if (!isLong) resume()
+    const other = await world.startWorker()
+    const afterSteps = pick(choices, [0, 0, 1, 1, 2, 5])
+    if (afterSteps === 0) plan('continue', () => resume(worker))
+    const startAgain = (work: SimulatedWork) => {
+      const target = isAlive(other) ? other : pickWorker()
+      const event = { label: 'continue, and another pauses', run: () => (resume(worker), pause(target)) }
+      startJob(target, work, { afterSteps, event })
+    }
     const work = await readWork()
-    const onRecovered = () => {
-      if (isLong) resume()
-      for (const one of work) planJob(one)
+    const onEnd = () => {
+      for (const one of work) plan(`start ${one.queue}`, () => startAgain(one))
     }
     await expireHeartbeat(database, worker.deps.workerId)
-    const other = await world.startWorker()
-    world.start(other, { name: 'heartbeat', work: () => beat(other), onEnd: onRecovered })
+    world.start(other, { name: 'heartbeat', work: () => beat(other), onEnd })
+  }
+
+  const resume = (worker: Worker) => void (worker.isFrozen = false)
+
+  function pause(worker: Worker): void {
+    worker.isFrozen = true
+    plan('continue', () => resume(worker))
   }
 
   /** As the close of a worker. */
   function shutDown(): void {
     if (alive().length < 2) return
     const worker = pickWorker()
-    const jobs = [...(activeJobs.get(worker)?.values() ?? [])].flat()
-    const isBusy = () => jobs.some(({ isEnded }) => !isEnded)
+    const isBusy = () => jobs.get(worker)?.some(({ isEnded }) => !isEnded) ?? false
     worker.stop()
     const ended = waitFor(() => !isBusy())
     const work = async () => {

@@ -69,7 +69,7 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
 
   /** Whether the task can continue without a choice. */
   function isRunning(task: Task): boolean {
-    if (task.isBlocked()) return false
+    if (task.isBlocked() || task.waitsForJob) return false
     for (const entry of waiting) if (entry.task === task) return false
     for (const { executing: statement } of executing) if (statement?.task === task) return false
     return true

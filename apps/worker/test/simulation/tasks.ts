@@ -27,6 +27,8 @@ export interface Task {
   hasFailed: boolean
   /** Whether the task waits for another one in its process. */
   isBlocked: () => boolean
+  /** Whether it waits for an active job of the same record. */
+  waitsForJob?: boolean
   /** What happens after so many of its steps. */
   interruption?: { afterSteps: number; event: SimulationEvent } | undefined
 }

@@ -80,6 +80,20 @@ interface TaskStart extends Pick<Task, 'name' | 'interruption'> {
   isBlocked?: Task['isBlocked']
 }
 
+/** A job waits for another one of its process as long as it finds it here, see `runExclusively`. */
+function watchActiveJobs(): WorkerDeps['activeJobs'] {
+  const jobs: WorkerDeps['activeJobs'] = new Map()
+  const get = jobs.get.bind(jobs)
+  return Object.assign(jobs, {
+    get(id: string) {
+      const active = get(id)
+      const task = currentTask()
+      if (task) task.waitsForJob = active !== undefined
+      return active
+    },
+  })
+}
+
 export interface WorldOptions {
   place: Place
   scheduler: Scheduler
@@ -135,6 +149,7 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
     const deps: WorkerDeps = {
       ...base,
       db: process.db,
+      activeJobs: watchActiveJobs(),
       mail: {
         send: (mail) =>
           send({ label: 'send a mail', subject: mail.to.address, faults: Object.keys(mailOutcomes) }, (outcome) => ({
