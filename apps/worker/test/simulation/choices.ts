@@ -32,5 +32,16 @@ export function choicesOfList(list: readonly number[]): Choices {
   return { next, taken }
 }
 
+/** The choices that are not taken yet. */
+export function takeRest(choices: Choices): Choices {
+  const start = choices.taken.length
+  return {
+    next: () => choices.next(),
+    get taken() {
+      return choices.taken.slice(start)
+    },
+  }
+}
+
 export const pick = <Item>(choices: Choices, items: readonly Item[]): Item =>
   items[Math.floor(choices.next() * items.length)] as Item

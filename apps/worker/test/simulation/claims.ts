@@ -1,4 +1,4 @@
-/** The open work and the claims that a simulation leaves. */
+/** What a simulation reads and changes itself: open work, claims, heartbeats. */
 import type { Database } from '@rapport/core/db/client.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
@@ -24,6 +24,15 @@ export async function listClaims({ pool }: Database, { workspaceId }: Ctx): Prom
     [uuidOf(workspaceId)],
   )
   return rows.map(({ claim }) => `a claim is left: ${claim}`)
+}
+
+/** Makes a worker count as crashed. Does not wait for a statement that changes or deletes its row at the moment. */
+export async function expireHeartbeat({ pool }: Database, workerId: string): Promise<void> {
+  await pool.query(
+    `update workers set seen_at = now() - interval '1 hour'
+     where id = (select id from workers where id = $1 for update skip locked)`,
+    [workerId],
+  )
 }
 
 /** A failed run leaves claims, which the recovery of the next one would find. */

@@ -1,19 +1,13 @@
 /** Holds every statement of a simulated process until the scheduler decides what happens to it. */
 import type pg from 'pg'
-import {
-  type Connection,
-  currentTask,
-  type Scheduler,
-  type SimulatedProcess,
-  type Task,
-  type TraceEntry,
-} from './scheduler.ts'
+import { currentTask, type Scheduler } from './scheduler.ts'
+import type { Connection, SimulatedProcess, Task, TraceEntry } from './tasks.ts'
 
 /** What may happen to a statement, apart from that it passes. */
 export const statementFaults = ['answer lost', 'lost', 'late', 'fails'] as const
 
 /** A statement that was sent, its row in the trace, and how to execute it. */
-interface Statement {
+interface SentStatement {
   label: string
   task?: Task
   entry: TraceEntry
@@ -64,7 +58,7 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
   }
 
   /** Executes a statement. The result is dropped if the process was killed in the meantime. */
-  async function execute({ label, task, entry, query }: Statement): Promise<pg.QueryResult> {
+  async function execute({ label, task, entry, query }: SentStatement): Promise<pg.QueryResult> {
     const ended = Promise.withResolvers<void>()
     connection.executing = { label, task, ended: ended.promise }
     owner.scheduler.executing.add(connection)
@@ -88,7 +82,7 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
     }
   }
 
-  function decide(outcome: string, statement: Statement): Promise<pg.QueryResult> {
+  function decide(outcome: string, statement: SentStatement): Promise<pg.QueryResult> {
     if (outcome === 'passes') return execute(statement)
     if (outcome === 'fails') return execute({ ...statement, query: () => send('select 1/0') })
     lostError = outcome === 'late' ? 'Query read timeout' : 'Connection terminated unexpectedly'
@@ -106,22 +100,22 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
   }
   const failLost = (): Promise<never> => Promise.reject(new Error(lostError))
 
-  function gate(text: string, query: () => Promise<pg.QueryResult>): Promise<pg.QueryResult> {
+  function gate(text: string, query: SentStatement['query']) {
     const task = currentTask()
     if (!task || text.startsWith('select pg_backend_pid') || text.includes('set_config(')) return query()
     // Nothing listens.
     if (text.includes('pg_notify')) return Promise.resolve({ rows: [], rowCount: 0 } as unknown as pg.QueryResult)
     if (lostError !== undefined) return failLost()
     const label = describeStatement(text)
-    const isFallible = label !== 'rollback'
-    return owner.scheduler.wait({ task, label, faults: isFallible ? faultsOf(label) : [] }, (outcome, entry) =>
+    const faults = label === 'rollback' ? [] : faultsOf(label)
+    return owner.scheduler.wait({ task, label, faults }, (outcome, entry) =>
       decide(outcome, { label, task, entry, query }),
     )
   }
 
   client.query = ((...parameters: unknown[]) => {
     const callback = typeof parameters.at(-1) === 'function' ? (parameters.pop() as Callback) : undefined
-    const [first] = parameters as [string | { text: string; name?: string }]
+    const [first] = parameters as [string | pg.QueryConfig]
     const text = typeof first === 'string' ? first : first.name || first.text
     const result = gate(text, () => send(...parameters))
     if (!callback) return result

@@ -33,6 +33,8 @@ const limits = { scenario: values.scenario, faults: values.faults?.split(',') }
 const seedsPerMutant = 500
 
 const [first, count] = [Number(values.seed), Number(values.seeds)]
+process.once('disconnect', () => process.exit(1))
+process.channel?.unref()
 const isParent = count >= 100 && !values.single
 
 if (values.mutants) process.exitCode = (await runMutants()) ? 0 : 1
@@ -49,17 +51,17 @@ async function runSeeds(mutant?: Mutant): Promise<boolean> {
   const { openSimulationDatabase } = await import('./simulation-database.ts')
   const { stopRenderingThread } = await import('@rapport/core/campaigns/templates/rendering.ts')
   const place = await openSimulationDatabase()
-  const totals = { seeds: 0, known: 0, failed: 0 }
+  const totals = { seeds: 0, failed: 0 }
   for (let seed = first; seed < first + count && !(values.untilFailure && totals.failed > 0); seed++) {
     const run = await simulate(place, choicesOfSeed(seed), limits)
     const isBroken = run.broken.length > 0
     totals.seeds += 1
-    if (isBroken) totals[run.isKnown ? 'known' : 'failed'] += 1
+    if (isBroken) totals.failed += 1
     if (isBroken || count === 1) print(`seed ${seed}`, run)
     if (!isBroken || !values.shrink) continue
     print('shortened', await shrink((choices) => simulate(place, choices, { ...limits, scenario: run.scenario }), run))
   }
-  console.log(`${totals.seeds} seeds, ${totals.failed} failed, ${totals.known} failed by the known gap`)
+  console.log(`${totals.seeds} seeds, ${totals.failed} failed`)
   await stopRenderingThread()
   await place.close()
   return totals.failed === 0
@@ -68,8 +70,7 @@ async function runSeeds(mutant?: Mutant): Promise<boolean> {
 function print(title: string, run: Run): void {
   if (values.trace) console.table(run.trace)
   const result = run.broken.join('; ') || 'no promise was broken'
-  const known = run.broken.length > 0 && run.isKnown ? 'known gap: ' : ''
-  console.log(`${title}: ${run.scenario}, ${run.trace.length} steps, ${run.hash}: ${known}${result}`)
+  console.log(`${title}: ${run.scenario}, ${run.trace.length} steps, ${run.hash}: ${result}`)
 }
 
 function replaceSource(mutant: Mutant): void {
@@ -91,7 +92,7 @@ async function runMutants(): Promise<boolean> {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const { mutant, index } = next
       const output = await runMutant(mutant, index)
-      const found = /^seed (?!.*known gap: ).*/m.exec(output)?.[0]
+      const found = /^seed (?!.*no promise was broken).*/m.exec(output)?.[0]
       if (!found) survivors.push(mutant.name)
       console.log(`${found ? 'found' : 'NOT FOUND'}: ${index} ${mutant.name}\n  ${found ?? output.slice(-400)}`)
     }
@@ -101,9 +102,12 @@ async function runMutants(): Promise<boolean> {
   return survivors.length === 0
 }
 
-function runMutant({ scenario }: Mutant, index: number): Promise<string> {
+/** Runs the seed that found the mutant last, and then others. */
+async function runMutant({ scenario, seed }: Mutant, index: number): Promise<string> {
   const parameters = ['--mutant', String(index), '--scenario', scenario, '--untilFailure', '--single']
-  return runChild([...parameters, '--seeds', String(seedsPerMutant)]).then(({ output }) => output)
+  const again = await runChild([...parameters, '--seed', String(seed ?? 1)])
+  if (again.code !== 0) return again.output
+  return (await runChild([...parameters, '--seeds', String(seedsPerMutant)])).output
 }
 
 /** Runs the seeds in one process for each processor. Returns whether no promise was broken. */
@@ -116,16 +120,19 @@ async function runInParallel(): Promise<boolean> {
   return (await Promise.all(parts)).every(({ code }) => code === 0)
 }
 
+/** The child ends with this process, as the IPC channel closes. */
 async function runChild(parameters: string[], onOutput = (_text: string) => {}) {
-  const child = spawn(process.execPath, [import.meta.filename, ...parameters])
+  const child = spawn(process.execPath, [import.meta.filename, ...parameters], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
   const closed = Promise.withResolvers<number | null>()
   let output = ''
   const add = (data: Buffer) => {
     output += data.toString()
     onOutput(data.toString())
   }
-  child.stdout.on('data', add)
-  child.stderr.on('data', add)
+  child.stdout?.on('data', add)
+  child.stderr?.on('data', add)
   child.once('close', closed.resolve)
   return { code: await closed.promise, output }
 }

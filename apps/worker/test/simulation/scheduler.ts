@@ -8,40 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Choices, pick } from './choices.ts'
-
-/** A connection of a simulated process. `pid` is that of its PostgreSQL backend. */
-export interface Connection {
-  pid: number
-  /** The statement that PostgreSQL is executing. */
-  executing: { label: string; task: Task | undefined; ended: Promise<void> } | undefined
-  /** Ends the session. PostgreSQL rolls back what was not committed. Waits for the statement that is executing. */
-  end(): void
-}
-
-export interface SimulatedProcess {
-  name: string
-  isDead: boolean
-  connections: Set<Connection>
-}
-
-/** A job, or a call of the API. */
-export interface Task {
-  name: string
-  /** In the order of their starts. */
-  number: number
-  process: SimulatedProcess
-  isEnded: boolean
-  hasFailed: boolean
-  /** Whether the task waits for another one in its process. */
-  isBlocked: () => boolean
-}
-
-export interface TraceEntry {
-  who: string
-  what: string
-  outcome: string
-  result: string
-}
+import type { Connection, SimulatedProcess, SimulationEvent, Task, TraceEntry } from './tasks.ts'
 
 /** A task that waits for the scheduler. Without a task: a statement that is still on its way. */
 interface Waiting {
@@ -51,12 +18,6 @@ interface Waiting {
   faults: readonly string[]
   /** Runs if the process is killed first. */
   onKill?: () => void
-}
-
-/** Something that the simulation itself can do now, such as killing a process. */
-export interface SimulationEvent {
-  label: string
-  run(): void | Promise<void>
 }
 
 const storage = new AsyncLocalStorage<Task>()
@@ -158,8 +119,8 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
   const describeState = () =>
     [...tasks].map((task) => `${task.process.name} ${task.name}${isRunning(task) ? ' (running)' : ''}`).join(', ')
 
-  function record(who: string, what: string, outcome: string): TraceEntry {
-    const entry = { who, what, outcome, result: '' }
+  function record(row: Omit<TraceEntry, 'result'>): TraceEntry {
+    const entry = { ...row, result: '' }
     trace.push(entry)
     return entry
   }
@@ -167,16 +128,15 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
   /** Chooses what happens to one task, or one event. Returns false if there is nothing to choose from. */
   async function step(events: readonly SimulationEvent[]): Promise<boolean> {
     await settle()
-    if (waiting.size === 0 && events.length === 0) return breakDeadlock()
-    const isEvent = waiting.size === 0 || (events.length > 0 && choices.next() > 0.8)
+    const ready = [...waiting].filter(({ task }) => !task?.process.isFrozen)
+    if (ready.length === 0 && events.length === 0) return breakDeadlock()
+    const isEvent = ready.length === 0 || (events.length > 0 && choices.next() > 0.8)
     if (isEvent) {
-      const event = pick(choices, events)
-      record('', event.label, '')
-      await event.run()
+      await runEvent(pick(choices, events))
       return true
     }
     // Of tasks that continued at the same time, the order would be that of the machine.
-    const ordered = [...waiting].toSorted((a, b) => a.since - b.since || numberOf(a.task) - numberOf(b.task))
+    const ordered = ready.toSorted((a, b) => a.since - b.since || numberOf(a.task) - numberOf(b.task))
     const entry = hasPriorities ? pickByPriority(ordered) : pick(choices, ordered)
     waiting.delete(entry)
     // Claims name the worker, so a job that can neither record nor release loses track of its claim. Once is survived.
@@ -185,15 +145,23 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     const isFault = possible.length > 0 && faultRate > 0 && choices.next() > 1 - faultRate
     const outcome = isFault ? pick(choices, possible) : 'passes'
     const who = entry.task ? `${entry.task.process.name} ${entry.task.name}` : ''
-    entry.run(outcome, record(who, entry.label, entry.task ? outcome : 'arrives late'))
+    entry.run(outcome, record({ who, what: entry.label, outcome: entry.task ? outcome : 'arrives late' }))
+    const interruption = entry.task?.interruption
+    if (interruption && --interruption.afterSteps === 0) await runEvent(interruption.event)
     return true
+  }
+
+  async function runEvent(event: SimulationEvent): Promise<void> {
+    record({ who: '', what: event.label, outcome: '' })
+    await event.run()
   }
 
   /** Lets the statement that has waited longest fail, as PostgreSQL does after a time. */
   async function breakDeadlock(): Promise<boolean> {
     const [first] = executing
     if (!first) return false
-    record(first.executing?.task?.name ?? '', first.executing?.label ?? '', 'gets a lock timeout')
+    const { label = '', task } = first.executing ?? {}
+    record({ who: task?.name ?? '', what: label, outcome: 'gets a lock timeout' })
     await monitor.query('select pg_cancel_backend($1)', [first.pid])
     while (executing.has(first)) await nextTurn()
     return true
@@ -206,8 +174,9 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     add,
     wait: <Result>(what: Waiting, act: (outcome: string, entry: TraceEntry) => Result | Promise<Result>) =>
       new Promise<Result>((resolve) => add(what, (outcome, entry) => resolve(act(outcome, entry)))),
+    /** The statement arrives some time. */
     addLate: (label: string, arrive: (entry: TraceEntry) => void) =>
-      void add({ label, faults: [] }, (_outcome, entry) => arrive(entry)),
+      add({ label, faults: [] }, (_outcome, entry) => arrive(entry)),
     /** The next choice waits until PostgreSQL has ended the session, and with it released its locks. */
     sessionEnds(pid: number, ending: Promise<void>): void {
       const isGone = async () => {

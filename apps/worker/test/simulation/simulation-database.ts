@@ -1,5 +1,7 @@
 /** A PostgreSQL server with one migrated database, for simulations outside of Vitest. */
+import { spawn } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '@rapport/core/db/client.ts'
@@ -12,6 +14,7 @@ export async function openSimulationDatabase(): Promise<Place & { close(): Promi
   const directory = await mkdtemp(join(tmpdir(), 'rapport-simulation-'))
   // PostgreSQL runs as another user when the tests run as root.
   await chmod(directory, 0o755)
+  removeAfterExit(directory)
   await copyTemplateCluster(directory)
   const settings = { autovacuum: 'off', wal_level: 'minimal', max_wal_senders: '0' }
   const postgres = await startEmbeddedPostgres({ directory, durable: false, settings })
@@ -26,4 +29,23 @@ export async function openSimulationDatabase(): Promise<Place & { close(): Promi
     await rm(directory, { recursive: true, force: true })
   }
   return { ...place, close }
+}
+
+/**
+ * Stops the server and removes its data when this process ends, also by SIGKILL: then the input of the shell ends. After
+ * a close there is neither.
+ */
+function removeAfterExit(directory: string): void {
+  const pidFile = '"$0/data/postmaster.pid"'
+  const script = [
+    'cat',
+    `kill -QUIT "$(head -n 1 ${pidFile})"`,
+    // The server removes this file last.
+    `for n in $(seq 100); do [ -e ${pidFile} ] || break; sleep 0.1; done`,
+    'rm -rf "$0"',
+  ].join('; ')
+  // In a session of its own, so that a Ctrl-C in the terminal does not end the shell as well.
+  const shell = spawn('/bin/sh', ['-c', script, directory], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+  shell.unref()
+  ;(shell.stdin as Socket).unref()
 }

@@ -9,7 +9,8 @@ import { recoverUnknownClaims } from '../../src/process/heartbeat.ts'
 import { defaultTimings } from '../../src/process/worker-timings.ts'
 import type { Choices } from './choices.ts'
 import { gateConnections, type PoolOwner } from './gate-connections-patch.ts'
-import { currentTask, type Scheduler, type SimulatedProcess, type Task } from './scheduler.ts'
+import { currentTask, type Scheduler } from './scheduler.ts'
+import type { SimulatedProcess, Task } from './tasks.ts'
 import { outcomeBatchMs, retryPauseMs } from './virtual-timers-patch.ts'
 
 /** Retries and outcomes wait for the scheduler; a time slice never ends by itself. */
@@ -72,6 +73,13 @@ function openPool(url: string): ProcessPool {
   return { database, connections: new Set() }
 }
 
+interface TaskStart extends Pick<Task, 'name' | 'interruption'> {
+  work: (task: Task) => Promise<unknown>
+  onEnd?: (error: unknown) => void
+  /** For tasks that wait for others. */
+  isBlocked?: Task['isBlocked']
+}
+
 export interface WorldOptions {
   place: Place
   scheduler: Scheduler
@@ -86,7 +94,7 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
 
   function openProcess(name: string): SimulatedProcess & { db: Database['db'] } {
     const pool = place.idlePools.pop() ?? openPool(place.url)
-    const process: SimulatedProcess = { name, isDead: false, connections: pool.connections }
+    const process: SimulatedProcess = { name, isDead: false, isFrozen: false, connections: pool.connections }
     if (pool.owner) Object.assign(pool.owner, { scheduler, process })
     else gateConnections(pool.database.pool, (pool.owner = { scheduler, process }))
     // The pool of a killed process never gets its connections back.
@@ -135,7 +143,8 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
         close: () => {},
       },
       mailRateLimiter: { groupSize: 2, wait: async () => {}, waitForSingle: async () => {} },
-      webhookQuota: { read: async () => 20, peek: () => 20 },
+      // Fewer than there are deliveries, so that a drain takes several times.
+      webhookQuota: { read: async () => 2, peek: () => 2 },
       http: {
         openConnections: () => ({
           post: (_url, { headers }) =>
@@ -164,18 +173,13 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
     workers,
     openProcess,
     startWorker,
-    /** Starts a task. `isBlocked` is for tasks that wait for others. */
     start(
       process: SimulatedProcess,
-      {
-        name,
-        work,
-        onEnd = () => {},
-      }: { name: string; work: (task: Task) => Promise<unknown>; onEnd?: (error: unknown) => void },
-      isBlocked = () => false,
-    ): Task {
+      { name, work, onEnd = () => {}, isBlocked = () => false, interruption }: TaskStart,
+    ) {
       const number = ++taskCount
-      const task: Task = { name: `${name} ${number}`, number, process, isEnded: false, hasFailed: false, isBlocked }
+      const state = { number, process, isEnded: false, hasFailed: false }
+      const task: Task = { name: `${name} ${number}`, ...state, isBlocked, interruption }
       scheduler.start(task, () => work(task), onEnd)
       return task
     },

@@ -12,6 +12,7 @@ export const drainMutants: readonly Mutant[] = [
     search: 'where drain.token is null and (',
     replacement: 'where (',
     scenario: 'drain',
+    seed: 2,
   },
   {
     name: 'a take reads deliveries that are in flight',
@@ -19,6 +20,7 @@ export const drainMutants: readonly Mutant[] = [
     search: "and status = 'PENDING' and id <> all(${param('inFlight')}::uuid[]) and exists",
     replacement: "and status = 'PENDING' and exists",
     scenario: 'drain',
+    seed: 4,
   },
   {
     name: 'a job goes on after its claim was recovered',
@@ -26,6 +28,7 @@ export const drainMutants: readonly Mutant[] = [
     search: 'return isOwner ? takeOldest(db, claim, { ...step, ended: recorded, token }) : undefined',
     replacement: 'return isOwner || true ? takeOldest(db, claim, { ...step, ended: recorded, token }) : undefined',
     scenario: 'drain',
+    seed: 21,
   },
   {
     name: 'a take does not write its deliveries',
@@ -33,6 +36,7 @@ export const drainMutants: readonly Mutant[] = [
     search: 'delivery_ids = ids,',
     replacement: "delivery_ids = '{}',",
     scenario: 'drain',
+    seed: 4,
   },
   {
     name: 'the former token is forgotten after a lost response',
@@ -40,6 +44,7 @@ export const drainMutants: readonly Mutant[] = [
     search: 'claim.tokens = [...claim.tokens, token]',
     replacement: 'claim.tokens = [token]',
     scenario: 'drain',
+    seed: 49,
   },
   {
     name: 'a release of a backlog does not ask for its token',
@@ -47,6 +52,7 @@ export const drainMutants: readonly Mutant[] = [
     search: 'and token = any(${sql.param(claim.tokens)}::uuid[])`)',
     replacement: '`)',
     scenario: 'drain',
+    seed: 4,
   },
   {
     name: 'late outcomes of deliveries are not recorded',
@@ -54,6 +60,7 @@ export const drainMutants: readonly Mutant[] = [
     search: "and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param('workerId')}::uuid)",
     replacement: "and d.status = 'PENDING' and ${param('workerId')}::uuid is not null",
     scenario: 'drain',
+    seed: 39,
   },
   {
     name: 'recovery releases a backlog without its deliveries',
@@ -61,5 +68,6 @@ export const drainMutants: readonly Mutant[] = [
     search: "update deliveries d set status = 'INTERRUPTED', error = ${error},",
     replacement: "update deliveries d set status = 'PENDING', error = ${error},",
     scenario: 'drain',
+    seed: 4,
   },
 ]

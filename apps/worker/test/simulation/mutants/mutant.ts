@@ -6,7 +6,9 @@ export interface Mutant {
   search: string
   replacement: string
   /** The scenario that reaches it. */
-  scenario: 'mails' | 'campaign' | 'drain'
+  scenario: 'mails' | 'campaign' | 'cancellation' | 'drain'
+  /** A seed of the scenario that finds it. If it does not after a change, `pnpm simulate --mutants` shows another one. */
+  seed?: number
 }
 
 /** Returns the source with the mutation. Throws if the guard is no longer there. */

@@ -60,13 +60,6 @@ export const workMutants: readonly Mutant[] = [
     scenario: 'mails',
   },
   {
-    name: 'a mail is claimed whatever its status',
-    file: mails,
-    search: "const isPending = and(byId(mails, ctx, idOf('mai', claim.id)), eq(mails.status, 'PENDING'))",
-    replacement: "const isPending = byId(mails, ctx, idOf('mai', claim.id))",
-    scenario: 'mails',
-  },
-  {
     name: 'a mail does not keep the token of its attempt',
     file: mails,
     search: 'await ctx.db.update(mails).set({ token }).where(isPending)',
