@@ -271,3 +271,10 @@ test('an error response stays small, even with long or many field names', async 
     expect(response.text.length).toBeLessThan(64_000)
   }
 })
+
+test.each(['k', 'kk'])('an error response quotes a long name of emoji without half of one: %s', async (start) => {
+  const raw = `{"email":"${freshEmail()}","${start}${'🦉'.repeat(400)}":1}`
+  const response = await api.call('POST', '/contacts', { key: workspace.key, raw })
+  const { issues: [issue] = [] } = expectError(response, 400)
+  expect(issue?.path).toMatch(/^k+(🦉)+…$/u)
+})

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { DrizzleQueryError } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { AppError, invalidField, withoutParameters } from './errors.ts'
+import { AppError, invalidField, truncateText, withoutParameters } from './errors.ts'
 
 test('an invalid field is reported with its path', () => {
   const error = invalidField('fields.0.label', 'must not be empty')
@@ -10,6 +10,11 @@ test('an invalid field is reported with its path', () => {
     code: 'validation_error',
     issues: [{ path: 'fields.0.label', message: 'must not be empty' }],
   })
+})
+
+test('a long public text ends before an emoji, not inside it', () => {
+  expect(truncateText('a🦉🦉', 3)).toBe('a🦉…')
+  expect(truncateText('a🦉🦉', 4)).toBe('a🦉…')
 })
 
 test('a logged error omits the parameters of a failed statement, also in its cause', () => {

@@ -1,4 +1,5 @@
 import { DrizzleQueryError } from 'drizzle-orm'
+import { startOfText } from './values/text.ts'
 
 /** What a client can switch on. The API maps each code to one status. */
 export const errorCodes = [
@@ -96,7 +97,7 @@ export function limitIssues(issues: readonly Issue[]): Issue[] {
 
 /** Limits the length of a public message that contains text of the request. */
 export function truncateText(text: string, maxLength = maxTextLength): string {
-  return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
+  return text.length > maxLength ? `${startOfText(text, maxLength)}…` : text
 }
 
 /** Removes the parameters of failed statements from an error and its causes: they hold personal data and hashes. */

@@ -13,6 +13,7 @@ test.each([
   ['evil\u202e.example', 'evil example'],
   ['hxxp://evil.example HTTPS://EVIL.EXAMPLE', 'evil example EVIL EXAMPLE'],
   ['a'.repeat(150), `${'a'.repeat(100)}…`],
+  [`a${'🦉'.repeat(150)}`, `a${'🦉'.repeat(49)}…`],
 ])('%j appears in emails as %j', (name, expected) => {
   expect(toMailName(name)).toBe(expected)
 })

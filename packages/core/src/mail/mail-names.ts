@@ -1,3 +1,5 @@
+import { startOfText } from '../kernel/values/text.ts'
+
 const maxLength = 100
 
 /**
@@ -13,5 +15,5 @@ export function toMailName(name: string): string {
     .replace(/(?<=\S)[.․。．｡﹒](?=\S)/gu, ' ')
     .replace(/\s+/g, ' ')
     .trim()
-  return plain.length > maxLength ? `${plain.slice(0, maxLength).toWellFormed().trim()}…` : plain
+  return plain.length > maxLength ? `${startOfText(plain, maxLength).trim()}…` : plain
 }

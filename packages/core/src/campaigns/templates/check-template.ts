@@ -4,6 +4,7 @@
  * `assign` sets anywhere in the template.
  */
 import { type Arguments, type Template, type Token, toValueSync, TypeGuards, Value } from 'liquidjs'
+import { truncateText } from '../../kernel/errors.ts'
 import { suggestNear } from '../../kernel/suggestion.ts'
 import { findEncodedDelimiters } from './encoded-delimiters.ts'
 import { createEngine } from './liquid.ts'
@@ -190,7 +191,7 @@ function describe(
 ): string {
   const before = source.slice(0, fault.offset)
   const position = `line ${before.split('\n').length}, column ${before.length - before.lastIndexOf('\n')}`
-  const name = fault.name.length > maxNameLength ? `${fault.name.slice(0, maxNameLength)}…` : fault.name
+  const name = truncateText(fault.name, maxNameLength)
   const suggestion = fault.near === undefined ? '' : ` (did you mean "${fault.near}"?)`
   return `unknown ${fault.what} "${name}" at ${position}${suggestion}`
 }

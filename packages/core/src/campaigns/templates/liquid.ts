@@ -3,6 +3,7 @@
  * limits keep each value small: one very large allocation would end the process, not only the rendering thread.
  */
 import { type FilterImplOptions, Liquid, type Template, toValue } from 'liquidjs'
+import { TemplateContext, useFiltersOfText } from './characters.ts'
 
 /** The maximum number of characters of a part of a mail, and of everything that a template captures. */
 const maxPartLength = 1_572_864
@@ -39,6 +40,7 @@ export function createEngine(outputEscape?: 'escape' | FilterImplOptions): Engin
   const liquid = new Liquid({ ...limits, ...(outputEscape && { outputEscape: outputEscape as 'escape' }) })
   // There are no other templates to load. Without these tags, the parser rejects a template that uses them.
   for (const tag of ['include', 'render', 'layout', 'block']) delete liquid.tags[tag]
+  useFiltersOfText(liquid)
   for (const [name, filter] of Object.entries(liquid.filters)) liquid.registerFilter(name, withLimits(filter))
   const { renderer } = liquid
   const renderTemplates = renderer.renderTemplates.bind(renderer)
@@ -50,7 +52,9 @@ export function createEngine(outputEscape?: 'escape' | FilterImplOptions): Engin
     parse: (source) => liquid.parse(source),
     render(template, values) {
       limitOutput = createLengthLimiter()
-      return String(liquid.renderSync(template, values))
+      return String(
+        liquid.renderSync(template, new TemplateContext(values, liquid.options, { sync: true }, { liquid })),
+      )
     },
   }
 }
@@ -65,12 +69,12 @@ export function createLengthLimiter(maxLength = maxPartLength): (text: string) =
   }
 }
 
-/** Like the engine's own emitter, but with a length limit. */
+/** Like the engine's own emitter, but with a length limit, and for valid Unicode: `{{ "\ud83e" }}` is half an emoji. */
 function createEmitter(limitOutput: (text: string) => string) {
   return {
     buffer: '',
     write(value: unknown) {
-      this.buffer += limitOutput(textOf(value))
+      this.buffer += limitOutput(textOf(value)).toWellFormed()
     },
   }
 }

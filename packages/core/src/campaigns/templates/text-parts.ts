@@ -50,7 +50,7 @@ const unescaped: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '
 /** Creates an `outputEscape` for Liquid that escapes a value, adds it to `values` and returns a placeholder. */
 export function createPlaceholderEscape(values: PlaceholderValues): FilterImplOptions & ((value: unknown) => string) {
   return function (this: unknown, value: unknown): string {
-    const html = escape.call(this, value)
+    const html = escape.call(this, value).toWellFormed()
     values.push({ html, text: html.replace(/&[^;]*;/g, (entity) => unescaped[entity] ?? entity).replace(/\s+/g, ' ') })
     return placeholderOf(values.length - 1)
   } as FilterImplOptions & ((value: unknown) => string)

@@ -2,7 +2,7 @@
 import { textProperties, textPropertyNames } from '../../contacts/contact-properties.ts'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import { AppError } from '../../kernel/errors.ts'
-import { showInvisible, trimInvisible } from '../../kernel/values/text.ts'
+import { showInvisible, startOfText, trimInvisible } from '../../kernel/values/text.ts'
 import { openWindow, type FileLocation } from './byte-window.ts'
 import { createCsvReader } from './csv-rows.ts'
 import { findTextStart } from './file-encoding.ts'
@@ -169,4 +169,4 @@ function listKnownColumns(fields: CustomFields): string {
 }
 
 /** Makes a name from a file safe to show and to store. Shows invisible characters as `\u200b`. */
-export const toPrintable = (name: string) => showInvisible(name.slice(0, 60).toWellFormed())
+export const toPrintable = (name: string) => showInvisible(startOfText(name, 60))

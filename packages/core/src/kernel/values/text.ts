@@ -1,4 +1,4 @@
-/** Invisible characters: programs add them when people copy text, and then texts that look equal differ. */
+/** Texts as people see them. Programs add invisible characters when people copy text: texts that look equal then differ. */
 
 /**
  * Whitespace, soft hyphens, zero-width spaces, marks and isolates of the writing direction, and fillers (Unicode 17,
@@ -14,6 +14,11 @@ export function trimInvisible(text: string): string {
   while (start < end && invisible.test(text.charAt(start))) start += 1
   while (end > start && invisible.test(text.charAt(end - 1))) end -= 1
   return text.slice(start, end)
+}
+
+/** Returns at most the first `maxLength` code units, without half of a character at the end. */
+export function startOfText(text: string, maxLength: number): string {
+  return text.slice(0, maxLength).replace(/[\ud800-\udbff]$/, '')
 }
 
 /** Makes the invisible characters of a text visible: `\u200b`. Spaces stay as they are. */
