@@ -214,13 +214,6 @@ describe('the transport', () => {
     own.close()
   })
 
-  test('escapes lines that consist of a dot', async () => {
-    for (const text of ['one\r\n.\r\ntwo', '.', '..\n.three']) {
-      expect(await transport.send({ ...mail, text })).toEqual({ kind: 'sent' })
-      expect(smtp.mails.at(-1)?.text?.trimEnd()).toBe(text.replaceAll('\r\n', '\n'))
-    }
-  })
-
   test('does not read files or fetch URLs that a mail names', async () => {
     const before = smtp.mails.length
     for (const path of ['/etc/passwd', smtp.url.replace('smtp', 'http')]) {

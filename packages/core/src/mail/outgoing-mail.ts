@@ -16,9 +16,15 @@ export interface MailHeader {
   headers?: Record<string, string>
 }
 
-/** Replaces line breaks and other control characters, so that text cannot inject a header. */
+/**
+ * Replaces line breaks and other control characters, so that text cannot inject a header. Separates the start of an
+ * encoded word (RFC 2047), such as `=?utf-8?Q?…?=`: mail programs would show what it hides, also inside quotes.
+ */
 export function toHeaderText(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim()
+  return text
+    .replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ')
+    .replace(/=\?(?=[\w*-]+\?[bq]\?)/gi, '= ?')
+    .trim()
 }
 
 /** Returns the domain of an address. Message ids and list ids are created under the domain of `MAIL_FROM`. */

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
-import PostalMime from 'postal-mime'
+import PostalMime, { type Address } from 'postal-mime'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { Webhook } from 'standardwebhooks'
 import { waitUntil } from '../wait.ts'
@@ -115,6 +115,9 @@ export interface ReceivedMail {
   readonly to: readonly string[]
   /** Keys are in lower case. If a header is repeated, its first value. */
   readonly headers: Readonly<Record<string, string>>
+  /** The From and To headers, parsed. */
+  readonly fromHeader: Address | undefined
+  readonly toHeader: readonly Address[]
   readonly subject: string
   readonly text: string
   readonly html: string
@@ -199,12 +202,14 @@ export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: n
 }
 
 async function readMail(raw: Buffer, session: SMTPServerSession): Promise<ReceivedMail> {
-  const { headers, subject = '', text = '', html = '' } = await PostalMime.parse(raw)
+  const { headers, from, to = [], subject = '', text = '', html = '' } = await PostalMime.parse(raw)
   const { mailFrom, rcptTo } = session.envelope
   return {
     from: mailFrom ? mailFrom.address : '',
     to: rcptTo.map(({ address }) => address),
     headers: Object.fromEntries(headers.toReversed().map(({ key, value }) => [key.toLowerCase(), value])),
+    fromHeader: from,
+    toHeader: to,
     subject,
     text,
     html,
