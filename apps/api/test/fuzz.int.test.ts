@@ -5,8 +5,9 @@ import { chooseSeed, countRuns } from '@rapport/testing/runs.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ErrorBody } from '../src/http/errors/error-handler.ts'
-import { type Parameter, pathsOf, type Pool, type Schema, valuesOf } from './fuzz.ts'
-import { type ApiResponse, freshEmail, type Json, password, startTestApi } from './testing.ts'
+import { type Parameter, pathsOf, type Schema, valuesOf } from './fuzz.ts'
+import { addIds, createRecords, type Pool } from './records.ts'
+import { type ApiResponse, type Json, operationsOf, password, startTestApi } from './testing.ts'
 
 interface DocumentedOperation {
   method: string
@@ -24,7 +25,7 @@ const api = useForFile(() => startTestApi({ environment: { LOG_LEVEL: 'trace' } 
 const workspace = useForFile(() => api.signUp())
 let schemas: Record<string, Schema>
 let operations: DocumentedOperation[]
-const pool: Pool = new Map()
+let pool: Pool
 const secrets: string[] = [password]
 beforeAll(async () => {
   const { body } = await api.call<{
@@ -43,44 +44,13 @@ beforeAll(async () => {
       isSecured: operation.security.length > 0,
     })),
   )
-  await fillPool()
-})
-
-/** Creates a record from each example body, twice, because some need others; then collects the ids of all listings. */
-async function fillPool() {
+  const records = await createRecords(api, workspace.key, await operationsOf(api))
+  pool = records.pool
   secrets.push(workspace.token, workspace.key)
-  const makers = operations.filter(({ method, isSecured }) => method === 'POST' && isSecured)
-  for (const { template, parameters = [], requestBody } of [...makers, ...makers]) {
-    const example = requestBody?.content['application/json']?.example
-    const email = example && 'email' in example && { email: freshEmail() }
-    const path = withKnownIds(
-      parameters.reduce((filled, { name, example: id = '' }) => filled.replace(`{${name}}`, id), template),
-    )
-    const call = {
-      key: workspace.key,
-      ...(example && { body: JSON.parse(withKnownIds(JSON.stringify({ ...example, ...email }))) as Json }),
-    }
-    const { body, text } = await api.call<Json | undefined>('POST', path, call)
-    secrets.push(...[body?.['key'], body?.['secret']].filter((secret) => typeof secret === 'string'))
-    addIds(text)
-  }
-  for (const { method, template, isSecured } of operations) {
-    if (method === 'GET' && isSecured && !template.includes('{'))
-      addIds((await api.call('GET', template, { key: workspace.key })).text)
-  }
-}
-
-/** Replaces the unknown ids of the examples with existing ones. */
-const withKnownIds = (text: string) =>
-  text.replaceAll(/([a-z]{3})_[0-9a-hjkmnp-tv-z]{26}/g, (id, prefix: string) => pool.get(prefix)?.[0] ?? id)
-
-function addIds(text: string) {
-  for (const [id, prefix = ''] of text.matchAll(/([a-z]{3})_[0-9a-hjkmnp-tv-z]{26}/g)) {
-    // Leave out the credential of the test and its owner, so that no request revokes them.
-    if (!['wsp', 'usr', 'ses', 'key'].includes(prefix))
-      pool.set(prefix, [...new Set([...(pool.get(prefix) ?? []), id])].slice(-20))
-  }
-}
+  secrets.push(
+    ...records.created.flatMap(({ key, secret }) => [key, secret].filter((text) => typeof text === 'string')),
+  )
+})
 
 const validators = new Map<string, z.ZodType>()
 
@@ -151,7 +121,7 @@ async function callRandomly(operation: DocumentedOperation, credential: () => Pr
       ...(raw !== undefined && { raw, headers: { 'content-type': type } }),
     })
     seen.add(response.status)
-    if (response.status === 201) addIds(response.text)
+    if (response.status === 201) addIds(pool, response.text)
     expect([name, findMismatch(operation, response)]).toEqual([name, undefined])
   })
   await fc.assert(property, { seed, numRuns: runsPerOperation, endOnFailure: true })

@@ -1,5 +1,6 @@
 /** Generates requests from the OpenAPI document: valid values mixed with hostile ones. */
 import fc from 'fast-check'
+import type { Pool } from './records.ts'
 
 /** A schema of the OpenAPI document. */
 export interface Schema {
@@ -63,9 +64,6 @@ const texts: [RegExp, fc.Arbitrary<string>][] = [
   [/url$/i, fc.constant('https://example.com/hook')],
   [/password/i, fc.string({ minLength: 12, maxLength: 40 })],
 ]
-
-/** Existing ids by prefix, for use in requests. */
-export type Pool = Map<string, string[]>
 
 interface Source {
   schemas: Record<string, Schema>

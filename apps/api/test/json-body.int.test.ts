@@ -179,15 +179,6 @@ test.each(Object.entries(wrongTypes))('every JSON route returns 415 for %s', asy
   await expectEverywhere([415, /: The content type must be application\/json$/], '{"email":"ada@example.com"}', headers)
 })
 
-test('ignores a byte order mark; of repeated keys the last one wins', async () => {
-  const email = freshEmail()
-  const response = await api.call('POST', '/contacts', {
-    key: workspace.key,
-    raw: `\uFEFF{"email":"not an address","email":"${email}"}`,
-  })
-  expect(response).toMatchObject({ status: 201, body: { email } })
-})
-
 test('a route without a body accepts a JSON content type without a body', async () => {
   const headers = { 'content-type': 'application/json' }
   const issued = await api.create('/api-keys', workspace.key, { name: 'to be revoked' })

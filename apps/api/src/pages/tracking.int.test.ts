@@ -34,7 +34,9 @@ beforeEach(async () => {
 const readStats = async () =>
   (await api.call<CampaignStats>('GET', `/campaigns/${campaign.id}/stats`, { key: workspace.key })).body
 
-test('the pixel is an uncached image and counts each recipient once', async () => {
+test('the pixel is an uncached image, counts each recipient once, and not for HEAD', async () => {
+  expect(await api.call('HEAD', pixel)).toMatchObject({ status: 200, headers: { 'content-type': 'image/gif' } })
+  expect(await readStats()).toMatchObject({ opened: 0 })
   for (let time = 0; time < 3; time++) {
     const response = await api.call('GET', pixel)
     expect(response).toMatchObject({

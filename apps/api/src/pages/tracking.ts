@@ -1,6 +1,6 @@
 import { resolveTrackedLink, recordOpen } from '@rapport/core/campaigns/tracking.ts'
 import { Token } from '@rapport/core/kernel/validation.ts'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { toErrorBody } from '../http/errors/error-handler.ts'
@@ -15,6 +15,9 @@ const common = {
   tags: ['Hosted pages'],
   querystring: TokenQuery,
 }
+
+/** HEAD only checks a link: it is no open and no click. */
+const isOpening = ({ method }: FastifyRequest) => method === 'GET'
 
 /** The pixel and the links of a tracked email. */
 export const trackingPages: FastifyPluginAsyncZod = async (app) => {
@@ -35,7 +38,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await recordOpen(request.baseCtx, request.query.token)
+      await recordOpen(request.baseCtx, request.query.token, { shouldRecord: isOpening(request) })
       return reply.type('image/gif').send(pixel)
     },
   )
@@ -59,10 +62,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      // HEAD only checks the link: it is not a click.
-      const url = await resolveTrackedLink(request.baseCtx, request.query.token, {
-        shouldRecord: request.method === 'GET',
-      })
+      const url = await resolveTrackedLink(request.baseCtx, request.query.token, { shouldRecord: isOpening(request) })
       return reply.redirect(url, 302)
     },
   )

@@ -75,7 +75,7 @@ describe('a link', () => {
         code: 'invalid_token',
       })
     }
-    await expect(recordOpen(ctx, token)).rejects.toMatchObject({ code: 'invalid_token' })
+    await expect(recordOpen(ctx, token, { shouldRecord: true })).rejects.toMatchObject({ code: 'invalid_token' })
   })
 })
 

@@ -26,10 +26,10 @@ export function createTracking(
 }
 
 /** Records an open. Throws `invalid_token` if the token of the pixel is forged or damaged. */
-export async function recordOpen(base: BaseCtx, token: string): Promise<void> {
+export async function recordOpen(base: BaseCtx, token: string, { shouldRecord }: { shouldRecord: boolean }) {
   const payload = verifyPayload(base.settings.keys.links, 'open', token)
   if (!payload) throw createInvalidLinkError()
-  await tryToRecord(base, payload, 'opened')
+  if (shouldRecord) await tryToRecord(base, payload, 'opened')
 }
 
 /** Records a click and returns the target URL of the link. Throws `invalid_token` if the token is forged or damaged. */

@@ -126,24 +126,6 @@ test('every response has a request id: the one sent if it is valid', async () =>
   }
 })
 
-test('HEAD returns the status and headers of GET, without a body', async () => {
-  const viewer = await api.issueKey(workspace.token, 'VIEWER')
-  for (const { method, path } of await operationsOf(api)) {
-    if (method !== 'GET') continue
-    const key = path.startsWith('/api-keys') ? workspace.key : viewer
-    const [get, head] = [await api.call('GET', path, { key }), await api.call('HEAD', path, { key })]
-    const toComparable = ({ status, headers }: typeof get) => [
-      path,
-      status,
-      headers['content-type'],
-      // The clock offset in `/ready` varies, and so does its number of digits.
-      path === '/ready' || headers['content-length'],
-    ]
-    expect(toComparable(head)).toEqual(toComparable(get))
-    expect(head.text).toBe('')
-  }
-})
-
 test('a 500 exposes only the request id; the log has the error without data', async () => {
   const email = freshEmail()
   await api.query('alter table events rename to events_elsewhere')
