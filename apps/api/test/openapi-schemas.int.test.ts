@@ -235,3 +235,17 @@ test('a replayed response is marked as documented', async () => {
     'idempotent-replayed',
   )
 })
+
+test('a shared error response has the header that belongs to its status', () => {
+  const own = {
+    Unauthorized: 'www-authenticate',
+    UnsupportedMediaType: 'accept-encoding',
+    TooManyRequests: 'retry-after',
+    ServiceUnavailable: 'retry-after',
+  }
+  const common = ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+  for (const [name, header] of Object.entries(own)) {
+    const headers = Object.keys(document.components.responses[name]?.headers ?? {})
+    expect([name, headers]).toEqual([name, [header, ...common]])
+  }
+})

@@ -58,7 +58,11 @@ test('GET /openapi.json: OpenAPI 3.1 with title, version and server', () => {
   expect(openApi).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
   expect(openApi.body).toMatchObject({
     openapi: '3.1.0',
-    info: { title: 'Rapport', version: expect.stringMatching(/^\d+\.\d+\.\d+$/), description: expect.any(String) },
+    info: {
+      title: 'Rapport',
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      description: expect.stringContaining('405'),
+    },
     servers: [{ url: 'https://crm.example.com' }],
     components: {
       securitySchemes: {
@@ -200,7 +204,7 @@ test('every error response has the schema Error', () => {
   }
 })
 
-test('every operation documents its errors, and 401, 429 and 503 their headers', () => {
+test('every operation documents its errors', () => {
   const unlimited = ['GET /health', 'GET /ready', 'GET /metrics']
   const passwordRoutes = ['/auth/login', '/auth/accept-invite', '/accept-invite', '/auth/verify-email', '/verify-email']
   const unauthorizedRoutes = passwordRoutes.map((path) => `POST ${path}`)
@@ -214,11 +218,6 @@ test('every operation documents its errors, and 401, 429 and 503 their headers',
     const documented = Object.keys(responses).filter((status) => /401|429/.test(status) || expected.includes(status))
     expect([name, documented]).toEqual([name, expected.toSorted()])
   }
-  const { TooManyRequests, Unauthorized, ServiceUnavailable } = openApi.body.components.responses
-  const limits = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
-  expect(Object.keys(TooManyRequests?.headers ?? {})).toEqual(['retry-after', 'x-request-id', ...limits])
-  expect(Object.keys(Unauthorized?.headers ?? {})).toEqual(['www-authenticate', 'x-request-id', ...limits])
-  expect(Object.keys(ServiceUnavailable?.headers ?? {})).toEqual(['retry-after', 'x-request-id', ...limits])
 })
 
 test('an undocumented status fails the test that receives it', async () => {

@@ -21,5 +21,9 @@ export const headers = {
   'x-ratelimit-remaining': { description: 'Remaining requests until the limit resets.', schema: whole },
   'x-ratelimit-reset': { description: 'Seconds until the limit resets.', schema: whole },
   'retry-after': { description: 'Seconds to wait before the next attempt.', schema: whole },
+  'accept-encoding': {
+    description: '`identity` if the content encoding was wrong: send the body uncompressed.',
+    schema: text,
+  },
   'www-authenticate': { description: 'The authentication scheme: `Bearer`.', schema: text },
 } as const

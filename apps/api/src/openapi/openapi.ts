@@ -45,7 +45,7 @@ export const openApi = fp(
         info: {
           title: 'Rapport',
           version,
-          description: `A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API. The [guides](${publicUrl}/docs/) show your first requests, and explain authentication, errors, paging, limits, webhooks and more.`,
+          description: `A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API. The [guides](${publicUrl}/docs/) show your first requests, and explain authentication, errors, paging, limits, webhooks and more. A method that a path does not have is a 405, with the methods that it has in the header "allow".`,
           license: { name: 'MIT', identifier: 'MIT' },
         },
         servers: [{ url: publicUrl }],

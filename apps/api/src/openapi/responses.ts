@@ -13,7 +13,7 @@ const errorDescriptions: Record<string, string> = {
   409: 'The request conflicts with the current state of a record, or with a request that is still running.',
   412: 'The record has changed since it was read.',
   413: 'The body is too large.',
-  415: 'The content type of the body is not supported.',
+  415: 'The content type, charset or content encoding of the body is not supported. The message names it.',
   422: 'The `Idempotency-Key` was used for another request.',
   429: 'The client has sent too many requests to this endpoint.',
   500: 'Internal error. The log has the details under the `requestId` of the response.',
@@ -23,6 +23,7 @@ const errorDescriptions: Record<string, string> = {
 /** Headers of an error status, besides those of every response. */
 const errorHeaders: Record<string, (keyof typeof headers)[]> = {
   401: ['www-authenticate'],
+  415: ['accept-encoding'],
   429: ['retry-after'],
   503: ['retry-after'],
 }

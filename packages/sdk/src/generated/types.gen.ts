@@ -4214,7 +4214,7 @@ export type AuthSignUpErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4267,7 +4267,7 @@ export type AuthLogInErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4316,7 +4316,7 @@ export type AuthForgotPasswordErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4363,7 +4363,7 @@ export type AuthResetPasswordErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4416,7 +4416,7 @@ export type AuthVerifyEmailErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4477,7 +4477,7 @@ export type AuthAcceptInviteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4599,7 +4599,7 @@ export type PublicSubmitFormErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4665,7 +4665,7 @@ export type PublicSubscribeErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4765,7 +4765,7 @@ export type PublicConfirmSubscriptionErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4861,7 +4861,7 @@ export type PublicUnsubscribeErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -4919,7 +4919,7 @@ export type PublicUndoUnsubscribeErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -5036,7 +5036,7 @@ export type PagesSubmitFormErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -5164,7 +5164,7 @@ export type PagesSubmitForgotPasswordErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -5265,7 +5265,7 @@ export type PagesSubmitResetPasswordErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -5378,7 +5378,7 @@ export type PagesSubmitAcceptInviteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -5483,7 +5483,7 @@ export type PagesSubmitVerifyEmailErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -5695,7 +5695,7 @@ export type AuthResendVerificationErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -5817,7 +5817,7 @@ export type SessionsDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -5936,7 +5936,7 @@ export type AuthLogOutErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -6073,7 +6073,7 @@ export type ApiKeysCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -6153,7 +6153,7 @@ export type ApiKeysDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -6280,7 +6280,7 @@ export type WorkspaceDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -6394,7 +6394,7 @@ export type WorkspaceUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -6568,7 +6568,7 @@ export type InvitesCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -6648,7 +6648,7 @@ export type InvitesDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -6784,7 +6784,7 @@ export type InvitesResendErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -6930,7 +6930,7 @@ export type MembersDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -7066,7 +7066,7 @@ export type MembersUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -7317,7 +7317,7 @@ export type ContactsCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -7392,7 +7392,7 @@ export type ContactsUpsertErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -7578,7 +7578,7 @@ export type ContactsDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -7714,7 +7714,7 @@ export type ContactsUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -7844,7 +7844,7 @@ export type ContactsAddTagsErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -7918,7 +7918,7 @@ export type ContactsRemoveTagErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -7994,7 +7994,7 @@ export type ContactsMergeErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -8136,7 +8136,7 @@ export type ContactsBatchErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -8269,7 +8269,7 @@ export type CustomFieldsCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -8349,7 +8349,7 @@ export type CustomFieldsDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -8485,7 +8485,7 @@ export type CustomFieldsUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -8577,7 +8577,7 @@ export type ImportsCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -8727,7 +8727,7 @@ export type ImportsCancelErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -8912,7 +8912,7 @@ export type FormsCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -8992,7 +8992,7 @@ export type FormsDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -9124,7 +9124,7 @@ export type FormsUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -9275,7 +9275,7 @@ export type FormsDeleteSubmissionErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -9468,7 +9468,7 @@ export type ListsCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -9552,7 +9552,7 @@ export type ListsDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -9684,7 +9684,7 @@ export type ListsUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -9835,7 +9835,7 @@ export type ListsAddSubscriberErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -9923,7 +9923,7 @@ export type ListsRemoveSubscriberErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -10116,7 +10116,7 @@ export type SegmentsCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -10183,7 +10183,7 @@ export type SegmentsPreviewErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -10267,7 +10267,7 @@ export type SegmentsDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -10399,7 +10399,7 @@ export type SegmentsUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -10623,7 +10623,7 @@ export type CampaignsCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -10707,7 +10707,7 @@ export type CampaignsDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -10843,7 +10843,7 @@ export type CampaignsUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11014,7 +11014,7 @@ export type CampaignsPreviewErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11094,7 +11094,7 @@ export type CampaignsSendErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11174,7 +11174,7 @@ export type CampaignsSendTestErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11254,7 +11254,7 @@ export type CampaignsRetryErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11334,7 +11334,7 @@ export type CampaignsPauseErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11414,7 +11414,7 @@ export type CampaignsResumeErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11494,7 +11494,7 @@ export type CampaignsCancelErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11694,7 +11694,7 @@ export type MailEventsCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11827,7 +11827,7 @@ export type PipelinesCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -11911,7 +11911,7 @@ export type PipelinesDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -12047,7 +12047,7 @@ export type PipelinesUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -12270,7 +12270,7 @@ export type DealsCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -12350,7 +12350,7 @@ export type DealsDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -12482,7 +12482,7 @@ export type DealsUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -12716,7 +12716,7 @@ export type TasksCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -12878,7 +12878,7 @@ export type TasksDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -13010,7 +13010,7 @@ export type TasksUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -13139,7 +13139,7 @@ export type WebhooksCreateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -13219,7 +13219,7 @@ export type WebhooksDeleteErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -13351,7 +13351,7 @@ export type WebhooksUpdateErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -13427,7 +13427,7 @@ export type WebhooksRotateSecretErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -13646,7 +13646,7 @@ export type WebhooksTestErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -13730,7 +13730,7 @@ export type WebhooksRedeliverOneErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -13810,7 +13810,7 @@ export type WebhooksRedeliverErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
@@ -14055,7 +14055,7 @@ export type McpCallErrors = {
      */
     413: Error;
     /**
-     * The content type of the body is not supported.
+     * The content type, charset or content encoding of the body is not supported. The message names it.
      */
     415: Error;
     /**
