@@ -24,6 +24,16 @@ test('an address with an international domain is found as it was typed', async (
   }
 })
 
+test.each(['bücher.example', '@BÜCHER.exa', 'ada@bücher', 'Ada bu\u0308cher.example'])(
+  'search=%s finds a part of an international address',
+  async (part) => {
+    const email = 'ada@bücher.example'
+    const { status } = await api.call('PUT', '/contacts', { key: workspace.key, body: { email, firstName: 'Ada' } })
+    expect(status).toBeLessThan(300)
+    expect((await find(`search=${encodeURIComponent(part)}`)).body.data).toHaveLength(1)
+  },
+)
+
 test('a plus sign that is not encoded is rejected with a hint, in listings and exports', async () => {
   await api.create('/contacts', workspace.key, { email: 'ada+news@example.com' })
   const hint =

@@ -5,7 +5,7 @@ import { Id, RecordId } from '../kernel/ids.ts'
 import { PageOf, PageQuery, Sort, SortBy } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
 import { FilterParameter } from '../segments/filter.schema.ts'
-import { EmailFilter, SearchFilter } from './listing/address-filters.ts'
+import { EmailFilter } from './listing/address-filters.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
 /** Columns that responses contain. A column missing from a schema below does not compile. */
@@ -171,9 +171,11 @@ export const contactFilterFields = {
   email: EmailFilter.optional().describe(
     'Only the contact with this email address, ignoring case. In a URL, a plus sign is `%2B`.',
   ),
-  search: SearchFilter.optional().describe(
-    'Part of a name, email, company or phone; tolerates a typo. Without `sort`, returns the best matches first, at most 1,000.',
-  ),
+  search: SingleLine(200, 1)
+    .optional()
+    .describe(
+      'Part of a name, email, company or phone; tolerates a typo. Without `sort`, returns the best matches first, at most 1,000.',
+    ),
   tag: z
     .union([
       z.array(SingleLine(100, 1)).max(20, 'must have at most 20 tags'),

@@ -72,6 +72,11 @@ export function normalizeEmail(address: string): string | undefined {
   return isAddress ? email : undefined
 }
 
+/** Converts the international domains in a part of an address, such as `@bücher`, label by label. The rest is kept. */
+export function toAsciiDomains(text: string): string {
+  return text.replace(/[^@.\s]*[^\u0000-\u007f][^@.\s]*/g, (label) => toAsciiDomain(label) || label)
+}
+
 /**
  * Converts an international domain. `domainToASCII` would truncate "ü.example/x" and drop line breaks: such text is
  * returned unchanged, and the caller rejects it.

@@ -8,7 +8,7 @@ import { campaignRecipients, contactAliases, contacts, deals, subscriptions } fr
 import { invalidFields, type Issue } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { withSuggestion } from '../kernel/suggestion.ts'
-import { normalizeEmail, normalizeText } from '../kernel/validation.ts'
+import { normalizeEmail, normalizeText, toAsciiDomains } from '../kernel/validation.ts'
 import type { Ctx } from '../request/context.ts'
 import { type ContactField, findContactField, operatorsOf } from './contact-fields.ts'
 import type { Comparison, Filter, Leaf, Operator } from './filter.schema.ts'
@@ -139,8 +139,8 @@ const operatorsInSql: Record<Operator, Compile> = {
   lte: (field, value: number) => compare(field, '<=', value),
   gt: (field, value: number) => compare(field, '>', value),
   gte: (field, value: number) => compare(field, '>=', value),
-  contains: ({ value: text }, value: string) => sql`strpos(fold_text(${text}), ${folded(value)}) > 0`,
-  startsWith: ({ value: text }, value: string) => sql`starts_with(fold_text(${text}), ${folded(value)})`,
+  contains: (field, value: string) => hasPart(field, value, (text, part) => sql`strpos(${text}, ${part}) > 0`),
+  startsWith: (field, value: string) => hasPart(field, value, (text, part) => sql`starts_with(${text}, ${part})`),
   before: (field, value: string) => sql`${sortable(field)} < ${momentOf(field, new Date(value))}`,
   after: (field, value: string) => sql`${sortable(field)} >= ${momentOf(field, new Date(value))}`,
   within: (field, value: string, now) => isWithin(field, value, now),
@@ -150,6 +150,13 @@ const operatorsInSql: Record<Operator, Compile> = {
 
 function compileOperator(field: ContactField, operator: Operator, { value, now }: { value: unknown; now: Date }): SQL {
   return operatorsInSql[operator](field, value as never, now)
+}
+
+/** An address is stored with international domains in ASCII. */
+function hasPart({ type, value: text }: ContactField, part: string, compile: (text: SQL, part: SQL) => SQL): SQL {
+  const spellings = type === 'email' ? [...new Set([part, toAsciiDomains(part)])] : [part]
+  const conditions = spellings.map((spelling) => compile(sql`fold_text(${text})`, folded(spelling)))
+  return sql`(${sql.join(conditions, sql` or `)})`
 }
 
 /** The option as it is stored. */

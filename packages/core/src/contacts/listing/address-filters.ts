@@ -13,8 +13,3 @@ export const EmailFilter = SingleLine(254).transform((address, check) => {
   check.addIssue({ code: 'custom', message: `must be an email address such as ada@example.com${hint}` })
   return z.NEVER
 })
-
-/** Text to search. An address with an international domain is searched as it is stored. */
-export const SearchFilter = SingleLine(200, 1).transform((text) =>
-  /[^\u0000-\u007f]/.test(text) ? (normalizeEmail(text) ?? text) : text,
-)

@@ -8,6 +8,7 @@
 import { eq, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
 import type { Ctx } from '../../request/context.ts'
 import { contacts } from '../../db/schema/index.ts'
+import { toAsciiDomains } from '../../kernel/validation.ts'
 
 const text = contacts.searchText
 
@@ -55,13 +56,14 @@ const umlauts: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe'
 /**
  * Returns the spellings of a text with umlauts: "Müller" also finds "Mueller", and vice versa. Folding stores both "ü"
  * and "u" as "u", so a search for "mueller" also tries "muller". Only words of at least five letters are shortened this
- * way; shorter ones would match too much.
+ * way; shorter ones would match too much. Addresses have international domains in ASCII.
  */
 function spellings(text: string): string[] {
   const lowered = text.normalize('NFC').toLowerCase()
+  const withAsciiDomain = /[@.]/.test(lowered) ? toAsciiDomains(lowered) : lowered
   const expanded = lowered.replace(/[äöüø]/g, (letter) => umlauts[letter] ?? letter)
   const contracted = lowered.replace(/\S{5,}/g, (word) => word.replace(/([aou])e/g, '$1'))
-  return [...new Set([lowered, expanded, contracted])]
+  return [...new Set([lowered, expanded, contracted, withAsciiDomain])]
 }
 
 const maxWords = 6
