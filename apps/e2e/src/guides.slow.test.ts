@@ -14,6 +14,10 @@ const expected: Record<string, (string | RegExp)[]> = {
   // Its programs are compiled by typescript-examples.slow.test.ts.
   typescript: [],
   authentication: ['"key": "rpk_', '"kind": "apiKey"', '"role": "VIEWER"', '"unauthorized"'],
+  requests: [
+    '"email: must be an email address such as ada@example.com: a space is not allowed; in a URL, send a plus sign as %2B"\n"grace+news@example.com"\n',
+    'allow: GET, HEAD, POST',
+  ],
   errors: ['"statusCode": 400', '"code": "validation_error"', '"path": "email"', 'firstname'],
   paging: [/reader5@.+\nreader4@.+\nreader3@.+\nreader2@.+\nreader1@.+\n5\n/],
   limits: [

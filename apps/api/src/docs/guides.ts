@@ -19,6 +19,7 @@ export const guides: readonly Guide[] = [
   readGuide('guides/index.md'),
   readGuide('guides/typescript.md'),
   readGuide('guides/authentication.md'),
+  readGuide('guides/requests.md'),
   readGuide('guides/errors.md'),
   readGuide('guides/paging.md'),
   readGuide('guides/limits.md'),
