@@ -22,7 +22,7 @@ export const headers = {
   'x-ratelimit-reset': { description: 'Seconds until the limit resets.', schema: whole },
   'retry-after': { description: 'Seconds to wait before the next attempt.', schema: whole },
   'accept-encoding': {
-    description: '`identity` if the content encoding was wrong: send the body uncompressed.',
+    description: 'The supported content encodings, if that of the request was wrong.',
     schema: text,
   },
   'www-authenticate': { description: 'The authentication scheme: `Bearer`.', schema: text },

@@ -63,6 +63,8 @@ test('POST /contacts/import, GET /imports, GET /imports/{id}: stored and queued'
 
 test.each([
   ['gzip', gzipSync(csv), { 'content-encoding': 'gzip' }, csv],
+  ['another name of gzip, and identity', gzipSync(csv), { 'content-encoding': 'identity, X-GZip' }, csv],
+  ['an empty encoding', csv, { 'content-encoding': '' }, csv],
   [
     'gzip with several members',
     Buffer.concat([gzipSync(csv), gzipSync('x;y\n')]),
@@ -110,10 +112,11 @@ test.each([
   ['no type', { 'content-type': '' }],
   ['another charset', { 'content-type': 'text/csv; charset=utf-16' }],
   ['another encoding', { 'content-encoding': 'br' }],
+  ['two encodings', { 'content-encoding': 'gzip, br' }],
 ])('%s returns 415 and says what is expected', async (_name, headers: Record<string, string>) => {
   const { message } = expectError(await send(csv, { headers }), 415)
   expect(message).toMatch(
-    /^The (content type must be text\/csv or application\/x-ndjson|charset "utf-16" must be utf-8 or windows-1252|content encoding)/,
+    /^The (content type must be text\/csv or application\/x-ndjson|charset "utf-16" must be utf-8 or windows-1252|content encoding must be gzip or identity, not "(gzip, )?br"$)/,
   )
 })
 

@@ -12,6 +12,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { ApiTimings } from '../http/server/api-timings.ts'
 import { handleError } from '../http/errors/error-handler.ts'
+import { readCoding } from '../http/body/body-encoding.ts'
 import { createUploadLimit } from '../http/body/concurrent-uploads.ts'
 import { handleIdempotently, hashRequest, readIdempotencyKey } from '../http/idempotency.ts'
 import { readUpload } from '../http/body/upload.ts'
@@ -86,10 +87,11 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
       limitUploads(request.ctx, async () => {
         const { ctx } = request
         const { format, charset } = formatOf(request)
+        const coding = readCoding(request, ['gzip', 'identity'])
         const { encoding = charset, ...options } = request.query
         const content = createHash('sha256')
         const idempotencyKey = readIdempotencyKey(request)
-        const upload = readUpload(request, { stopping: stopping.signal, idleMs: timings.uploadIdleMs })
+        const upload = readUpload(request, { coding, stopping: stopping.signal, idleMs: timings.uploadIdleMs })
         const file = idempotencyKey === undefined ? upload : hashWhileReading(upload, content)
         const isRepetition = idempotencyKey !== undefined && (await isKnownKey(ctx, idempotencyKey))
         const id = isRepetition
@@ -199,8 +201,5 @@ function formatOf({ headers }: FastifyRequest): { format: Format; charset: Encod
   const charset = findEncoding(label)
   if (!charset)
     throw httpErrors.unsupportedMediaType(`The charset "${truncateText(label, 40)}" must be ${encodings.join(' or ')}`)
-  if (!['identity', 'gzip'].includes(headers['content-encoding']?.toLowerCase() ?? 'identity')) {
-    throw httpErrors.unsupportedMediaType('The content encoding must be gzip or identity')
-  }
   return { format, charset }
 }

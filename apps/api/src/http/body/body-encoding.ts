@@ -10,9 +10,9 @@ const ascii =
  * Requires a body whose bytes are UTF-8, and that is not compressed. Accepts each label of UTF-8 in the WHATWG Encoding
  * Standard, and ASCII, which is a subset of it.
  */
-export function requirePlainUtf8({ headers }: FastifyRequest): void {
-  requireUtf8(headers['content-type'] ?? '')
-  requireIdentity(headers['content-encoding'] ?? '')
+export function requirePlainUtf8(request: FastifyRequest): void {
+  requireUtf8(request.headers['content-type'] ?? '')
+  readCoding(request, ['identity'])
 }
 
 /** Throws a 415 that names the charset of a content type if it is not UTF-8. */
@@ -41,14 +41,19 @@ function readCharset(contentType: string): string {
   }
 }
 
-function requireIdentity(contentEncoding: string): void {
-  const codings = contentEncoding.split(',').map((coding) => coding.trim())
-  const unsupported = codings.find((coding) => coding !== '' && coding.toLowerCase() !== 'identity')
-  if (unsupported === undefined) return
-  const name = JSON.stringify(unsupported.slice(0, 40))
-  // RFC 9110, 12.5.3: the header tells the client which codings it may use.
-  const headers = { 'accept-encoding': 'identity' }
-  throw httpErrors.createError(415, `The content encoding must be identity, not ${name}: send the body uncompressed`, {
-    headers,
+export type Coding = 'identity' | 'gzip'
+
+/** The coding of a body. Throws a 415 that names one that is not among the `supported` codings, and says which are. */
+export function readCoding({ headers }: FastifyRequest, supported: readonly Coding[]): Coding {
+  const codings = (headers['content-encoding'] ?? '').split(',').map((coding) => coding.trim())
+  const [coding = 'identity', ...others] = codings.filter((name) => !['', 'identity'].includes(name.toLowerCase()))
+  // RFC 9110, 8.4.1.3: both names mean the same.
+  const known = supported.find((name) => name === coding.toLowerCase().replace(/^x-gzip$/, 'gzip'))
+  if (known && others.length === 0) return known
+  const wrong = JSON.stringify([coding, ...(known ? others : [])].join(', ').slice(0, 40))
+  const hint = supported.length === 1 ? ': send the body uncompressed' : ''
+  throw httpErrors.createError(415, `The content encoding must be ${supported.join(' or ')}, not ${wrong}${hint}`, {
+    // RFC 9110, 12.5.3: the header tells the client which codings it may use.
+    headers: { 'accept-encoding': supported.join(', ') },
   })
 }

@@ -25,7 +25,8 @@ beforeEach(async () => {
   await app.register(async (scope) => {
     scope.addContentTypeParser('text/csv', async () => undefined)
     scope.post('/upload', { config: { streamsBody: true } }, async (request) => {
-      for await (const piece of readUpload(request, { stopping: stopping.signal, idleMs })) received += piece.length
+      for await (const piece of readUpload(request, { coding: 'identity', stopping: stopping.signal, idleMs }))
+        received += piece.length
       return { received }
     })
     scope.post('/refuse', { config: { streamsBody: true } }, async (_request, reply) => reply.code(403).send({}))

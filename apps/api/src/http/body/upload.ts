@@ -3,6 +3,7 @@ import { createGunzip } from 'node:zlib'
 import { httpErrors } from '@fastify/sensible'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyRequest } from 'fastify'
+import type { Coding } from './body-encoding.ts'
 
 /** No file of contacts is compressed better. A small file may be: the first mebibyte is not compared. */
 const maxCompressionRatio = 100
@@ -15,11 +16,10 @@ const uncomparedBytes = 1_048_576
  */
 export async function* readUpload(
   request: FastifyRequest,
-  { stopping, idleMs }: { stopping: AbortSignal; idleMs: number },
+  { coding, stopping, idleMs }: { coding: Coding; stopping: AbortSignal; idleMs: number },
 ): AsyncGenerator<Buffer> {
   const { raw } = request
-  const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'
-  const body = encoding === 'identity' ? new PassThrough() : createGunzip({ chunkSize: 65_536 })
+  const body = coding === 'identity' ? new PassThrough() : createGunzip({ chunkSize: 65_536 })
   const fail = (error: Error) => void body.destroy(error)
   const failIncomplete = () =>
     raw.complete || fail(httpErrors.badRequest('The connection closed before the body was complete'))
