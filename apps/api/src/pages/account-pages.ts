@@ -2,7 +2,7 @@ import { ResetPasswordInput, VerifyEmailInput } from '@rapport/core/auth/auth.sc
 import { inspectVerification, verifyEmail } from '@rapport/core/auth/email-verification.ts'
 import { inspectPasswordReset } from '@rapport/core/auth/password-resets.ts'
 import { resetPassword } from '@rapport/core/operations/mail/reset-password.ts'
-import { Token } from '@rapport/core/kernel/validation.ts'
+import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { acceptInvite, inspectInvite } from '@rapport/core/team/invites.ts'
 import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
@@ -17,7 +17,7 @@ import { acceptsHtml, errorPageResponse, pageResponse, parsePostedForm } from '.
 import { forgotPasswordPage } from './forgot-password-page.ts'
 import { type Message, sendMessage } from './message-page.ts'
 
-const TokenQuery = PublicQuery.extend({ token: Token(200).describe('The token in the link.') })
+const TokenQuery = PublicQuery.extend({ token: LinkToken(200).describe('The token in the link.') })
 const PostedFields = z.record(z.string(), z.string()).nullish().describe('The fields of the page.')
 
 interface Page {

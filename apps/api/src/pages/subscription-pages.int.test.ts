@@ -165,6 +165,11 @@ test.each(Object.entries(oneClicks))(
   },
 )
 
+test.each(['.', ')', '%3E', '%0D%0A', '%E2%80%9D'])('a link that a program ends with %s still works', async (added) => {
+  expect((await post(leavePath + added)).status).toBe(200)
+  expect(await readStatus()).toBe('UNSUBSCRIBED')
+})
+
 test('a pending subscription can be unsubscribed too', async () => {
   expect(await post(leavePath)).toMatchObject({ status: 200 })
   expect(await readStatus()).toBe('UNSUBSCRIBED')

@@ -7,7 +7,7 @@ import {
   type SubscriptionLink,
   unsubscribeToken,
 } from '@rapport/core/lists/subscription-links.ts'
-import { Token } from '@rapport/core/kernel/validation.ts'
+import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { findListSender, type ListSender } from '@rapport/core/lists/list-sender.ts'
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
@@ -20,7 +20,7 @@ import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage, suspendedMessage } from './message-page.ts'
 import { undoUnsubscribe, unsubscribe } from '@rapport/core/operations/contacts/unsubscribe.ts'
 
-const TokenQuery = PublicQuery.extend({ token: Token(600).describe('The token in the link.') })
+const TokenQuery = PublicQuery.extend({ token: LinkToken(600).describe('The token in the link.') })
 const schema = (operationId: string, summary: string, description: string) => ({
   tags: ['Hosted pages'],
   operationId,

@@ -1,5 +1,5 @@
 import { resolveTrackedLink, recordOpen } from '@rapport/core/campaigns/tracking.ts'
-import { Token } from '@rapport/core/kernel/validation.ts'
+import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -10,7 +10,7 @@ import { sendMessage } from './message-page.ts'
 
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 /** Enough for the longest URL, encoded twice, and its signature. */
-const TokenQuery = PublicQuery.extend({ token: Token(12_000).describe('The token in the link.') })
+const TokenQuery = PublicQuery.extend({ token: LinkToken(12_000).describe('The token in the link.') })
 const common = {
   tags: ['Hosted pages'],
   querystring: TokenQuery,

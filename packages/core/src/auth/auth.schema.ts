@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Workspace } from '../workspaces/workspaces.schema.ts'
-import { CreatedAt, Email, SingleLine, Timestamp, TimestampInput, Token } from '../kernel/validation.ts'
+import { CreatedAt, Email, SingleLine, Timestamp, TimestampInput, LinkToken } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
@@ -66,7 +66,7 @@ export const ForgotPasswordInput = z.strictObject({ email: Email.describe('The e
 export type ForgotPasswordInput = z.output<typeof ForgotPasswordInput>
 
 /** A token from an email. A malformed token gets the same error as a wrong token. */
-export const MailToken = Token(200).describe('The token from the link in the email.')
+export const MailToken = LinkToken(200).describe('The token from the link in the email.')
 
 export const ResetPasswordInput = z.strictObject({ token: MailToken, password: Password }).meta({
   id: 'AuthResetPasswordRequest',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Email, TimestampInput, MultiLine, normalizeEmail, SingleLine, timestampOf } from './validation.ts'
+import { Email, TimestampInput, MultiLine, normalizeEmail, SingleLine, timestampOf, LinkToken } from './validation.ts'
 
 describe('an email address', () => {
   test.each([
@@ -167,4 +167,23 @@ test.each([
   ['2026-11-21 16:30:03-02', '2026-11-21T18:30:03.000Z'],
 ])('the PostgreSQL timestamp %s is shown as %s', (written, shown) => {
   expect(timestampOf(written)).toBe(shown)
+})
+
+test.each(['2026-11-21T06:35:49 01:00', '2026-11-21T06:35:49.123 0530'])(
+  'a timestamp whose plus sign became a space is rejected with a hint: %s',
+  (given) => {
+    const [issue] = TimestampInput.safeParse(given).error?.issues ?? []
+    expect(issue?.message).toMatch(/^must be a timestamp.*: in a URL, send a plus sign as %2B$/)
+  },
+)
+
+test.each([
+  ['what follows a link in a sentence', 'aB-_.c9.', 'aB-_.c9).', 'aB-_.c9, or', '"aB-_.c9"', '<aB-_.c9>', 'aB-_.c9”'],
+  ['a line break inside', 'aB-\r\n_.c9', 'aB-=\r\n_.c9', 'aB-_.\n c9', ' aB-_.c9\n'],
+])('the token of a link loses %s', (_what, ...texts) => {
+  for (const text of texts) expect([text, LinkToken(100).parse(text).slice(0, 7)]).toEqual([text, 'aB-_.c9'])
+})
+
+test('a token without a character of a token, or that is too long, is empty', () => {
+  for (const text of ['', ' ', '…', 'x'.repeat(101)]) expect(LinkToken(100).parse(text)).toBe('')
 })

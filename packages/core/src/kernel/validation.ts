@@ -38,6 +38,11 @@ export function Token(max: number) {
     .meta({ maxLength: max })
 }
 
+/** The token of a link. Programs that find links in text add what follows, such as a full stop, or break long ones. */
+export const LinkToken = (max: number) => Token(max).overwrite(findToken)
+
+const findToken = (text: string) => /[\w-]+(?:\.+[\w-]+)*/.exec(text.replace(/=?\s+/g, ''))?.[0] ?? ''
+
 /** Texts that look the same are the same: every text is stored, and looked for, in this form. */
 export const normalizeText = (text: string) => trimInvisible(text).normalize('NFC')
 
@@ -119,14 +124,18 @@ export const toTimestampOrNull = (date: Date | null) => date?.toISOString() ?? n
 
 export const dateNote = 'A timestamp, or a date, which means its first instant in UTC.'
 
+const timestampMessage = 'must be a timestamp such as 2026-11-21T06:35:49Z or a date such as 2026-11-21'
+/** A plus sign that is not encoded in a URL is a space. */
+const hintAtPlus = (input: unknown) =>
+  /:[\d.]+ \d\d:?\d\d$/.test(String(input)) ? ': in a URL, send a plus sign as %2B' : ''
+
 /**
  * A timestamp in a request: ISO 8601 with an offset, in a year that a response can show with four digits. A date means
  * its first instant in UTC.
  */
 export const TimestampInput = z
   .union([z.iso.datetime({ offset: true }).max(40), z.iso.date()], {
-    error: ({ input }) =>
-      input === undefined ? undefined : 'must be a timestamp such as 2026-11-21T06:35:49Z or a date such as 2026-11-21',
+    error: ({ input }) => (input === undefined ? undefined : timestampMessage + hintAtPlus(input)),
   })
   .transform((text) => new Date(text))
   .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999, 'must be in the years 1 to 9999')
