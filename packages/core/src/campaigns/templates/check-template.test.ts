@@ -10,6 +10,11 @@ describe('an unknown name', () => {
     ['{{ contact.customFieldValues.plam }}', 'variable "contact.customFieldValues.plam" at line 1, column 4', 'plan'],
     ['{{ contact.plam }}', 'variable "contact.plam" at line 1, column 4', 'contact.plan'],
     ['{{ contact["first_name"] }}', 'variable "contact.first_name" at line 1, column 4', 'contact.firstName'],
+    [
+      '{{ contact.firstName\u200b }}',
+      'variable "contact["firstName\\u200b"]" at line 1, column 4',
+      'contact.firstName',
+    ],
     ['{{ first_name }}', 'variable "first_name" at line 1, column 4', 'contact.firstName'],
     ['{{ unsubscribe_url }}', 'variable "unsubscribe_url" at line 1, column 4', 'unsubscribeUrl'],
     ['{% if contcat.firstName == "Ada" %}{% endif %}', 'variable "contcat.firstName" at line 1, column 7', 'contact'],

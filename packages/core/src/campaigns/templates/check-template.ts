@@ -5,6 +5,7 @@
  */
 import { type Arguments, type Template, type Token, toValueSync, TypeGuards, Value } from 'liquidjs'
 import { truncateText } from '../../kernel/errors.ts'
+import { showInvisible } from '../../kernel/values/text.ts'
 import { suggestNear } from '../../kernel/suggestion.ts'
 import { findEncodedDelimiters } from './encoded-delimiters.ts'
 import { createEngine } from './liquid.ts'
@@ -191,7 +192,7 @@ function describe(
 ): string {
   const before = source.slice(0, fault.offset)
   const position = `line ${before.split('\n').length}, column ${before.length - before.lastIndexOf('\n')}`
-  const name = truncateText(fault.name, maxNameLength)
+  const name = showInvisible(truncateText(fault.name, maxNameLength))
   const suggestion = fault.near === undefined ? '' : ` (did you mean "${fault.near}"?)`
   return `unknown ${fault.what} "${name}" at ${position}${suggestion}`
 }

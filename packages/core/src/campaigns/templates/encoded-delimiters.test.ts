@@ -15,6 +15,24 @@ test.each([
 })
 
 test.each([
+  ['<p>\nHello *|FNAME|*', '*|FNAME|*', 2, 7],
+  ['*|MC:SUBJECT|*', '*|MC:SUBJECT|*', 1, 1],
+  ['Hi %%first_name%%', '%%first_name%%', 1, 4],
+  ['Hi %recipient.name%', '%recipient.name%', 1, 4],
+  ['<%= contact.firstName %>', '<%= contact.firstName %>', 1, 1],
+  ['{ {contact.firstName}}', '{ {contact.firstName', 1, 1],
+  [String.raw`\{\{ contact.firstName \}\}`, String.raw`\{\{ contact.firstName`, 1, 1],
+  ['｛｛ contact.firstName ｝｝', '｛｛ contact.firstName', 1, 1],
+  ['${contact.firstName}', '${contact.firstName', 1, 1],
+  ['[[contact.firstName]]', '[[contact.firstName', 1, 1],
+])('%s is a tag of another system, with line and column', (html, ...[found, line, column]) => {
+  const message = `"${found}" is not Liquid: write a variable as {{ contact.firstName }} at line ${line}, column ${column}`
+  expect(findFaults({ html }, [])).toEqual([{ field: 'html', message }])
+})
+
+test.each([
+  'Save 50%% and 100%, a*|b|c* [[1]] ${5} <b>%</b> contact.us@example.com',
+  '<style>@media print{ a{color:red} }\n{ list.item }</style><!--[if mso]>x<![endif]-->',
   '{{ contact.firstName }} {% if contact.email %}{{"a"}}{%- endif -%}',
   '<a href="https://example.com/?filter=%7B%22a%22:1%7D">100 %7B',
   '<style>@media print{a{color:red}}</style>&#123; &#123;',

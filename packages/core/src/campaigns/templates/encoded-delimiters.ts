@@ -7,15 +7,31 @@ const delimiter = new RegExp(
   'gi',
 )
 
+/** What other systems write for a variable, and delimiters of Liquid that an editor or a person has altered. */
+const foreign = new RegExp(
+  [
+    String.raw`\*\|[a-z][\w:]*\|\*`,
+    String.raw`%%[a-z_]\w*%%|%recipient[._]\w+%`,
+    String.raw`<%[=-]?\s*[a-z_][\w.]*\s*-?%>`,
+    String.raw`(?:\\\{\s*\\?\{|\{\s+\{|｛\s*｛|\$\{|\[\[)\s*(?:contact|campaign|list|workspace)\.\w+`,
+  ].join('|'),
+  'gi',
+)
+
 /**
  * Finds `%7B%7B` and `&#123;&#123;`: an editor has encoded the delimiters of Liquid, so every recipient would get the name
- * of the variable instead of its value.
+ * of the variable instead of its value. The same holds for `*|FNAME|*` and other tags that are no Liquid.
  */
 export function* findEncodedDelimiters(source: string): Generator<string> {
   for (const { 0: found, index } of source.matchAll(delimiter)) {
-    if (/^\{[{%]/.test(found)) continue
-    const before = source.slice(0, index).split('\n')
-    const column = (before.at(-1)?.length ?? 0) + 1
-    yield `"${found.trim()}" is an encoded "{{" or "{%": write it unencoded at line ${before.length}, column ${column}`
+    if (!/^\{[{%]/.test(found))
+      yield `"${found.trim()}" is an encoded "{{" or "{%": write it unencoded at ${positionOf(source, index)}`
   }
+  for (const { 0: found, index } of source.matchAll(foreign))
+    yield `"${found}" is not Liquid: write a variable as {{ contact.firstName }} at ${positionOf(source, index)}`
+}
+
+function positionOf(source: string, index: number): string {
+  const before = source.slice(0, index).split('\n')
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
 }
