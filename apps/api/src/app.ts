@@ -23,6 +23,7 @@ import { idempotencyKeys } from './http/idempotency.ts'
 import { metrics } from './http/metrics.ts'
 import { ownHost } from './http/own-host.ts'
 import { createPublicFormCache, type PublicFormCache } from './http/public-form-cache.ts'
+import { queryEncoding } from './http/server/query-encoding.ts'
 import { rateLimits } from './http/rate-limit/rate-limit.ts'
 import { readiness } from './http/readiness.ts'
 import { requestContext } from './http/request-context.ts'
@@ -126,6 +127,7 @@ async function workspaceRoutes(
 ) {
   const { config, database, publicForms, timings } = options
   await scope.register(authentication, { authenticate: createAuthenticator(database.db) })
+  await scope.register(queryEncoding)
   await scope.register(concurrentRequests, timings)
   await scope.register(meRoutes)
   await scope.register(idempotencyKeys)
