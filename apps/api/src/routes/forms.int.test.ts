@@ -143,6 +143,7 @@ const badAddresses = [
   'https://x.example/\r\nSet-Cookie: a=b',
   'https://x.example/\u0000',
   'https://exa mple.com',
+  'https://example..com',
   `https://example.com/${'x'.repeat(2_040)}`,
 ]
 test.each(badAddresses)('rejects the redirectUrl %j', async (redirectUrl) => {

@@ -10,6 +10,7 @@ export function isWebAddress(text: string, schemes: readonly ('http' | 'https')[
     schemes.some((scheme) => text.toLowerCase().startsWith(`${scheme}://`)) &&
     url.username === '' &&
     url.password === '' &&
-    /^[\w.:[\]-]+$/.test(url.host)
+    /^[\w.:[\]-]+$/.test(url.host) &&
+    !/^\.|\.\./.test(url.host)
   )
 }

@@ -88,3 +88,10 @@ test('unknown keys with line breaks or inherited names get a message each', () =
   const value = Object.fromEntries(keys.map((key) => [key, 1]))
   expect(issuesOf(z.strictObject({}), value)).toEqual(keys.map((path) => ({ path, message: 'unknown field' })))
 })
+
+test('a wrong value of the only form of a union that has its type is described', () => {
+  const schema = z.object({ tag: z.union([z.array(z.string()), z.string().min(1)]) })
+  expect(issuesOf(schema, { tag: '' })).toEqual([{ path: 'tag', message: 'must have at least 1 character' }])
+  expect(issuesOf(schema, { tag: ['a', 1] })).toEqual([{ path: 'tag.1', message: 'must be a string' }])
+  expect(issuesOf(schema, { tag: 1 })).toEqual([{ path: 'tag', message: 'is invalid' }])
+})

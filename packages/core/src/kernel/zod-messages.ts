@@ -86,16 +86,17 @@ export function toIssues(
 }
 
 /**
- * Returns the issues of the option of a union that the client meant: the only one that knows most of the keys. Returns
- * undefined if there is no such option.
+ * Returns the issues of the option of a union that the client meant: the only one that has the type of the value, or
+ * knows most of its keys. Returns undefined if there is no such option.
  */
 function findMeantOption(options: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] | undefined {
-  const counts = options.map((issues) =>
-    issues.reduce(
-      (sum, issue) => sum + (issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys.length : 0),
-      0,
-    ),
-  )
+  const countMismatches = (issue: z.core.$ZodIssue) => {
+    const isWrongType = issue.code === 'invalid_type' && (issue.path.length === 0 || issue.expected === 'never')
+    if (isWrongType) return Number.MAX_SAFE_INTEGER
+    if (issue.path.length > 0) return 0
+    return issue.code === 'unrecognized_keys' ? issue.keys.length : 0
+  }
+  const counts = options.map((issues) => issues.reduce((sum, issue) => sum + countMismatches(issue), 0))
   const fewest = Math.min(...counts)
   return counts.filter((count) => count === fewest).length === 1 ? options[counts.indexOf(fewest)] : undefined
 }

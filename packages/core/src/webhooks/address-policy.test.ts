@@ -184,6 +184,8 @@ describe('the URL of a webhook', () => {
         'http://256.1.1.1',
         'http://1.2.3.4.5',
         'http://ex%00ample.com',
+        'http://example..com',
+        'http://.example.com',
       ],
       ['ws://example.com', 'blob:https://example.com/x', 'http://example.com:80a', 'unix:/var/run/docker.sock'],
       ['http://#@example.com/', 'http://?x', 'hTTp:example.com', ' http://example.com'],

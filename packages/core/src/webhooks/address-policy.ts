@@ -66,6 +66,7 @@ export function checkWebhookUrl(text: string, allowedNetworks: readonly string[]
   const address = isIP(host) ? host : /(^|\.)localhost$/.test(host) ? '127.0.0.1' : undefined
   if (address && !isAllowedAddress(address, allowedNetworks)) throw createError(privateAddress)
   if (!address && !isAllowedName(host, allowedNetworks)) throw createError(privateName)
+  if (/^\.|\.\.[^.]/.test(url.hostname)) throw createError('must be an http or https URL')
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   if (port < 1024 && port !== 80 && port !== 443) throw createError(`must not use port ${port}`)
   return url.href

@@ -120,11 +120,12 @@ function withIfMatch({ method, url, handler }: RouteOptions, record: RecordRoute
 function checkIfMatch(tags: '*' | string[], current: string | undefined) {
   if (current === undefined) throw new AppError('precondition_failed', 'There is no record for If-Match')
   if (tags === '*' || tags.includes(current)) return
-  const isWeak = tags.every((tag) => tag.startsWith('W/'))
+  // A proxy that compresses responses makes tags weak, or adds a suffix such as "-gzip".
+  const isChangedByProxy = tags.every((tag) => tag.startsWith('W/') || tag.startsWith(current.slice(0, -1)))
   throw new AppError(
     'precondition_failed',
-    isWeak
-      ? 'A weak ETag never matches: send the ETag as the API returned it, not as a proxy changed it'
+    isChangedByProxy
+      ? 'The ETag is not as the API returned it: a proxy has changed it'
       : 'The record has changed since it was read: read it again',
   )
 }
