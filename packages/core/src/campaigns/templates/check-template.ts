@@ -8,7 +8,7 @@ import { truncateText } from '../../kernel/errors.ts'
 import { showInvisible } from '../../kernel/values/text.ts'
 import { suggestNear } from '../../kernel/suggestion.ts'
 import { findEncodedDelimiters } from './encoded-delimiters.ts'
-import { createEngine } from './liquid.ts'
+import { createEngine } from './engine/liquid.ts'
 import { createKnownVariables, type KnownVariables, type PathStep } from './known-variables.ts'
 import {
   type PartialTemplateSources,

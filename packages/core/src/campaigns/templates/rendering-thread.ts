@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { encodePart, joinPieces, onePiece, type Parts } from '../../mail/mime.ts'
 import { findFaults } from './check-template.ts'
-import { renderLimitExceeded } from './liquid.ts'
+import { renderLimitExceeded } from './engine/liquid.ts'
 import {
   EmptyPartError,
   type PartialTemplateSources,

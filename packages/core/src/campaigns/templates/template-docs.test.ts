@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { findFaults } from './check-template.ts'
-import { createEngine } from './liquid.ts'
+import { createEngine } from './engine/liquid.ts'
 import { templateFilters } from './template-filters.ts'
 import { templateVariables } from './template-variables.ts'
 

@@ -1,7 +1,7 @@
 /** Renders a campaign's templates to a mail. Runs only in the rendering thread, which can be terminated. */
 import { CommentTag, InlineCommentTag, type Template, TypeGuards } from 'liquidjs'
 import { joinPieces, onePiece, type Parts, type Pieces } from '../../mail/mime.ts'
-import { createEngine, type Engine } from './liquid.ts'
+import { createEngine, type Engine } from './engine/liquid.ts'
 import {
   EmptyPartError,
   plainTemplate,

@@ -10,7 +10,7 @@
 import { compile, type FormatCallback } from 'html-to-text'
 import { type FilterImplOptions, filters } from 'liquidjs'
 import { joinPieces, onePiece, type Pieces } from '../../mail/mime.ts'
-import { createLengthLimiter } from './liquid.ts'
+import { createLengthLimiter } from './engine/liquid.ts'
 
 /** The values of one rendering, in the order of their placeholders, as HTML and as text. */
 export type PlaceholderValues = { html: string; text: string }[]

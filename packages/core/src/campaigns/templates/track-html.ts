@@ -1,7 +1,7 @@
 /** Adds tracking to HTML, in the rendering thread. `tracking.ts` is separate, because it uses the database. */
 import { QuoteType, Tokenizer } from 'htmlparser2'
 import { type KeyRing, signPayload } from '../../kernel/crypto.ts'
-import { createLengthLimiter } from './liquid.ts'
+import { createLengthLimiter } from './engine/liquid.ts'
 import { insertAtEnd } from './templates.ts'
 
 /** How the HTML for one recipient is tracked. `payload`: the UUIDs of workspace, campaign and contact. */
