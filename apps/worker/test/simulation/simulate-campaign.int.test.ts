@@ -12,7 +12,7 @@ test.each(seedsOf('campaign'))(
 )
 
 test.each(seedsOf('cancellation'))(
-  'cancellation: no seed sends to a recipient, or skips one twice or never (seed %d)',
+  'canceled: each recipient is skipped once, and gets no mail (seed %d)',
   async (seed) => {
     const { broken } = await run(seed, { scenario: 'cancellation' })
     expect(broken).toEqual([])
