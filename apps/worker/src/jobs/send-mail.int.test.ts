@@ -1,3 +1,4 @@
+import { openDatabase } from '@rapport/core/db/client.ts'
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { type ContactId, uuidOf } from '@rapport/core/kernel/ids.ts'
@@ -9,6 +10,7 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../../test/fixtures.ts'
@@ -147,6 +149,19 @@ describe('a test mail', () => {
     expect(received()).toHaveLength(1)
     expect(await readMail(uuid)).toMatchObject({ status: 'INTERRUPTED', attempts: 1 })
     expect(await listPendingWork(ctx)).toEqual([])
+  })
+
+  test('whose claim had no response is claimed and sent by the next job', async () => {
+    const uuid = await createTestMail()
+    const proxy = await startTestProxy(database.url)
+    const proxied = openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} })
+    const unreliable = await createTestDeps(proxied.db, { smtpUrl: smtp.url })
+    proxy.cut(/^Q?.{0,9}commit/, 'answer', 1)
+    await expect(send(uuid, unreliable)).rejects.toThrow()
+    expect([proxy.cuts, received(), await readMail(uuid)]).toMatchObject([1, [], { status: 'PENDING', attempts: 0 }])
+    await send(uuid)
+    expect(await readMail(uuid)).toMatchObject({ status: 'SENT', attempts: 1 })
+    for (const opened of [unreliable, proxied, proxy]) await opened.close()
   })
 
   test('is INTERRUPTED, and not sent again, if its outcome cannot be recorded', async () => {

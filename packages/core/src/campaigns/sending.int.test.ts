@@ -90,6 +90,7 @@ describe('a batch', () => {
     const batch = await claim(batches[0])
     await releaseClaim(ctx, batch.claim, 'later')
     const later = await claim(batches[0])
+    await claimAll(later)
     await releaseClaim(ctx, batch.claim, 'now')
     expect(await recoverBatch(ctx, batch.claim, lost)).toBe(0)
     await expect(claim(batches[0])).rejects.toThrow('could not be claimed')

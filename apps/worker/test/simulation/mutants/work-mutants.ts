@@ -1,7 +1,6 @@
 import type { Mutant } from './mutant.ts'
 
 const claims = 'packages/core/src/work/claims.ts'
-const runClaimed = 'apps/worker/src/jobs/run-claimed.ts'
 const heartbeat = 'apps/worker/src/process/heartbeat.ts'
 const sending = 'packages/core/src/campaigns/sending.ts'
 const statements = 'packages/core/src/campaigns/sending-statements.ts'
@@ -32,24 +31,10 @@ export const workMutants: readonly Mutant[] = [
     scenario: 'mails',
   },
   {
-    name: 'the same for a batch',
-    file: claims,
-    search: '.from(work).where(isHeld(claim)).for',
-    replacement: '.from(work).where(isWorkOf(claim)).for',
-    scenario: 'campaign',
-  },
-  {
     name: 'a job acts although it could not claim',
     file: mails,
     search: 'if (!mail || !(await claimWork(ctx, claim))) return undefined',
     replacement: 'if (!mail || !((await claimWork(ctx, claim)) || true)) return undefined',
-    scenario: 'mails',
-  },
-  {
-    name: 'a claim without a response is not released',
-    file: runClaimed,
-    search: '      await retryWhileDatabaseDown(deps, () => releaseUnanswered(ctx, claim))\n      throw error',
-    replacement: '      throw error',
     scenario: 'mails',
   },
   {
