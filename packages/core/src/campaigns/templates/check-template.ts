@@ -4,8 +4,7 @@
  * `assign` sets anywhere in the template.
  */
 import { type Arguments, type Template, type Token, toValueSync, TypeGuards, Value } from 'liquidjs'
-import { truncateText } from '../../kernel/errors.ts'
-import { showInvisible } from '../../kernel/values/text.ts'
+import { showInvisible, startOfText } from '../../kernel/values/text.ts'
 import { suggestNear } from '../../kernel/suggestion.ts'
 import { findEncodedDelimiters } from './encoded-delimiters.ts'
 import { createEngine } from './engine/liquid.ts'
@@ -192,7 +191,8 @@ function describe(
 ): string {
   const before = source.slice(0, fault.offset)
   const position = `line ${before.split('\n').length}, column ${before.length - before.lastIndexOf('\n')}`
-  const name = showInvisible(truncateText(fault.name, maxNameLength))
+  const shown = fault.name.length > maxNameLength ? `${startOfText(fault.name, maxNameLength)}…` : fault.name
+  const name = showInvisible(shown)
   const suggestion = fault.near === undefined ? '' : ` (did you mean "${fault.near}"?)`
   return `unknown ${fault.what} "${name}" at ${position}${suggestion}`
 }
