@@ -92,16 +92,21 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     for (;;) {
       for (let turn = 0; turn < 4; turn++) await nextTurn()
       if (performance.now() > stuckAt) throw new Error(`The simulation is stuck: ${describeState()}`)
-      const isRendering = [...tasks].some(isRunning)
-      if (busy.size > 0 || isRendering) await Promise.race([...busy, pause(1)]).catch(() => {})
+      if (!isQuiet()) await Promise.race([...busy, pause(1)]).catch(() => {})
       else if (executing.size === 0) return
-      else {
-        // Most statements end at once. Asking for locks costs as much as a statement.
-        const ends = [...executing].map((connection) => connection.executing?.ended)
-        await Promise.race([...ends, pause(3)])
-        if (executing.size > 0 && (await areAllBlocked([...executing]))) return
-      }
+      // Most statements end at once. Asking for locks costs as much as a statement.
+      else if (await hasAnyEnded(3)) continue
+      // Quiet also afterward, or a session that ends may just release its locks.
+      else if ((await areAllBlocked([...executing])) && isQuiet()) return
     }
+  }
+
+  /** Whether no task runs, and no session begins or ends. */
+  const isQuiet = () => busy.size === 0 && ![...tasks].some(isRunning)
+
+  function hasAnyEnded(withinMs: number): Promise<boolean> {
+    const ends = [...executing].map((connection) => connection.executing?.ended.then(() => true))
+    return Promise.race([...ends, pause(withinMs).then(() => false)]).then((hasEnded) => hasEnded !== false)
   }
 
   /** Whether each statement waits for a lock that will not be released without a choice. */
@@ -125,10 +130,19 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
     return entry
   }
 
+  /**
+   * PostgreSQL wakes all statements that wait for a transaction at once, and the machine would decide which of them locks
+   * a row first. So a statement is not sent while the same one waits for a lock.
+   */
+  function isReady({ task, label }: Entry): boolean {
+    const isWaiting = [...executing].some(({ executing: statement }) => statement?.label === label)
+    return !task?.process.isFrozen && !isWaiting
+  }
+
   /** Chooses what happens to one task, or one event. Returns false if there is nothing to choose from. */
   async function step(events: readonly SimulationEvent[]): Promise<boolean> {
     await settle()
-    const ready = [...waiting].filter(({ task }) => !task?.process.isFrozen)
+    const ready = [...waiting].filter(isReady)
     if (ready.length === 0 && events.length === 0) return breakDeadlock()
     const isEvent = ready.length === 0 || (events.length > 0 && choices.next() > 0.8)
     if (isEvent) {

@@ -1,4 +1,4 @@
-/** Takes an hour, so only a full run does it. */
+/** Takes minutes, and longer if the recorded seeds find nothing after a change. So only a full run does it. */
 import { execFile } from 'node:child_process'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
