@@ -174,9 +174,16 @@ describe.skipIf(programs === undefined)('a restore', () => {
 
   test('keeps a database that only has the name of an unfinished restore', async () => {
     await administer('create database none_unfinished_restore')
+    await withAdminClient(server.url('none_unfinished_restore'), (client) => client.query('create table theirs ()'))
     const { error } = await restoreInto('none', encrypted)
     expect(error).toBe('The database "none_unfinished_restore" is not an unfinished restore: rename it, and try again')
     await administer('drop database none_unfinished_restore')
+  })
+
+  test('replaces an empty database that a killed restore has not marked yet', async () => {
+    await administer('create database target_unfinished_restore')
+    expect((await restoreInto('target', encrypted)).error).toBeNull()
+    await administer('drop database target')
   })
 
   test('needs a role that may create databases', async () => {

@@ -66,7 +66,9 @@ export async function openServer(databaseUrl: string): Promise<DatabaseServer> {
     },
     async create(name, like) {
       const found = await client.query<{ mark: string | null }>(readMark, [name])
-      if (found.rows[0] && found.rows[0].mark !== unfinished) {
+      const isFilled = async () => !(await withConnection(urlOfDatabase(databaseUrl, name), isEmptyDatabase))
+      // A process that is killed after CREATE DATABASE leaves an empty one without the mark.
+      if (found.rows[0] && found.rows[0].mark !== unfinished && (await isFilled())) {
         throw conflict('in_use', `The database "${name}" is not an unfinished restore: rename it, and try again`)
       }
       await discard(name)
@@ -86,7 +88,7 @@ export async function openServer(databaseUrl: string): Promise<DatabaseServer> {
   }
 }
 
-/** The comment of a database until its restore is complete. Only a database with this comment is replaced. */
+/** The comment of a database until its restore is complete. Only such a database, or an empty one, is replaced. */
 const unfinished = 'Rapport: an unfinished restore, which the next restore drops'
 const readMark = `select shobj_description(oid, 'pg_database') as mark from pg_database where datname = $1`
 
