@@ -9,11 +9,14 @@ import {
   createTestList,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { findClaims } from '@rapport/testing/fixtures/claims.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../../test/fixtures.ts'
+import { recoverUnknownClaims } from '../process/heartbeat.ts'
 import { sendMail } from './send-mail.ts'
 
 const database = useTestDatabase()
@@ -149,6 +152,18 @@ describe('a test mail', () => {
     expect(received()).toHaveLength(1)
     expect(await readMail(uuid)).toMatchObject({ status: 'INTERRUPTED', attempts: 1 })
     expect(await listPendingWork(ctx)).toEqual([])
+  })
+
+  test('is not recovered by the heartbeat while its job sends it', async () => {
+    const uuid = await createTestMail()
+    smtp.decide(() => ({ delayMs: 300 }))
+    const sending = send(uuid)
+    await waitUntil(async () => (await findClaims(database.db, deps.workerId)).includes(uuid), {
+      describe: 'the mail is claimed',
+    })
+    expect(await recoverUnknownClaims(deps)).toEqual({ deliveries: 0, mails: {}, errors: [] })
+    await sending
+    expect(await readMail(uuid)).toMatchObject({ status: 'SENT', attempts: 1 })
   })
 
   test('whose claim had no response is claimed and sent by the next job', async () => {
