@@ -6,6 +6,7 @@ import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readCampaign } from '../../campaigns/campaigns.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '../../campaigns/lifecycle.ts'
 import { claimRecipients, finishBatch, recordRecipientOutcomes, skipRecipients } from '../../campaigns/sending.ts'
+import { uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { expireHeartbeats, recordHeartbeat } from '../../work/worker-registry.ts'
 import { interruptRestoredWork } from './restored-backup.ts'
@@ -89,6 +90,19 @@ test('leaves the work of a mail that a worker claims meanwhile', async () => {
   expect(await restoring).toMatchObject({ mails: 0 })
   expect(await statusesOf('mails')).toEqual(['PENDING'])
   expect(await listPendingWork(ctx, 'mail')).toEqual([uuid])
+})
+
+test('fails if a claim of the backup cannot be recovered, instead of leaving it to a worker', async () => {
+  await sendTestMail(ctx, (await createTestCampaign(ctx)).id, { email: 'a@example.com' })
+  const [uuid = ''] = await listPendingWork(ctx, 'mail')
+  await claimTestMail(ctx, uuid, workerId)
+  const frozen = await openTransaction(database.db, (db) =>
+    db.execute(sql`select from work where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuid} for update`),
+  )
+  await expect(restore()).rejects.toThrow('Failed query')
+  await frozen.commit()
+  expect(await restore()).toMatchObject({ mails: 0 })
+  expect(await statusesOf('mails')).toEqual(['INTERRUPTED'])
 })
 
 test('sends no second mail of a restored campaign, which ends when resumed', async () => {

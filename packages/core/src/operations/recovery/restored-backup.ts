@@ -38,7 +38,9 @@ export async function interruptRestoredWork(db: Db, before: Date | undefined): P
       'A worker is alive or was alive in the last 15 seconds: stop all workers, wait 15 seconds and run this again',
     )
   }
-  await recoverOrphanedClaims(db)
+  const { errors } = await recoverOrphanedClaims(db)
+  // A claim that is left would be recovered by a worker, which sends what is safe to repeat.
+  if (errors.length > 0) throw errors[0]
   const cutoff = before?.toISOString() ?? (await readClock(db))
   const campaigns = await pauseCampaigns(db, cutoff)
   return {
