@@ -1,6 +1,7 @@
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createFirstWorkspace } from '@rapport/core/auth/bootstrap.ts'
+import { createClosers } from '@rapport/core/kernel/concurrency/closers.ts'
 import { readApiConfig, readWorkerConfig } from '@rapport/core/runtime/config.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { ensureOwnedDatabase } from '@rapport/embedded-postgres/owned-database.ts'
@@ -33,17 +34,14 @@ export interface Launch {
   abandon(): void
 }
 
-/** A step of the shutdown. */
-type Undo = () => Promise<void> | void
-
 /**
  * Starts the database and the inbox, unless the environment sets their URLs, and then the API and the worker. `log` is
  * called if the start takes longer than usual.
  */
 export function launch(inherited: Environment, log: (line: string) => void): Launch {
   const stopping = new AbortController()
-  const undo: Undo[] = []
-  let abandonPostgres: Undo = () => {}
+  const closers = createClosers()
+  let abandonPostgres: () => Promise<void> | void = () => {}
   const failed = Promise.withResolvers<string>()
   const started = start()
   started.catch(() => {})
@@ -57,7 +55,7 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
 
   async function start(): Promise<Started> {
     const directory = await openDataDirectory(dataDirectoryOf(inherited))
-    undo.push(() => directory.release())
+    closers.push(() => directory.release())
     const onWait = () => log('Waiting for processes of an earlier start to exit ...')
     await waitForOrphanedPrograms(directory.state.processes, { graceMs, onWait, signal: stopping.signal })
     const ports = await choosePorts(inherited)
@@ -77,7 +75,7 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
     await startPrograms(directory, environment, apiUrl)
     const apiKey = await findApiKey(directory, { databaseUrl, apiUrl, database: databaseName(environment, ports) })
     stopping.signal.throwIfAborted()
-    undo.push(() => directory.save({ running: undefined }))
+    closers.push(() => directory.save({ running: undefined }))
     const started = describe({ directory, environment, ports, apiUrl, apiKey })
     const { inboxUrl } = started
     const inbox = inboxUrl ? { inboxUrl, inboxAuthorization: basicAuthorization(credentialsIn(environment)) } : {}
@@ -93,7 +91,7 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
       durable: true,
     })
     abandonPostgres = () => postgres.stop()
-    undo.push(abandonPostgres)
+    closers.push(abandonPostgres)
     const password = directory.state.databasePassword
     await ensureOwnedDatabase(postgres, { database: 'rapport', role: databaseRole, password })
   }
@@ -102,13 +100,13 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
     if (ports.inbox === undefined) return
     const { smtp: smtpPort, web: webPort } = ports.inbox
     const inbox = await startInbox({ directory: join(directory.path, 'mails'), smtpPort, webPort, credentials })
-    undo.push(() => inbox.stop())
+    closers.push(() => inbox.stop())
   }
 
   async function startPrograms(directory: DataDirectory, environment: Environment, apiUrl: string): Promise<void> {
     const names: ProgramName[] = ['api', 'worker']
     const programs = names.map((name) => startProgram(name, environment))
-    undo.push(() => stopPrograms(programs))
+    closers.push(() => stopPrograms(programs))
     const anyExit = Promise.race(programs.map(describeExit))
     await directory.save({ processes: Object.fromEntries(programs.map(({ name, pid = 0 }) => [name, pid])) })
     const startFailed = anyExit.then((description) => {
@@ -121,15 +119,7 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
   async function stop(): Promise<void> {
     stopping.abort(new Error('Stopped during the start'))
     await started.catch(() => {})
-    const problems: unknown[] = []
-    for (const step of undo.toReversed()) {
-      try {
-        await step()
-      } catch (problem) {
-        problems.push(problem)
-      }
-    }
-    if (problems.length > 0) throw problems[0]
+    await closers.close()
   }
 }
 
