@@ -33,8 +33,7 @@ async function runClaimedImport(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImpo
     return 'done'
   }
   try {
-    const result = await runSteps(deps, ctx, claimed)
-    if (result !== 'done') return 'stopped'
+    if ((await runSteps(deps, ctx, claimed)) === 'stopped') return 'stopped'
     await retryWhileDatabaseDown(deps, () => finishImport(ctx, claimed))
   } catch (error) {
     // The queue stores the message. A failed statement's message contains personal data, so it is not rethrown.
@@ -52,24 +51,22 @@ async function runClaimedImport(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImpo
 }
 
 /**
- * Runs the steps of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `lost` if the import was
- * canceled or the claim was lost.
+ * Runs the steps of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `stopped` if the rest is
+ * for another job, also because the import was canceled or the claim was lost.
  */
-async function runSteps(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'unfinished' | 'lost'> {
+async function runSteps(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'stopped'> {
   let count = 0
   let running: Promise<'written' | 'lost'> = Promise.resolve('written')
   try {
     for await (const step of importSteps(ctx, claimed)) {
-      if ((await running) === 'lost') return 'lost'
-      if (deps.stopping.aborted || (await isSuspended(ctx))) return 'unfinished'
+      if ((await running) === 'lost' || deps.stopping.aborted || (await isSuspended(ctx))) return 'stopped'
       running = retryWhileDatabaseDown(deps, step)
       // Prevents an unhandled rejection while the next chunk is read.
       running.catch(() => {})
       count += 1
       if (count === stepsPerTurn) break
     }
-    if ((await running) === 'lost') return 'lost'
-    return count === stepsPerTurn ? 'unfinished' : 'done'
+    return (await running) === 'lost' || count === stepsPerTurn ? 'stopped' : 'done'
   } finally {
     // If reading the next chunk fails, the step before still ends first.
     await Promise.allSettled([running])
