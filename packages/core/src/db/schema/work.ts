@@ -6,7 +6,7 @@
  * |-----------|-----------|---------------------------------------------------------------------------------------|
  * | waiting   |           | enqueued in the transaction of the change that causes it                              |
  * |           | claimed   | released: shutdown, end of a turn, crash (`publishedAt` is null: published at once)   |
- * | published | waiting   | a relay has added a job to the queue, `publishedAt` ago; repeated every ten seconds   |
+ * | published | waiting   | a relay added a job to the queue at `publishedAt`; again after ten seconds            |
  * |           | claimed   | released after an error: the queue runs the job again after a pause                   |
  * | delayed   | published | it cannot be claimed, or its campaign is paused: `publishedAt` is in the future       |
  * | claimed   | any above | a job has written its `token`                                                         |
