@@ -19,7 +19,7 @@ import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover
 import type { Logger } from 'pino'
 import { withMailMetrics, createWorkerMetrics, registerQueueMetrics } from './observability/metrics.ts'
 import { openOperatorPort } from './observability/operator-port.ts'
-import { startHeartbeat } from './process/heartbeat.ts'
+import { reportRecovered, startHeartbeat } from './process/heartbeat.ts'
 import type { WorkerDeps } from './process/worker-deps.ts'
 import { defaultTimings, type WorkerTimings } from './process/worker-timings.ts'
 import { ensureSchedule, type JobQueues, openJobQueues } from './queues/job-queues.ts'
@@ -153,12 +153,12 @@ async function openDeps(config: WorkerConfig, opened: Opened): Promise<WorkerDep
 }
 
 /** Without an entry in the registry, the claims that are left count as those of a crashed worker. */
-async function deregister({ db, workerId, metrics, timings, log }: WorkerDeps): Promise<void> {
+async function deregister(deps: WorkerDeps): Promise<void> {
   try {
-    await deregisterWorker(db, workerId)
-    metrics.countInterrupted(await recoverOrphanedClaims(db, timings.heartbeatTimeoutMs))
+    await deregisterWorker(deps.db, deps.workerId)
+    reportRecovered(deps, await recoverOrphanedClaims(deps.db, deps.timings.heartbeatTimeoutMs))
   } catch (error) {
-    log.warn({ err: error }, 'deregistration failed')
+    deps.log.warn({ err: error }, 'deregistration failed')
   }
 }
 

@@ -1,4 +1,8 @@
-import { recoverOrphanedClaims, recoverOwnClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
+import {
+  type Recovered,
+  recoverOrphanedClaims,
+  recoverOwnClaims,
+} from '@rapport/core/operations/recovery/recover-claims.ts'
 import { recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import type { WorkerDeps } from './worker-deps.ts'
 
@@ -14,10 +18,8 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
         const message = 'recovered claims of a crashed worker: its work in flight is INTERRUPTED'
         deps.log.warn({ deliveries, mails }, message)
       }
-      for (const recovered of [crashed, await recoverUnknownClaims(deps)]) {
-        deps.metrics.countInterrupted(recovered)
-        for (const err of recovered.errors) deps.log.warn({ err }, 'a claim could not be recovered; retrying')
-      }
+      reportRecovered(deps, crashed)
+      reportRecovered(deps, await recoverUnknownClaims(deps))
     } catch (error) {
       deps.log.warn({ err: error }, 'heartbeat failed')
     } finally {
@@ -31,6 +33,12 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
       await running
     },
   }
+}
+
+/** Counts what became INTERRUPTED, and logs which claims are left to the next heartbeat of any worker. */
+export function reportRecovered({ metrics, log }: Pick<WorkerDeps, 'metrics' | 'log'>, recovered: Recovered): void {
+  metrics.countInterrupted(recovered)
+  for (const err of recovered.errors) log.warn({ err }, 'a claim could not be recovered; retrying')
 }
 
 /** Recovers claims of this worker that no job of the process has: see `recoverOwnClaims`. */

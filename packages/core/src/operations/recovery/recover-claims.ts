@@ -23,7 +23,7 @@ export interface InterruptedCounts {
   mails: Partial<Record<AnyMailKind, number>>
 }
 
-interface Recovered extends InterruptedCounts {
+export interface Recovered extends InterruptedCounts {
   /** Of claims that could not be recovered yet. */
   errors: unknown[]
 }
