@@ -23,7 +23,7 @@ const dependentOnVersion = [
   'campaigns/sending*',
   'imports/imports',
   'operations/webhooks/every-event',
-  'webhooks/drain/{plans,find-backlogs,backlog-claim,record-and-take}',
+  'webhooks/drain/{plans,find-backlogs,drain,drain-step,take-deliveries,record-and-take}',
 ].map((name) => `packages/core/src/${name}.int.test.ts`)
 const slowWorkers = 3
 /** Randomized tests do much more in a full run. */

@@ -7,7 +7,7 @@ import {
   createTestWorker,
   expireWorkerHeartbeat,
 } from '@rapport/testing/fixtures/factories.ts'
-import { createFailingPeriod, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { createFailingPeriod, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import { deleteWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
@@ -173,7 +173,7 @@ test('Webhooks: warns about those that have failed for an hour', async () => {
   const ctx = await createTestCtx(database.db)
   expect((await examine())('Webhooks')).toEqual(['ok: none has failed for an hour'])
   const { id } = await createTestWebhook(ctx)
-  await setDrainHealth(ctx, id, createFailingPeriod(2, 3))
+  await setHealth(ctx, id, createFailingPeriod(2, 3))
   expect((await examine())('Webhooks')).toEqual(['warn: 1 has failed for an hour or longer'])
   await deleteWebhook(ctx, id)
 })

@@ -11,7 +11,7 @@ import {
   createTestWorker,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { createFailingPeriod, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { createFailingPeriod, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { expect, test } from 'vitest'
 import { runCommandLine, runForJson } from './testing.ts'
 
@@ -102,13 +102,13 @@ test('webhook failing lists enabled webhooks that fail, without the secrets of U
   await database.pool.query(`update deliveries set status = 'FAILED', error = 'HTTP 503' where webhook_id in (
     select id from webhooks where url like '%hidden%')`)
   const pausedUntil = new Date(Date.now() + 60_000)
-  await setDrainHealth(ctx, old.id, { ...createFailingPeriod(30, 12), pausedUntil })
+  await setHealth(ctx, old.id, { ...createFailingPeriod(30, 12), pausedUntil })
   const lastFailureAt = new Date(Date.now() - 25 * 3_600_000)
-  await setDrainHealth(ctx, silent.id, { ...createFailingPeriod(60, 12), lastFailureAt })
-  await setDrainHealth(ctx, recent.id, createFailingPeriod(0.9, 12))
-  await setDrainHealth(ctx, disabled.id, createFailingPeriod(30, 12))
+  await setHealth(ctx, silent.id, { ...createFailingPeriod(60, 12), lastFailureAt })
+  await setHealth(ctx, recent.id, createFailingPeriod(0.9, 12))
+  await setHealth(ctx, disabled.id, createFailingPeriod(30, 12))
   await updateWebhook(ctx, disabled.id, { enabled: false })
-  await setDrainHealth(other, foreign.id, createFailingPeriod(2, 3))
+  await setHealth(other, foreign.id, createFailingPeriod(2, 3))
 
   const json = await runForJson(database.url, ['webhook', 'failing'])
   expect(json).toEqual({

@@ -15,7 +15,7 @@ import {
   readMailedToken,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { createFailingPeriod, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { createFailingPeriod, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { expect, test } from 'vitest'
 import { runCommandLine, runForJson, unreachableEnvironment } from './testing.ts'
 
@@ -44,7 +44,7 @@ test('workspace show prints members, senders, quotas and failing webhooks', asyn
   const { stdout: healthy } = await run('workspace', 'show', ctx.workspaceId)
   expect(healthy).toContain('No webhook has failed for an hour.')
   const webhook = await createTestWebhook(ctx, { url: 'https://example.com/hooks/secret?token=secret' })
-  await setDrainHealth(ctx, webhook.id, createFailingPeriod(3, 12))
+  await setHealth(ctx, webhook.id, createFailingPeriod(3, 12))
 
   const { stdout } = await run('workspace', 'show', ctx.workspaceId)
   for (const line of [

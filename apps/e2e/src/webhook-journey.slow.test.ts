@@ -126,7 +126,7 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
   /** The events whose requests a worker has taken. Their outcomes are not recorded yet. */
   async function listTakenEvents(): Promise<string[]> {
     const { rows } = await stack.database.pool.query<{ id: string }>(`
-      select event_id as id from webhook_drains drain cross join unnest(delivery_ids) as taken (id)
+      select event_id as id from work cross join unnest(in_flight) as taken (id)
       join deliveries d on d.webhook_id = drain.webhook_id and d.id = taken.id`)
     return rows.map(({ id }) => idOf('evt', id))
   }

@@ -50,8 +50,8 @@ test('a second signal exits immediately and leaves the active job claimed', asyn
   worker.kill('SIGINT')
   expect(await worker.exited).toEqual({ code: 1, signal: null })
   const { uuid, status } = await readSingleDelivery(ctx)
-  const claims = await database.pool.query('select delivery_ids from webhook_drains where worker_id is not null')
-  expect([status, claims.rows]).toEqual(['PENDING', [{ delivery_ids: [uuid] }]])
+  const claims = await database.pool.query('select in_flight from work where worker_id is not null')
+  expect([status, claims.rows]).toEqual(['PENDING', [{ in_flight: [uuid] }]])
 })
 
 test('a wrong SECRET_KEY exits with code 78, names the variables and sends nothing', async () => {

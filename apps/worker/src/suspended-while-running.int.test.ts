@@ -59,8 +59,7 @@ async function queueWork(
 /** Counts the claims of workers in the workspace. */
 async function countClaims({ workspaceId }: Ctx): Promise<number> {
   const { rows } = await database.pool.query<{ count: number }>(
-    `select (select count(*) from work where workspace_id = $1 and token is not null)::int
-      + (select count(*) from webhook_drains where workspace_id = $1 and token is not null)::int as count`,
+    'select count(*)::int as count from work where workspace_id = $1 and token is not null',
     [uuidOf(workspaceId)],
   )
   return rows[0]?.count ?? 0

@@ -25,8 +25,9 @@ test('finishes pending work of the previous release and recovers orphaned claims
   // The dates in the dump are fixed; without this and the long retention, events and deliveries would have expired.
   await database.pool.query('update events set created_at = now()')
   await database.pool.query('update deliveries set created_at = now()')
+  // The migration interrupts the one that a worker of the previous release had taken.
   expect(await read(`select count(*)::int as count from deliveries where status = 'INTERRUPTED'`)).toEqual([
-    { count: 2 },
+    { count: 3 },
   ])
   const retention = { RETENTION_EVENTS_DAYS: '36500' }
   const config = testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url, ...retention })
@@ -38,7 +39,7 @@ test('finishes pending work of the previous release and recovers orphaned claims
     union all select 'import' from imports where status in ('QUEUED', 'RUNNING')
     union all select 'mail' from mails where status in ('PENDING', 'SENDING')
     union all select 'delivery' from deliveries where status = 'PENDING'
-    union all select 'backlog' from webhook_drains where worker_id is not null
+    union all select 'claim' from work where worker_id is not null
     union all select 'erasure' from erasures
     union all select 'workspace' from workspaces where deleted_at is not null
     union all select 'list' from lists where deleted_at is not null

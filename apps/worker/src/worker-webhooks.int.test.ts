@@ -1,7 +1,8 @@
 /** Webhook backlogs in a complete worker: fair sharing, pauses, and one drain per webhook. */
 import { countDeliveries, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { readHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
@@ -64,7 +65,7 @@ describe.each([
     const { id } = await createTestWebhook(ctx, { url: receiver.url })
     await addBacklog(ctx, id, 40)
     await start(environment())
-    await waitUntil(async () => (await readDrain(ctx, id)).unreachable_count >= 4, {
+    await waitUntil(async () => ((await readHealth(ctx, id))?.unreachableCount ?? 0) >= 4, {
       describe: 'the webhook was paused twice',
       timeoutMs,
     })

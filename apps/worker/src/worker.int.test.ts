@@ -2,7 +2,6 @@ import { inTransaction } from '@rapport/core/request/context.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import {
-  claimTestBacklog,
   countRecipients,
   createTestCampaign,
   createTestContact,
@@ -14,6 +13,7 @@ import {
   expireWorkerHeartbeat,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
@@ -214,19 +214,19 @@ test('if Redis is flushed with active and waiting jobs, each delivery is sent on
 })
 
 test('a worker recovers the claims of a crashed worker and its own orphaned claims', async () => {
-  const { id: crashedWebhookId } = await createTestWebhook(ctx, { url: `${http.url}/crashed` })
+  await createTestWebhook(ctx, { url: `${http.url}/crashed` })
   await createTestContact(ctx)
   const crashed = await createTestWorker(database.db)
-  await claimTestBacklog(ctx, crashedWebhookId, { workerId: crashed })
+  await claimTestDrain(ctx, { workerId: crashed })
   await expireWorkerHeartbeat(database.db, crashed)
   await start({})
   const [own = ''] = (await listWorkerIds()).filter((id) => id !== crashed)
   const other = await createTestCtx(database.db)
-  const { id: lostWebhookId } = await createTestWebhook(other, { url: `${http.url}/lost` })
+  await createTestWebhook(other, { url: `${http.url}/lost` })
   // In one transaction, so that no job of the worker claims the backlog first.
   await inTransaction(other, async (other) => {
     await createTestContact(other)
-    await claimTestBacklog(other, lostWebhookId, { workerId: own })
+    await claimTestDrain(other, { workerId: own })
   })
   const areInterrupted = async () => {
     const deliveries = await Promise.all([readSingleDelivery(ctx), readSingleDelivery(other)])

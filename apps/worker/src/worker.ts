@@ -7,8 +7,6 @@ import { settingsFrom } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase, poolSize } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
 import { type Closers, createClosers } from '@rapport/core/kernel/concurrency/closers.ts'
-import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
-import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { warnAboutMissingTimeouts, isDirectUrlMissing, directUrlOf } from '@rapport/core/db/pool/pooler.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
@@ -29,10 +27,8 @@ import { startRelay } from './queues/relay.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
 import { createUnsignedLog } from './webhook-delivery/attempt-delivery.ts'
-import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
-import { createDrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
-import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
+import { createReceiverMemory } from './webhook-delivery/receiver-memory.ts'
 
 interface Options {
   timings?: WorkerTimings
@@ -97,8 +93,8 @@ async function open(
   closers.push(() => workers.close())
   const listenUrl = (await isDirectUrlMissing(config)) ? undefined : directUrlOf(config)
   if (listenUrl === undefined) log.warn(pollingWarning)
-  const { workerId, drainCooldown } = deps
-  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log, timings })
+  const { workerId } = deps
+  const relay = startRelay({ database, listenUrl, queues, workerId, log, timings })
   closers.push(() => relay.close())
   const schedule = runPeriodically(() => ensureSchedule(queues), timings.scheduleCheckMs)
   closers.push(() => schedule.stop())
@@ -138,12 +134,8 @@ async function openDeps(config: WorkerConfig, opened: Opened): Promise<WorkerDep
     mailRateLimiter: createMailRateLimiter(db, config.MAIL_RATE, stopping),
     http,
     webhookQuota,
-    drainSlots: createFairSlots(config.WORKER_CONCURRENCY, webhookQuota.peek),
-    unreachableSlots: createFairSlots(Math.ceil(config.WORKER_CONCURRENCY / 4), webhookQuota.peek),
-    requestCapacity: createRequestCapacity(webhookQuota.peek),
-    limitDrainTransactions: limitConcurrency(poolSize - reservedConnections),
-    concurrency: createConcurrencyMemory(),
-    drainCooldown: createDrainCooldown(timings.drainCooldownMs),
+    drains: { active: 0, max: config.WORKER_CONCURRENCY },
+    receivers: createReceiverMemory(),
     // While the queues are unavailable, the add fails; the relay's poll finds the backlog later.
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),
     logUnsigned: createUnsignedLog(log),
@@ -161,9 +153,6 @@ async function deregister(deps: WorkerDeps): Promise<void> {
     deps.log.warn({ err: error }, 'deregistration failed')
   }
 }
-
-/** Pool connections that are reserved for the heartbeat and for jobs that do not drain webhooks. */
-const reservedConnections = 6
 
 const pollingWarning =
   'DATABASE_URL points to a connection pooler without LISTEN support: work is found by polling every second. ' +

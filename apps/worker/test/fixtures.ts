@@ -7,17 +7,13 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import type { Database, Db } from '@rapport/core/db/client.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import type { WorkKind } from '@rapport/core/work/kinds.ts'
-import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
-import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
+import { drainJobOf, type WorkJob } from '@rapport/core/work/queues.ts'
 import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
 import { createUnsignedLog } from '../src/webhook-delivery/attempt-delivery.ts'
-import { createConcurrencyMemory } from '../src/webhook-delivery/concurrency.ts'
+import { createReceiverMemory } from '../src/webhook-delivery/receiver-memory.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
-import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
-import { createDrainCooldown, type DrainCooldown } from '../src/webhook-delivery/drain-cooldown.ts'
-import { createRequestCapacity } from '../src/webhook-delivery/request-capacity.ts'
-import { type DrainResult, drainWebhook } from '../src/jobs/drain-webhook.ts'
+import { type DrainResult, drainWebhooks } from '../src/jobs/drain-webhooks.ts'
 import { openJobQueues } from '../src/queues/job-queues.ts'
 import { openQueueBackend } from '../src/queues/queue-backend.ts'
 import { startRelay } from '../src/queues/relay.ts'
@@ -27,7 +23,7 @@ import { createWorkerMetrics } from '../src/observability/metrics.ts'
 import { openOutboundHttp } from '../src/webhook-delivery/outbound-http.ts'
 import type { WorkerDeps } from '../src/process/worker-deps.ts'
 import { defaultTimings, type WorkerTimings } from '../src/process/worker-timings.ts'
-import { type CampaignId, uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
+import type { CampaignId } from '@rapport/core/kernel/ids.ts'
 
 export const silentLog = pino({ level: 'silent' })
 
@@ -44,7 +40,6 @@ export const shortTimings: WorkerTimings = {
   addTimeoutMs: 1_000,
   redisCommandTimeoutMs: 500,
   retryDelayMs: { campaigns: 50, mail: 50, imports: 50, maintenance: 50 },
-  drainCooldownMs: 50,
   minRetryPauseMs: 10,
   maxRetryPauseMs: 50,
   shutdownIdleMs: 300,
@@ -80,12 +75,8 @@ export async function createTestDeps(
     mailRateLimiter: createMailRateLimiter(db, mailRate, stopping.signal),
     http,
     webhookQuota,
-    drainSlots: createFairSlots(40),
-    unreachableSlots: createFairSlots(10),
-    requestCapacity: createRequestCapacity(webhookQuota.peek),
-    limitDrainTransactions: limitConcurrency(10),
-    concurrency: createConcurrencyMemory(),
-    drainCooldown: createDrainCooldown(timings.drainCooldownMs),
+    drains: { active: 0, max: 40 },
+    receivers: createReceiverMemory(),
     requeueDrain: async () => {},
     log: silentLog,
     logUnsigned: createUnsignedLog(silentLog),
@@ -103,15 +94,15 @@ export async function createTestDeps(
 }
 
 /** The job for a record, by its UUID. */
-export const jobOf = (ctx: Ctx, kind: WorkKind, id: string): KnownWorkJob => ({
+export const jobOf = (ctx: Ctx, kind: WorkKind, id: string): WorkJob => ({
   workspaceId: ctx.workspaceId,
   kind,
   id,
 })
 
-/** Runs one job for a webhook. */
-export const drain = (deps: WorkerDeps, ctx: Ctx, webhookId: WebhookId): Promise<DrainResult> =>
-  drainWebhook(deps, { workspaceId: ctx.workspaceId, id: uuidOf(webhookId) }, () => {})
+/** Runs one job that drains the webhooks of the workspace. */
+export const drain = (deps: WorkerDeps, { workspaceId }: Pick<Ctx, 'workspaceId'>): Promise<DrainResult> =>
+  drainWebhooks(deps, drainJobOf(workspaceId), () => {})
 
 /** A worker configuration that allows requests to local receivers. */
 export function testWorkerConfig(env: Record<string, string> & { DATABASE_URL: string }): WorkerConfig {
@@ -126,16 +117,13 @@ export function testWorkerConfig(env: Record<string, string> & { DATABASE_URL: s
 }
 
 /** Starts the relay of a newly registered worker, and its queues. */
-export async function startTestRelay(
-  config: WorkerConfig,
-  options: { database: Database; timings?: WorkerTimings; drainCooldown?: DrainCooldown },
-) {
-  const { database, timings = shortTimings, drainCooldown = createDrainCooldown(timings.drainCooldownMs) } = options
+export async function startTestRelay(config: WorkerConfig, options: { database: Database; timings?: WorkerTimings }) {
+  const { database, timings = shortTimings } = options
   const backend = await openQueueBackend(config, { log: silentLog, timings })
   const queues = openJobQueues(backend, { timings })
   const workerId = await createTestWorker(database.db)
   const listenUrl = config.DATABASE_URL
-  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log: silentLog, timings })
+  const relay = startRelay({ database, listenUrl, queues, workerId, log: silentLog, timings })
   async function close() {
     await relay.close()
     await queues.close()

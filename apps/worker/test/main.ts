@@ -17,7 +17,6 @@ await runWorker({
   retryDelayMs: { campaigns: 500, mail: 500, imports: 500, maintenance: 500 },
   connectTimeoutMs: 2_000,
   requestTimeoutMs: 3_000,
-  drainCooldownMs: 200,
   firstPauseMs: 200,
   maxRetryPauseMs: 500,
   shutdownIdleMs: 300,

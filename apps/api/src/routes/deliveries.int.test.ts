@@ -1,3 +1,4 @@
+import { drainId } from '@rapport/core/work/queues.ts'
 import { uuidAt } from '@rapport/core/kernel/ids.ts'
 import type { Delivery } from '@rapport/core/webhooks/deliveries.schema.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
@@ -177,8 +178,8 @@ describe('the delivery log', () => {
   test('GET /webhooks/{id}/deliveries/{deliveryId}: PENDING while in progress', async () => {
     await createContacts(1)
     await api.query(
-      `insert into webhook_drains (workspace_id, webhook_id, worker_id, token, delivery_ids, taken_at)
-       select workspace_id, webhook_id, gen_random_uuid(), gen_random_uuid(), array[id], now() from deliveries
+      `insert into work (workspace_id, id, kind, worker_id, token, claimed_at, in_flight)
+       select workspace_id, '${drainId}', 'DRAIN', gen_random_uuid(), gen_random_uuid(), now(), array[id] from deliveries
        where webhook_id = (select max(webhook_id::text)::uuid from deliveries)`,
     )
     const [delivery] = await list('status=PENDING')

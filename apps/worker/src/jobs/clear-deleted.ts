@@ -6,7 +6,7 @@ import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.t
 import { clearDeletedWorkspace } from '@rapport/core/operations/workspaces/delete-workspace.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { claimWork } from '@rapport/core/work/claims.ts'
-import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { runClaimed } from './run-claimed.ts'
 import type { WorkerDeps } from '../process/worker-deps.ts'
@@ -15,7 +15,7 @@ import type { WorkerDeps } from '../process/worker-deps.ts'
 type Step = (ctx: Ctx) => Promise<'continue' | 'waiting' | 'done'>
 
 /** Repeats a step until it is done. A worker that shuts down leaves the rest to another job. */
-function repeat(deps: WorkerDeps, job: KnownWorkJob, step: Step): Promise<void> {
+function repeat(deps: WorkerDeps, job: WorkJob, step: Step): Promise<void> {
   return runClaimed(deps, job, {
     claim: async (ctx, claim) => ((await claimWork(ctx, claim)) ? claim : undefined),
     async work(ctx) {
@@ -31,19 +31,18 @@ function repeat(deps: WorkerDeps, job: KnownWorkJob, step: Step): Promise<void> 
 const continueIf = async (hasMore: Promise<boolean>) => ((await hasMore) ? 'continue' : 'done')
 
 /** Deletes the rows of a deleted list. */
-export const clearList = (deps: WorkerDeps, job: KnownWorkJob) =>
+export const clearList = (deps: WorkerDeps, job: WorkJob) =>
   repeat(deps, job, (ctx) => continueIf(clearDeletedList(ctx, job.id)))
 
 /** Deletes the rows of a deleted workspace. */
-export const clearWorkspace = (deps: WorkerDeps, job: KnownWorkJob) =>
+export const clearWorkspace = (deps: WorkerDeps, job: WorkJob) =>
   repeat(deps, job, (ctx) => continueIf(clearDeletedWorkspace(ctx, job.id)))
 
 /** Erases what outlives the row of a deleted contact. Waits if other jobs must finish first. */
-export const eraseContact = (deps: WorkerDeps, job: KnownWorkJob) =>
-  repeat(deps, job, (ctx) => eraseNextStep(ctx, job.id))
+export const eraseContact = (deps: WorkerDeps, job: WorkJob) => repeat(deps, job, (ctx) => eraseNextStep(ctx, job.id))
 
 /** Removes the values of a deleted custom field from all contacts, in the order of their emails. */
-export function clearCustomField(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {
+export function clearCustomField(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const id = idOf('cfd', job.id)
   let email: string | undefined = ''
   return repeat(deps, job, async (ctx) => {

@@ -11,17 +11,15 @@ import { MailReport } from '@rapport/core/operations/mail/mail-events.schema.ts'
 import { listDeliveries } from '@rapport/core/webhooks/delivery-log.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
-  claimTestBacklog,
   createTestContact,
   createTestList,
   createTestWebhook,
   listPendingWork,
   readMailedToken,
-  testOutcome,
 } from '@rapport/testing/fixtures/factories.ts'
+import { asEnded, claimTestDrain, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
-import { recordAndTakeNext } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, drain, jobOf } from '../../test/fixtures.ts'
 import { eraseContact } from './clear-deleted.ts'
@@ -50,7 +48,7 @@ test('a new contact with the same address is not touched', async () => {
   const list = await createTestList(ctx)
   await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: 'Ada', lastName: '' })
   await reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'ada@example.com', permanent: false }))
-  await drain(deps, ctx, webhook.id)
+  await drain(deps, ctx)
   await erase(old)
   expect(await countRedacted()).toEqual({ redacted: 1, all: 5 })
   const { data } = await listDeliveries(ctx, webhook.id, { limit: 50, sort: '-createdAt' })
@@ -82,12 +80,12 @@ test('a pending confirmation is canceled', async () => {
 })
 
 test('pending deliveries send the redacted record', async () => {
-  const webhook = await createEcho()
+  await createEcho()
   const ada = await createTestContact(ctx, { email: 'ada@example.com' })
   await deleteContact(ctx, ada.id)
   await erase(ada)
   const before = receiver.requests.length
-  await drain(deps, ctx, webhook.id)
+  await drain(deps, ctx)
   const bodies = receiver.requests.slice(before).map(({ body }) => JSON.parse(body.toString()) as object)
   expect(bodies).toMatchObject([
     { type: 'contact.created', data: { id: ada.id, redacted: true } },
@@ -98,16 +96,13 @@ test('pending deliveries send the redacted record', async () => {
 test('waits for requests that were sent before the deletion', async () => {
   const { id } = await createEcho()
   const ada = await createTestContact(ctx, { email: 'ada@example.com' })
-  const { claim, take } = await claimTestBacklog(ctx, id, { workerId: deps.workerId, limit: 1 })
+  const { claim, take } = await claimTestDrain(ctx, { workerId: deps.workerId, limit: 1 })
   await deleteContact(ctx, ada.id)
   await erase(ada)
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(ada.id)])
-  const ended = (take?.deliveries ?? []).map(({ uuid }) => ({
-    uuid,
-    outcome: testOutcome({ responseBody: ada.email }),
-  }))
+  const ended = asEnded(take?.deliveries ?? [], { responseBody: ada.email })
   expect(ended).toHaveLength(1)
-  await recordAndTakeNext(ctx.db, claim, { ended, inFlight: [], limit: 1 })
+  await recordTestOutcomes(ctx, claim, { ended })
   await erase(ada)
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
   expect((await listDeliveries(ctx, id, { limit: 50, sort: '-createdAt' })).data).toMatchObject([

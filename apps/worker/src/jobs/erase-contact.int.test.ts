@@ -105,9 +105,9 @@ async function createTraces({ email, name, phone }: Person, webhookId: WebhookId
   smtp.decide(() => 'accept')
   await reportMailEvent(ctx, MailReport.parse({ type: 'COMPLAINT', email, detail: `complaint of <${email}>` }))
   await runTestImport(ctx, `email,firstName,phone\n${email},${name},no phone number`, { onConflict: 'update' })
-  await drain(deps, ctx, webhookId)
+  await drain(deps, ctx)
   await redeliverMany(ctx, webhookId, { status: 'SUCCEEDED', dryRun: false })
-  await drain(deps, ctx, webhookId)
+  await drain(deps, ctx)
   return { contact, texts: [email, name, phone] }
 }
 
@@ -165,7 +165,7 @@ test('no column of any table names a contact after its deletion', async () => {
   const eventsOfOther = await readEventsOfOther()
 
   await deleteContact(ctx, ada.contact.id)
-  await drain(deps, ctx, webhook.id)
+  await drain(deps, ctx)
   await eraseWithCrashes(ada.contact)
   const traces = ['"ada@', '<ada@', ' ada@', 'former.ada@', 'duplicate.ada@', 'adalina', '7946 0001']
   expect(await findColumns(traces)).toEqual([])

@@ -1,7 +1,7 @@
 import { createTestContact, createTestForm, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { queueTestImport, runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { createFailingPeriod, readDrain, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { createFailingPeriod, readHealth, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { audit } from '@rapport/core/audit/audit.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
@@ -26,11 +26,11 @@ async function maintain(overrides: Partial<typeof deps> = {}): Promise<Record<st
 
 test('warns about failing webhooks, disables others, and logs each', async () => {
   const [failing, failed] = [await createTestWebhook(ctx), await createTestWebhook(ctx)]
-  await setDrainHealth(ctx, failing.id, createFailingPeriod(30, 5))
-  await setDrainHealth(ctx, failed.id, createFailingPeriod(130, 14))
+  await setHealth(ctx, failing.id, createFailingPeriod(30, 5))
+  await setHealth(ctx, failed.id, createFailingPeriod(130, 14))
   const lines = await maintain()
   const { enabled, disabledReason } = await readWebhook(ctx, failed.id)
-  expect([enabled, (await readDrain(ctx, failing.id))?.warnedAt]).toEqual([false, expect.any(Date)])
+  expect([enabled, (await readHealth(ctx, failing.id))?.warnedAt]).toEqual([false, expect.any(Date)])
   const { workspaceId } = ctx
   expect(lines.filter((line) => line['webhookId'])).toEqual([
     { level: 40, workspaceId, webhookId: failed.id, reason: disabledReason, msg: 'webhook disabled' },
@@ -105,7 +105,7 @@ describe('deletes records that are older than their retention', () => {
 
 test('a worker that shuts down leaves other webhooks to the next run', async () => {
   const failing = [await createTestWebhook(ctx), await createTestWebhook(ctx)]
-  for (const { id } of failing) await setDrainHealth(ctx, id, createFailingPeriod(130, 14))
+  for (const { id } of failing) await setHealth(ctx, id, createFailingPeriod(130, 14))
   deps.stop()
   expect(await maintain()).toHaveLength(1)
   const states = await Promise.all(failing.map(async ({ id }) => (await readWebhook(ctx, id)).enabled))
@@ -114,7 +114,7 @@ test('a worker that shuts down leaves other webhooks to the next run', async () 
 
 test('checks webhooks even if a purge fails', async () => {
   const { id } = await createTestWebhook(ctx)
-  await setDrainHealth(ctx, id, createFailingPeriod(130, 14))
+  await setHealth(ctx, id, createFailingPeriod(130, 14))
   await database.pool.query('alter table login_failures rename to login_failures_renamed')
   await expect(maintain()).rejects.toThrow()
   await database.pool.query('alter table login_failures_renamed rename to login_failures')

@@ -30,15 +30,15 @@ import {
 } from '@rapport/testing/network/receivers.ts'
 import { recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDeps, jobOf } from '../../test/fixtures.ts'
+import { createTestDeps, drain, jobOf } from '../../test/fixtures.ts'
 import { recoverUnknownClaims } from '../process/heartbeat.ts'
 import type { WorkerDeps } from '../process/worker-deps.ts'
-import { drainWebhook } from './drain-webhook.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { sendMail } from './send-mail.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { findClaims } from '@rapport/testing/fixtures/claims.ts'
 import type { WorkKind } from '@rapport/core/work/kinds.ts'
+import { drainId } from '@rapport/core/work/queues.ts'
 
 let database: TestDatabase
 let smtp: SmtpReceiver
@@ -54,14 +54,14 @@ afterAll(async () => {
 const seeds = new Set(Array.from({ length: countRuns({ gate: 2, full: 20 }) }, (_, index) => chooseSeed(index + 1)))
 const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
 
-/** Runs the job of a row of `work`, or the drain of a webhook. */
 function runJob(deps: WorkerDeps, ctx: Ctx, { id, kind }: OpenWork): Promise<unknown> {
-  if (kind === null) return drainWebhook(deps, { workspaceId: ctx.workspaceId, id }, () => {})
+  if (kind === 'DRAIN') return drain(deps, ctx)
   return (kind === 'CAMPAIGN_BATCH' ? sendCampaignBatch : sendMail)(deps, jobOf(ctx, kind, id))
 }
 const statements = [
   [
-    /claim a backlog/,
+    /claim a drain/,
+    /update the health of webhooks/,
     /take deliveries/,
     /record outcomes/,
     /select .* from "mails" .* for update/,
@@ -116,15 +116,14 @@ type UnreliableWorker = Awaited<ReturnType<typeof startUnreliableWorker>>
 /** `kind` is null for the backlog of a webhook. */
 interface OpenWork {
   id: string
-  kind: WorkKind | null
+  kind: WorkKind
 }
 
 async function readWork(ctx: Ctx) {
   const found = await database.pool.query<OpenWork>(
-    `select id, kind from work where workspace_id = $1
-     union all
-     select distinct webhook_id, null from deliveries where workspace_id = $1 and status = 'PENDING'`,
-    [uuidOf(ctx.workspaceId)],
+    `select id, kind from work where workspace_id = $1 union
+     select $2::uuid, 'DRAIN' from deliveries where workspace_id = $1 and status = 'PENDING'`,
+    [uuidOf(ctx.workspaceId), drainId],
   )
   return found.rows
 }

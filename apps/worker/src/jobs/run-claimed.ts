@@ -2,7 +2,7 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import { recoverClaim } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { type Claim, prepareClaim, releaseClaim, releaseUnanswered } from '@rapport/core/work/claims.ts'
 import { delayUnclaimableWork } from '@rapport/core/work/publish.ts'
-import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 
@@ -27,7 +27,7 @@ interface ClaimedRun<Subject> {
  */
 export async function runClaimed<Subject>(
   deps: WorkerDeps,
-  job: KnownWorkJob,
+  job: WorkJob,
   { claim: makeClaim, work }: ClaimedRun<Subject>,
 ): Promise<void> {
   const ctx = ctxOf(deps, job)

@@ -10,7 +10,7 @@ import {
   purgeImport,
 } from '@rapport/core/imports/import-claim.ts'
 import { importSteps } from '@rapport/core/imports/import-steps.ts'
-import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { isSuspended } from '@rapport/core/request/suspended-workspace.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { type RunEnd, runClaimed } from './run-claimed.ts'
@@ -23,7 +23,7 @@ const stepsPerTurn = 5
  * Imports a file step by step, starting after the last step that was saved, and leaves the rest to another job after
  * its turn, on shutdown and when the workspace is suspended. After a crash, the next job repeats the current step.
  */
-export function runImport(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {
+export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runClaimed(deps, job, { claim: claimImport, work: (ctx, claimed) => runClaimedImport(deps, ctx, claimed) })
 }
 

@@ -17,7 +17,7 @@ import {
 } from '@rapport/core/campaigns/sending.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { runClaimed } from './run-claimed.ts'
 import type { WorkerDeps } from '../process/worker-deps.ts'
@@ -30,7 +30,7 @@ import type { WorkerDeps } from '../process/worker-deps.ts'
  * - Error: the queue retries the job after a delay. Recipients still SENDING become INTERRUPTED. Also thrown if every
  *   mail of a group was refused, and if recipients are still WAITING at the end.
  */
-export function sendCampaignBatch(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {
+export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runClaimed(deps, job, {
     claim: claimBatch,
     async work(ctx, batch) {

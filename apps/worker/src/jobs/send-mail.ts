@@ -4,13 +4,13 @@ import { renderMail } from '@rapport/core/operations/mail/render-mail.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { requeueWork } from '@rapport/core/work/publish.ts'
-import type { KnownWorkJob } from '@rapport/core/work/queues.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { type RunEnd, runClaimed } from './run-claimed.ts'
 import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 
 /** Sends a single mail. Throws if the mail should be retried: the queue then runs the job again after a delay. */
-export async function sendMail(deps: WorkerDeps, job: KnownWorkJob): Promise<void> {
+export async function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
   // Before the claim: after a crash, a claimed mail counts as sent.
   await deps.mailRateLimiter.waitForSingle()
   if (deps.stopping.aborted) return requeueWork(ctxOf(deps, job), [job.id])

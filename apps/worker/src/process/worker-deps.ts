@@ -1,19 +1,15 @@
 import type { Ctx, Settings } from '@rapport/core/request/context.ts'
 import type { Retention } from '@rapport/core/kernel/retention.ts'
 import type { Db } from '@rapport/core/db/client.ts'
-import type { RunLimited } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import type { Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { WebhookId } from '@rapport/core/kernel/ids.ts'
 import type { QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import type { Logger } from 'pino'
-import type { ConcurrencyMemory } from '../webhook-delivery/concurrency.ts'
+import type { ReceiverMemory } from '../webhook-delivery/receiver-memory.ts'
 import type { QuotaCache } from '@rapport/core/quotas/quota-cache.ts'
-import type { FairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
 import type { MailRateLimiter } from '../smtp/mail-rate-limiter.ts'
 import type { CountedMailTransport, WorkerMetrics } from '../observability/metrics.ts'
 import type { OutboundHttp } from '../webhook-delivery/outbound-http.ts'
-import type { DrainCooldown } from '../webhook-delivery/drain-cooldown.ts'
-import type { RequestCapacity } from '../webhook-delivery/request-capacity.ts'
 import type { WorkerTimings } from './worker-timings.ts'
 
 /** The dependencies of every job. */
@@ -25,18 +21,12 @@ export interface WorkerDeps {
   mail: CountedMailTransport
   mailRateLimiter: MailRateLimiter
   http: OutboundHttp
-  /** The concurrent webhook requests that a workspace may have in this worker. */
+  /** The number of webhook requests that a workspace may have in flight. */
   webhookQuota: QuotaCache
-  /** Every job that drains a webhook holds one of these slots. */
-  drainSlots: FairSlots
-  /** If the receiver of the webhook is unreachable, the job also holds one of these slots. */
-  unreachableSlots: FairSlots
-  requestCapacity: RequestCapacity
-  /** Reserves some connections of the pool for other jobs and the heartbeat. */
-  limitDrainTransactions: RunLimited
-  concurrency: ConcurrencyMemory
-  drainCooldown: DrainCooldown
-  /** Adds a job for the rest of a webhook's backlog, at the end of the queue. */
+  /** How many workspaces this worker drains now, and at most. */
+  drains: { active: number; readonly max: number }
+  receivers: ReceiverMemory
+  /** Adds a job for the rest of a workspace's backlog, at the end of the queue. */
   requeueDrain: (job: WorkJob) => Promise<void>
   log: Logger
   /** See `createUnsignedLog`. */
@@ -64,10 +54,10 @@ export function ctxOf(deps: WorkerDeps, job: WorkJob): Ctx {
 }
 
 /** Runs a job in a child span of the request. `work` receives the job with this span as its `traceparent`. */
-export async function runTraced<Result>(
+export async function runTraced<Result, Job extends Pick<WorkJob, 'id' | 'requestId' | 'traceparent'>>(
   { tracer }: Pick<WorkerDeps, 'tracer'>,
-  { queue, job }: { queue: QueueName; job: WorkJob },
-  work: (job: WorkJob) => Promise<Result>,
+  { queue, job }: { queue: QueueName; job: Job },
+  work: (job: Job) => Promise<Result>,
 ): Promise<Result> {
   if (!tracer) return work(job)
   const attributes = { 'messaging.destination.name': queue, 'rapport.request_id': job.requestId ?? job.id }

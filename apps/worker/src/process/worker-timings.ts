@@ -41,13 +41,10 @@ export const defaultTimings = {
   requestTimeoutMs: 10_000,
   /** Each name is queried twice. */
   nameQueryTimeoutMs: 1_500,
-  /** How long a job drains a backlog before it is requeued behind the jobs of other webhooks. */
-  drainTimeSliceMs: 2_000,
-  /** How long a drain waits for a slot or for request capacity. */
-  drainMaxWaitMs: 1_000,
+  /** How long a job drains a workspace before it is requeued, if all places for drains are taken. */
+  drainTurnMs: 2_000,
   /** How long the first outcome waits for others, so that they are recorded in one transaction. */
   outcomeBatchMs: 10,
-  drainCooldownMs: 1_000,
   firstPauseMs,
 
   // While PostgreSQL is unavailable, outcomes are recorded again after a pause that doubles.

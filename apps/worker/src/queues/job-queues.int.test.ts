@@ -40,7 +40,7 @@ async function openQueues(config: ReturnType<typeof testWorkerConfig>) {
   return { queues, added, startWorker }
 }
 
-const createJob = (): WorkJob => ({ workspaceId: newId('wsp'), id: randomUUID() })
+const createJob = (): WorkJob => ({ workspaceId: newId('wsp'), kind: 'MAIL', id: randomUUID() })
 
 describe.each([
   ['Redis', onRedis],

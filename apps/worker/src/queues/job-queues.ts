@@ -20,16 +20,13 @@ export interface JobQueues {
 
 /**
  * How often and how soon the queue retries a failed job. Retries are safe: a claim in PostgreSQL prevents duplicate
- * deliveries and mails. Webhook jobs need no retry, as the relay polls for backlogs.
+ * deliveries and mails. A drain needs no retry, as the relay polls for backlogs.
  */
-function createJobOptions({ retryDelayMs }: WorkerTimings, kind: WorkKind | undefined): JobsOptions {
-  if (kind === undefined) return { attempts: 1 }
+function createJobOptions({ retryDelayMs }: WorkerTimings, kind: WorkKind): JobsOptions {
   const { queue, attempts } = kindsOfWork[kind]
+  if (queue === 'webhooks') return { attempts }
   return { attempts, backoff: { type: 'exponential', delay: retryDelayMs[queue], jitter: 0.2 } }
 }
-
-/** The name of a job in the dashboard. */
-const titleOf = ({ kind }: WorkJob) => (kind === undefined ? 'drain webhook' : kindsOfWork[kind].title)
 
 export function openJobQueues(
   backend: QueueBackend,
@@ -56,9 +53,12 @@ export function openJobQueues(
     firstConnection: backend.firstConnection,
     async add(queue, jobs) {
       const entries = jobs.map((data) => ({
-        name: titleOf(data),
+        name: kindsOfWork[data.kind].title,
         data,
-        opts: { ...createJobOptions(timings, data.kind), deduplication: { id: data.id, keepLastIfActive: true } },
+        opts: {
+          ...createJobOptions(timings, data.kind),
+          deduplication: { id: `${data.workspaceId}/${data.id}`, keepLastIfActive: true },
+        },
       }))
       try {
         await withTimeout(queueOf(queue).addBulk(entries), timings.addTimeoutMs)

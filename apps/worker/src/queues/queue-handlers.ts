@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { kindsOfWork, type WorkKind } from '@rapport/core/work/kinds.ts'
-import { type KnownWorkJob, type QueueName, WorkJob } from '@rapport/core/work/queues.ts'
+import { type QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import { clearCustomField, clearList, clearWorkspace, eraseContact } from '../jobs/clear-deleted.ts'
-import { describeResult, type DrainProgress, drainWebhook } from '../jobs/drain-webhook.ts'
+import { describeResult, type DrainProgress, drainWebhooks } from '../jobs/drain-webhooks.ts'
 import { runHourlyMaintenance } from '../jobs/hourly-maintenance.ts'
 import { runImport } from '../jobs/run-import.ts'
 import { sendCampaignBatch } from '../jobs/send-campaign-batch.ts'
 import { sendMail } from '../jobs/send-mail.ts'
 import { runTraced, type WorkerDeps } from '../process/worker-deps.ts'
 
-type Handler = (deps: WorkerDeps, job: KnownWorkJob) => Promise<void>
+type Handler = (deps: WorkerDeps, job: WorkJob) => Promise<void>
 
-/** The handler of each kind of work. */
-const handlers: Record<WorkKind, Handler> = {
+/** The handler of each kind of work, except the drain, which reports its progress. */
+const handlers: Record<Exclude<WorkKind, 'DRAIN'>, Handler> = {
   ACCOUNT_MAIL: sendMail,
   MAIL: sendMail,
   CAMPAIGN_BATCH: sendCampaignBatch,
@@ -33,7 +33,7 @@ interface QueueHandler {
 /** Whether the relay or the schedule could have added the job. Users of the dashboard can add jobs with any data. */
 export function isKnownJob(queue: QueueName, data: unknown): data is WorkJob {
   const { success, data: job } = WorkJob.safeParse(data)
-  if (success) return (job.kind === undefined ? 'webhooks' : kindsOfWork[job.kind].queue) === queue
+  if (success) return kindsOfWork[job.kind].queue === queue
   return isScheduled(queue, data)
 }
 
@@ -44,14 +44,14 @@ const isScheduled = (queue: QueueName, data: unknown) => queue === 'maintenance'
 export function createQueueHandlers(deps: WorkerDeps, config: WorkerConfig): Record<QueueName, QueueHandler> {
   const handle = (queue: QueueName) => (data: WorkJob) =>
     runTraced(deps, { queue, job: data }, async (job) => {
-      if (job.kind !== undefined) await handlers[job.kind](deps, { ...job, kind: job.kind })
-      else if (isScheduled(queue, data)) await runHourlyMaintenance(deps)
+      if (isScheduled(queue, data)) await runHourlyMaintenance(deps)
+      else if (job.kind !== 'DRAIN') await handlers[job.kind](deps, job)
     })
   return {
-    // Each delivery has its own span, so the job has none. Up to half of the jobs wait for a slot, for fair sharing.
+    // Each delivery has its own span, so the job has none.
     webhooks: {
-      handle: (job, onProgress) => drainWebhook(deps, job, onProgress).then(describeResult),
-      concurrency: 2 * config.WORKER_CONCURRENCY,
+      handle: (job, onProgress) => drainWebhooks(deps, job, onProgress).then(describeResult),
+      concurrency: config.WORKER_CONCURRENCY,
     },
     campaigns: { handle: handle('campaigns'), concurrency: 4 },
     mail: { handle: handle('mail'), concurrency: 5 },

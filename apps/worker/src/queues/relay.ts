@@ -2,15 +2,14 @@ import type { Database } from '@rapport/core/db/client.ts'
 import { listen } from '@rapport/core/db/listen.ts'
 import { nameFormerWork } from '@rapport/core/operations/recovery/name-former-work.ts'
 import { findPublishableWork, markPublished } from '@rapport/core/work/publish.ts'
-import { type WorkJob, workChannel } from '@rapport/core/work/queues.ts'
+import { drainJobOf, workChannel } from '@rapport/core/work/queues.ts'
 import { parseNotification } from '@rapport/core/work/wake-relays.ts'
 import { isPollingWorker } from '@rapport/core/work/worker-registry.ts'
 import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
-import { idOf, uuidOf, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
+import { idOf, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import type { Logger } from 'pino'
 import type { JobQueues } from './job-queues.ts'
-import type { DrainCooldown } from '../webhook-delivery/drain-cooldown.ts'
 import type { WorkerTimings } from '../process/worker-timings.ts'
 
 /** Minimum pause between two rounds, so that notifications within a few milliseconds share one round. */
@@ -22,7 +21,6 @@ interface RelayOptions {
   listenUrl: string | undefined
   queues: JobQueues
   workerId: string
-  drainCooldown: DrainCooldown
   log: Logger
   timings: WorkerTimings
 }
@@ -31,15 +29,15 @@ interface RelayOptions {
  * Publishes work: adds jobs to the queues. PostgreSQL stores the work; a job is only a hint. Adding a job twice is
  * harmless, and the poll adds a job again if it was lost, for example when Redis was flushed.
  *
- * A notification of new deliveries contains the webhook's id, so that the relay adds the job without a query. One
+ * A notification of new deliveries contains the workspace's id, so that the relay adds the job without a query. One
  * worker polls for backlogs without a notification; every worker publishes other work.
  */
 export function startRelay(options: RelayOptions): { close(): Promise<void> } {
-  const { database, listenUrl, queues, workerId, drainCooldown, log, timings } = options
+  const { database, listenUrl, queues, workerId, log, timings } = options
   const { db } = database
   const { pollMs } = timings
   const closing = new AbortController()
-  const notifiedWebhooks = new Map<string, WorkJob>()
+  const notifiedWorkspaces = new Set<WorkspaceId>()
   let isWorkNotified = false
   let isFailing = false
   let wake = () => {}
@@ -50,16 +48,13 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   function onNotify(payload: string): void {
     const subject = parseNotification(payload)
     if (subject === 'work') isWorkNotified = true
-    else if (!drainCooldown.isActive(subject.webhookId)) {
-      const workspaceId = idOf('wsp', subject.workspaceId)
-      notifiedWebhooks.set(subject.webhookId, { workspaceId, id: subject.webhookId })
-    }
+    else notifiedWorkspaces.add(idOf('wsp', subject.workspaceId))
     wake()
   }
 
   async function publishNotified(): Promise<void> {
-    const jobs = [...notifiedWebhooks.values()]
-    notifiedWebhooks.clear()
+    const jobs = [...notifiedWorkspaces].map(drainJobOf)
+    notifiedWorkspaces.clear()
     if (jobs.length > 0) await queues.add('webhooks', jobs)
   }
 
@@ -79,10 +74,9 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
     const isDue = performance.now() - backlogsPolledAt >= timings.otherWorkersPollMs
     if (!isDue && !backlogCursor && !(await isPollingWorker(db, workerId, timings.pollingWorkerTimeoutMs))) return
     backlogsPolledAt = performance.now()
-    const { backlogs, last } = await findBacklogs(db, backlogCursor)
+    const { workspaceIds, last } = await findBacklogs(db, backlogCursor)
     backlogCursor = last
-    const jobs = backlogs.map(({ workspaceId, webhookId }) => ({ workspaceId, id: uuidOf(webhookId) }))
-    if (jobs.length > 0) await queues.add('webhooks', jobs)
+    if (workspaceIds.length > 0) await queues.add('webhooks', workspaceIds.map(drainJobOf))
   }
 
   async function runRound(): Promise<void> {
@@ -119,7 +113,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
         clearTimeout(timer)
         timer = setTimeout(resolve, Math.max(0, pausedAt + minPauseMs - performance.now()))
       }
-      if (isWorkNotified || notifiedWebhooks.size > 0 || closing.signal.aborted) wake()
+      if (isWorkNotified || notifiedWorkspaces.size > 0 || closing.signal.aborted) wake()
     })
   }
 

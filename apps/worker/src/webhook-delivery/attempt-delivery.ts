@@ -1,7 +1,7 @@
 import { idOf, type WebhookId, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
-import type { TakenDelivery } from '@rapport/core/webhooks/drain/backlog-claim.ts'
-import type { DeliveryOutcome, EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
-import { type Receiver, signatureHeaders } from '@rapport/core/webhooks/drain/signed-delivery.ts'
+import type { DeliveryOutcome, EndedDelivery } from '@rapport/core/webhooks/drain/delivery-outcome.ts'
+import { signatureHeaders } from '@rapport/core/webhooks/drain/signed-delivery.ts'
+import type { TakenDelivery } from '@rapport/core/webhooks/drain/take-deliveries.ts'
 import type { Logger } from 'pino'
 import { runTraced, type WorkerDeps } from '../process/worker-deps.ts'
 import type { Connections, HttpOutcome } from './outbound-http.ts'
@@ -18,11 +18,9 @@ export function createUnsignedLog(log: Logger): (webhookId: WebhookId, error: un
   }
 }
 
-/** The receiver of the attempts, and the connections to use. */
+/** The workspace of the attempts, and the connections to use. */
 export interface Destination {
   workspaceId: WorkspaceId
-  webhookId: WebhookId
-  receiver: Receiver
   connections: Connections
 }
 
@@ -35,19 +33,22 @@ export function attemptDelivery(
   destination: Destination,
   delivery: TakenDelivery,
 ): Promise<EndedDelivery> {
-  const { uuid, requestId, traceparent } = delivery
+  const { uuid, webhookId, requestId, traceparent } = delivery
   const job = { workspaceId: destination.workspaceId, id: uuid, requestId, traceparent }
   return runTraced(deps, { queue: 'webhooks', job }, async (job) => {
     const outcome = await attempt(deps, destination, { ...delivery, traceparent: job.traceparent ?? null })
     countOutcome(deps, delivery, outcome)
-    return { uuid, outcome }
+    return { uuid, webhookId, outcome }
   })
 }
 
-async function attempt(deps: WorkerDeps, destination: Destination, delivery: TakenDelivery): Promise<DeliveryOutcome> {
-  const { body, eventId } = delivery
+async function attempt(
+  deps: WorkerDeps,
+  { connections }: Destination,
+  delivery: TakenDelivery,
+): Promise<DeliveryOutcome> {
+  const { webhookId, receiver, body, eventId } = delivery
   if (body === undefined) return withoutAttempt('FAILED', 'The event no longer exists')
-  const { webhookId, receiver, connections } = destination
   let headers: Record<string, string>
   try {
     headers = signatureHeaders(deps.settings, { webhookId, receiver, eventId, body })

@@ -4,7 +4,7 @@ import { findPublishableWork, markPublished } from '@rapport/core/work/publish.t
 import { kindsOfWork } from '@rapport/core/work/kinds.ts'
 import { deregisterWorker, recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
-import { drainWebhook } from '../../src/jobs/drain-webhook.ts'
+import { drainWebhooks } from '../../src/jobs/drain-webhooks.ts'
 import { sendCampaignBatch } from '../../src/jobs/send-campaign-batch.ts'
 import { sendMail } from '../../src/jobs/send-mail.ts'
 import type { WorkerDeps } from '../../src/process/worker-deps.ts'
@@ -16,11 +16,11 @@ import type { SimulationEvent, Task } from './tasks.ts'
 import { mailFaults, type Scenario, type SimulatedWork, type Worker, type World } from './world.ts'
 
 /** The queue of a job, for the trace. */
-const queueOf = ({ kind }: SimulatedWork) => (kind ? kindsOfWork[kind].queue : 'webhooks')
+const queueOf = ({ kind }: SimulatedWork) => kindsOfWork[kind].queue
 
 async function runJob(deps: WorkerDeps, job: SimulatedWork): Promise<void> {
-  if (job.kind === undefined) await drainWebhook(deps, job, () => {})
-  else await (queueOf(job) === 'mail' ? sendMail : sendCampaignBatch)(deps, { ...job, kind: job.kind })
+  if (job.kind === 'DRAIN') await drainWebhooks(deps, job, () => {})
+  else await (queueOf(job) === 'mail' ? sendMail : sendCampaignBatch)(deps, job)
 }
 
 const maxSteps = 500

@@ -1,4 +1,4 @@
-/** What is simulated: single mails, a campaign, one that is canceled before its first job, the drain of a webhook. Each has its data, its calls and its promises. */
+/** What is simulated: single mails, a campaign, one that is canceled before its first job, the drain of two webhooks. Each has its data, its calls and its promises. */
 import type { Database } from '@rapport/core/db/client.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
@@ -173,7 +173,9 @@ async function prepareCampaign(database: Database, { isCanceled }: { isCanceled:
 async function prepareDrain(database: Database): Promise<Scenario> {
   const ctx = await createTestCtx(database.db)
   const { id } = await createTestWebhook(ctx)
-  await addBacklog(ctx, id, 4)
+  await addBacklog(ctx, id, 3)
+  // Its events are its own, so that each request belongs to one delivery.
+  await addBacklog(ctx, (await createTestWebhook(ctx, { eventTypes: ['deal.created'] })).id, 2)
   const create = (ctx: Scenario['ctx']) =>
     inTransaction(ctx, (ctx) => createContact(ctx, ContactInput.parse({ email: 'new@example.com' })))
   const calls = [
@@ -207,7 +209,7 @@ async function prepareDrain(database: Database): Promise<Scenario> {
     })
     const committed = (call: string) =>
       trace.some(({ who, what, result }) => who.startsWith(`api ${call}`) && what === 'commit' && result === 'ok')
-    if (rows.length < (committed('create') && !trace.some(({ who }) => who.startsWith('api disable')) ? 5 : 4))
+    if (rows.length < (committed('create') && !trace.some(({ who }) => who.startsWith('api disable')) ? 6 : 5))
       broken.push(`there are ${rows.length} deliveries`)
     return broken
   }

@@ -13,13 +13,12 @@ import { currentTask, type Scheduler } from './scheduler.ts'
 import type { SimulatedProcess, Task } from './tasks.ts'
 import { outcomeBatchMs, retryPauseMs } from './virtual-timers-patch.ts'
 
-/** Retries and outcomes wait for the scheduler; a time slice never ends by itself. */
+/** Retries and outcomes wait for the scheduler; no turn ends, as places are free. */
 const timings = {
   ...defaultTimings,
   minRetryPauseMs: retryPauseMs,
   maxRetryPauseMs: retryPauseMs,
   outcomeBatchMs,
-  drainTimeSliceMs: 3_600_000,
 }
 
 /** A mail or a request that left a process. */

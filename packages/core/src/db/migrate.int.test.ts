@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
@@ -9,6 +10,8 @@ import { migrateUntil } from '@rapport/testing/previous-release/previous-release
 
 /** The last migration before `webhook_drains`. */
 const lastBeforeDrains = '0020_indexes'
+/** The last migration before one drain per workspace. */
+const lastBeforeDrainsOfWorkspaces = '0033_work'
 
 const database = useForTest(createEmptyDatabase)
 
@@ -107,7 +110,58 @@ test('an upgrade keeps 10,000 waiting deliveries PENDING without outbox rows', a
   expect(interrupted).toEqual(sending)
   const { rows: work } = await database.pool.query('select queue from outbox')
   expect(work).toEqual([{ queue: 'mail' }])
-  expect((await findBacklogs(database.db)).backlogs).toHaveLength(5)
+  expect((await findBacklogs(database.db)).workspaceIds).toHaveLength(1)
+})
+
+test('an upgrade interrupts the deliveries that a former worker had taken', async () => {
+  await migrateUntil(database.pool, lastBeforeDrainsOfWorkspaces)
+  const workerId = randomUUID()
+  await database.pool.query(
+    `with workspace as (insert into workspaces (id, name) values (uuidv7(), 'w') returning id),
+    webhook as (
+      insert into webhooks (workspace_id, id, url, event_types, encrypted_secret)
+      select id, uuidv7(), 'https://example.com/' || n, '{*}', '' from workspace, generate_series(1, 3) n
+      returning workspace_id, id, url),
+    delivery as (
+      insert into deliveries (workspace_id, id, webhook_id, event_id, event_type, status, error)
+      select w.workspace_id, uuidv7(), w.id, uuidv7(), 'contact.created', status, null
+      from webhook w, unnest(array['PENDING', 'SUCCEEDED', 'PENDING']) status
+      returning workspace_id, webhook_id, id, status)
+    insert into webhook_drains (workspace_id, webhook_id, worker_id, token, delivery_ids, taken_at, unreachable_count)
+    select w.workspace_id, w.id, case when url like '%/2' then $1::uuid end, case when url like '%/2' then uuidv7() end,
+      case when url like '%/2' then array(
+        (select d.id from delivery d where d.webhook_id = w.id and status = 'PENDING' limit 1)
+        union all (select d.id from delivery d where d.webhook_id = w.id and status = 'SUCCEEDED')) else '{}' end,
+      case when url like '%/2' then timestamptz '2026-01-02 03:04:05Z' end, 1
+    from webhook w where url not like '%/3'`,
+    [workerId],
+  )
+  await migrate(database.url)
+  const { rows } = await database.pool.query(
+    `select url, status, worker_id, attempted_at, count(*)::int from deliveries d
+     join webhooks w on w.id = webhook_id group by 1, 2, 3, 4 order by 1, 2`,
+  )
+  const unclaimed = [1, 3].map((n) => [
+    { url: `https://example.com/${n}`, status: 'PENDING', worker_id: null, attempted_at: null, count: 2 },
+    { url: `https://example.com/${n}`, status: 'SUCCEEDED', worker_id: null, attempted_at: null, count: 1 },
+  ])
+  const url = 'https://example.com/2'
+  const takenAt = new Date('2026-01-02T03:04:05Z')
+  expect(rows).toEqual([
+    ...(unclaimed[0] ?? []),
+    { url, status: 'INTERRUPTED', worker_id: workerId, attempted_at: takenAt, count: 1 },
+    { url, status: 'PENDING', worker_id: null, attempted_at: null, count: 1 },
+    { url, status: 'SUCCEEDED', worker_id: null, attempted_at: null, count: 1 },
+    ...(unclaimed[1] ?? []),
+  ])
+  expect((await findBacklogs(database.db)).workspaceIds).toHaveLength(1)
+  const { rows: claims } = await database.pool.query(
+    `select token, worker_id, delivery_ids, unreachable_count from webhook_drains`,
+  )
+  const released = { token: null, worker_id: null, delivery_ids: [], unreachable_count: 1 }
+  expect(claims).toEqual([released, released])
+  const claiming = database.pool.query('update webhook_drains set token = gen_random_uuid()')
+  await expect(claiming, 'a worker of the release before').rejects.toThrow('webhook_drains_token_check')
 })
 
 test('the migrations create every table of the schema', async () => {

@@ -1,10 +1,9 @@
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
 import { purgeEvents } from '../events/emit.ts'
-import { idOf, newId, uuidAt, uuidOf } from '../kernel/ids.ts'
-import { webhooks } from './schema/index.ts'
-import { drainTestBacklog } from '@rapport/testing/fixtures/webhook-drain.ts'
+import { newId, uuidAt, uuidOf } from '../kernel/ids.ts'
+import { claimTestDrain, drainTestBacklog } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { maintainPartitions, readSecondsAhead } from './partitions.ts'
 import { clearDeletedWorkspace, deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
@@ -15,7 +14,6 @@ import {
   waitUntilBlocked,
 } from '@rapport/testing/postgres/database.ts'
 import {
-  claimTestBacklog,
   createTestContact,
   createTestCtx,
   createTestWebhook,
@@ -27,6 +25,7 @@ import { explainSelects, hidesPlans } from '@rapport/testing/postgres/explain.ts
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { EventQuery } from '../webhooks/deliveries.schema.ts'
 import { redeliver, redeliverMany } from '../webhooks/delivery-log.ts'
+import { releaseUnansweredDrain } from '../webhooks/drain/drain.ts'
 import { listEvents } from '../webhooks/event-feed.ts'
 
 let database: TestDatabase
@@ -64,11 +63,7 @@ async function insertEventsIn(days: number, { count = 1, on = ctx } = {}): Promi
 
 async function deliverAll(): Promise<void> {
   const workerId = await createTestWorker(database.db)
-  const rows = await database.db
-    .select({ id: webhooks.id })
-    .from(webhooks)
-    .where(eq(webhooks.workspaceId, ctx.workspaceId))
-  for (const { id } of rows) await drainTestBacklog(ctx, id, { workerId })
+  await drainTestBacklog(ctx, { workerId })
 }
 
 /** Creates a webhook and an event whose delivery succeeded. */
@@ -181,13 +176,10 @@ test('an event and its delivery are not dropped before the delivery has ended', 
   await createTestWebhook(ctx)
   await createTestContact(ctx)
   expect(await dropIn(70)).toEqual([])
-  const { rows } = await database.db.execute<{ id: string }>(sql`select id from webhooks`)
-  const [webhookId] = rows.map(({ id }) => idOf('whk', id))
-  if (!webhookId) throw new Error('No webhook was found')
   // Also while the delivery is in flight.
-  await claimTestBacklog(ctx, webhookId, { workerId: await createTestWorker(database.db) })
+  const { claim } = await claimTestDrain(ctx, { workerId: await createTestWorker(database.db) })
   expect(await dropIn(70)).toEqual([])
-  await database.db.execute(sql`update webhook_drains set token = null, worker_id = null, delivery_ids = '{}'`)
+  await releaseUnansweredDrain(database.db, claim)
   await deliverAll()
   expect(await dropIn(70)).toEqual(['events_past', 'deliveries_past'])
 })

@@ -20,13 +20,18 @@ const changedOnPurpose = {
   /** Tables by their former names, which are views now, so that the previous release can write to them. */
   renamed: { outbox: 'work' } as Record<string, string>,
   /** `table.column` whose values a migration rewrites. */
-  rewritten: ['mails.status', 'mails.attempts', 'campaign_batches.status'] as string[],
+  rewritten: [
+    ...['mails.status', 'mails.attempts', 'campaign_batches.status'],
+    ...['status', 'error', 'worker_id', 'attempted_at'].map((column) => `deliveries.${column}`),
+    ...['worker_id', 'token', 'delivery_ids'].map((column) => `webhook_drains.${column}`),
+  ] as string[],
   /** Rows that a migration deletes and that this release does not use. */
   deleted: [] as RowsWithValue[],
   /** Rows that only a process of the previous release writes. The migration fails while such a process is running. */
   refused: [
     { table: 'mails', column: 'status', value: 'SENDING' },
     { table: 'campaign_batches', column: 'status', value: 'SENDING' },
+    { table: 'webhook_drains', column: 'token', value: '01a10b13-abe8-7000-801b-000000000001' },
   ] as RowsWithValue[],
 }
 

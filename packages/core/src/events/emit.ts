@@ -5,7 +5,7 @@ import { createCommittedCounter } from './committed-counter.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 import { defaultRetention, type Retention } from '../kernel/retention.ts'
 import { type DeliveryId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
-import { wakeForWebhooks } from '../work/wake-relays.ts'
+import { publishDrain } from '../work/wake-relays.ts'
 import { type Params, preparedSql } from '../db/prepared-query.ts'
 import { transaction } from '../db/transaction.ts'
 
@@ -42,7 +42,7 @@ export async function emitMany<Data extends EventSubject>(
 ): Promise<void> {
   if (records.length === 0) return
   const events = records.map((data) => ({ data, origin: ctx }))
-  wakeDrains(ctx, await emitToSubscribed(ctx.db, toEventParams(ctx, type, events)))
+  publishDeliveries(ctx, await emitToSubscribed(ctx.db, toEventParams(ctx, type, events)))
   emittedEvents.add(ctx.db, { type }, records.length)
 }
 
@@ -62,20 +62,20 @@ export async function emitTo<Data extends EventSubject>(
   const [delivery] = await emitToWebhook(ctx.db, { ...params, webhookId: uuidOf(webhookId) })
   if (!delivery) return undefined
   emittedEvents.add(ctx.db, { type }, 1)
-  wakeForWebhooks(ctx.db, ctx.workspaceId, [uuidOf(webhookId)])
+  publishDrain(ctx.db, ctx.workspaceId)
   return idOf('dlv', delivery.id)
 }
 
-/** Notifies the relays about webhooks with new deliveries. Uses the first row, because every row lists all webhooks. */
-export function wakeDrains(ctx: Ctx, [row]: readonly WithWebhookIds[]): void {
-  wakeForWebhooks(ctx.db, ctx.workspaceId, row?.webhookIds ?? [])
+/** Publishes the drain of new deliveries. Uses the first row, because every row says the same. */
+export function publishDeliveries(ctx: Ctx, [row]: readonly WithDeliveries[]): void {
+  if (row?.hasDeliveries) publishDrain(ctx.db, ctx.workspaceId)
 }
 
-/** The webhooks for which `emitCtes` inserted deliveries; null if there are none. */
-export interface WithWebhookIds {
-  webhookIds: string[] | null
+/** Whether `emitCtes` inserted deliveries. */
+export interface WithDeliveries {
+  hasDeliveries: boolean
 }
-export const webhookIds = sql.raw('(select array_agg(distinct webhook_id) from delivery) as "webhookIds"')
+export const hasDeliveries = sql.raw('exists (select from delivery) as "hasDeliveries"')
 
 /** The events of one statement, with one array per column. */
 export interface EventParams extends Record<string, unknown> {
@@ -102,9 +102,9 @@ export function toEventParams(ctx: Ctx, type: string, records: readonly EventRec
 export const isSubscribed = (param: Params<EventParams>) =>
   sql`w.enabled and w.event_types && array[${param('type')}, '*']`
 
-const emitToSubscribed = preparedSql<EventParams, WithWebhookIds>(
+const emitToSubscribed = preparedSql<EventParams, WithDeliveries>(
   'emit events',
-  (param) => sql`${insertEvents(param, isSubscribed(param))} select ${webhookIds}`,
+  (param) => sql`${insertEvents(param, isSubscribed(param))} select ${hasDeliveries}`,
 )
 
 const emitToWebhook = preparedSql<EventParams & { webhookId: string }, { id: string }>(
@@ -141,7 +141,7 @@ export function emitCtes(param: Params<EventParams>, isReceiver: SQL): SQL {
       where w.workspace_id = ${workspaceId} and ${isReceiver}
       -- Skips a webhook that is deleted concurrently, for which the foreign key would fail.
       for key share of w
-      returning id, webhook_id)`
+      returning id)`
 }
 
 const hasPendingDelivery = sql`exists (

@@ -18,10 +18,10 @@ import {
   emittedEvents,
   type EventParams,
   isSubscribed,
-  webhookIds,
+  hasDeliveries,
   toEventParams,
-  wakeDrains,
-  type WithWebhookIds,
+  publishDeliveries,
+  type WithDeliveries,
 } from './emit.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 
@@ -80,7 +80,7 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
       rows: into.stringify(rows),
       ids: rows.map(({ id }) => uuidOf(id)),
     })
-    wakeDrains(ctx, inserted)
+    publishDeliveries(ctx, inserted)
     emittedEvents.add(ctx.db, { type: event.type }, inserted.length)
     const ids = new Set(inserted.map(({ id }) => id))
     return rows.map(({ id }) => (ids.has(uuidOf(id)) ? 'inserted' : 'conflict'))
@@ -129,7 +129,7 @@ interface InsertParams extends EventParams {
 
 /** Returns the UUIDs of the inserted rows. A row that conflicts with a unique key is skipped, with its event. */
 function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL) {
-  return preparedSql<InsertParams, { id: string } & WithWebhookIds>(
+  return preparedSql<InsertParams, { id: string } & WithDeliveries>(
     `create ${table}`,
     (param: Params<InsertParams>) => sql`
       with workspace as (select id from workspaces where id = ${param('workspaceId')}::uuid),
@@ -144,6 +144,6 @@ function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL)
           ${param('requestIds')}::text[], ${param('traceparents')}::text[])
           as given (row_id, data, contact_id, request_id, traceparent) on given.row_id = inserted.id),
       ${emitCtes(param, isSubscribed(param))}
-      select inserted.id, ${webhookIds} from inserted`,
+      select inserted.id, ${hasDeliveries} from inserted`,
   )
 }

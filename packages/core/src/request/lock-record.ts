@@ -14,7 +14,7 @@ import {
   pipelines,
   segments,
   tasks,
-  webhookDrains,
+  webhookHealth,
   webhooks,
   workspaces,
 } from '../db/schema/index.ts'
@@ -55,7 +55,7 @@ const locks: Record<string, Lock> = {
   tsk: lockContactOf(tasks),
   // The lock order of webhooks: see `webhooks/health/webhook-health.ts`.
   async whk(ctx, id) {
-    await lockRow(webhookDrains.workspaceId, webhookDrains.webhookId)(ctx, id)
+    await lockRow(webhookHealth.workspaceId, webhookHealth.webhookId)(ctx, id)
     await lockRow(webhooks.workspaceId, webhooks.id)(ctx, id)
   },
 }

@@ -4,7 +4,7 @@ import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { emitTo } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type DeliveryId, idOf, timeOfUuid, uuidOf, type WebhookId } from '../kernel/ids.ts'
-import { wakeForWebhooks } from '../work/wake-relays.ts'
+import { publishDrain } from '../work/wake-relays.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { isIdInRange } from '../request/time-range.ts'
 import { deliveries } from '../db/schema/index.ts'
@@ -137,7 +137,7 @@ async function insertDeliveries(ctx: Ctx, webhookId: WebhookId, eventIds: SQL): 
     for key share of e
     returning id`)
   await resetPause(ctx, webhookId)
-  wakeForWebhooks(ctx.db, ctx.workspaceId, [uuidOf(webhookId)])
+  publishDrain(ctx.db, ctx.workspaceId)
   return inserted.rows.map(({ id }) => id)
 }
 

@@ -3,6 +3,7 @@ import type { EmittedType } from '../events/event-definition.ts'
 import { redactedText, type StepResult } from '../kernel/erase-step.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
+import { drainId } from '../work/queues.ts'
 
 const batchSize = 5_000
 const deleted: EmittedType = 'contact.deleted'
@@ -16,7 +17,7 @@ const nil = '00000000-0000-0000-0000-000000000000'
 export async function redactDeliveries(ctx: Ctx, contactIds: readonly ContactId[], after: string): Promise<StepResult> {
   const [webhookId = nil, id = nil] = after ? after.split(' ') : []
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  // The ids come from a CTE, to prevent partition pruning: see `takeDeliveries` in `backlog-claim.ts`.
+  // The ids come from a CTE, to prevent partition pruning: see `take-deliveries.ts`.
   const { rows } = await ctx.db.execute<PassedDeliveries>(sql`
     with passed as materialized (
       select webhook_id, id, event_id, event_type, status from deliveries
@@ -31,8 +32,8 @@ export async function redactDeliveries(ctx: Ctx, contactIds: readonly ContactId[
       where d.workspace_id = ${workspaceId} and d.webhook_id = any(array(select webhook_id from own))
         and d.id = any(array(select id from own)) and (d.response_body is not null or d.error is not null))
     select webhook_id as "webhookId", id, count(*) over ()::int as count, exists (
-      select from own join webhook_drains w on w.workspace_id = ${workspaceId} and w.webhook_id = own.webhook_id
-      where own.event_type <> ${deleted} and own.status = 'PENDING' and own.id = any(w.delivery_ids)) as "isInFlight"
+      select from own join work on work.workspace_id = ${workspaceId} and work.id = ${drainId}::uuid
+      where own.event_type <> ${deleted} and own.status = 'PENDING' and own.id = any(in_flight)) as "isInFlight"
     from passed order by passed.webhook_id desc, passed.id desc limit 1`)
   const [last] = rows
   if (!last) return {}

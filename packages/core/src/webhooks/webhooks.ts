@@ -8,7 +8,7 @@ import { toTimestamp } from '../kernel/validation.ts'
 import { newId, type WebhookId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { webhookDrains, webhooks } from '../db/schema/index.ts'
+import { webhookHealth, webhooks } from '../db/schema/index.ts'
 import { seal } from '../kernel/crypto.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { checkWebhookUrl } from './address-policy.ts'
@@ -16,7 +16,7 @@ import { newSecret } from './signature.ts'
 import {
   type HealthRow,
   healthColumns,
-  isDrainOfWebhook,
+  isHealthOfWebhook,
   initialHealth,
   resetHealth,
   resetPause,
@@ -158,7 +158,7 @@ function selectWebhooks(ctx: Ctx) {
   return ctx.db
     .select({ ...getTableColumns(webhooks), ...healthColumns })
     .from(webhooks)
-    .leftJoin(webhookDrains, isDrainOfWebhook)
+    .leftJoin(webhookHealth, isHealthOfWebhook)
 }
 
 function toWebhook(row: WebhookWithHealth): Webhook {

@@ -5,7 +5,7 @@ import type { QueueName } from './queues.ts'
 export { type WorkKind, workKinds }
 
 interface KindOfWork {
-  queue: Exclude<QueueName, 'webhooks'>
+  queue: QueueName
   /** The name of its jobs in the dashboard. */
   title: string
   /** How often the queue runs a job that fails. */
@@ -34,4 +34,6 @@ export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
   CLEAR_CUSTOM_FIELD: { ...clearing, title: 'clear deleted custom field' },
   ERASE_CONTACT: { ...clearing, title: 'erase deleted contact' },
   CLEAR_WORKSPACE: { ...clearing, title: 'clear deleted workspace' },
+  /** The deliveries of all webhooks of a workspace. Its job needs no row: `findBacklogs` finds what is PENDING. */
+  DRAIN: { queue: 'webhooks', title: 'drain webhooks', attempts: 1, published: 0, passesSuspension: false },
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type WorkKind, workKinds } from '../db/schema/index.ts'
-import { Id } from '../kernel/ids.ts'
+import { workKinds } from '../db/schema/index.ts'
+import { Id, type WorkspaceId } from '../kernel/ids.ts'
 
 /**
  * The queues and the data of a job, independent of the queue library. The queues are separate, so that a campaign never
@@ -9,19 +9,21 @@ import { Id } from '../kernel/ids.ts'
 export const queueNames = ['webhooks', 'campaigns', 'mail', 'imports', 'maintenance'] as const
 export type QueueName = (typeof queueNames)[number]
 
-/** Job data: ids, never personal data. `id` is the UUID of a webhook, batch, mail, import or deleted record. */
+/** Job data: ids, never personal data. `id` is the UUID of a batch, mail, import or deleted record, or `drainId`. */
 export const WorkJob = z.object({
   workspaceId: Id('wsp'),
-  /** Of a row of `work`. A job of the queue `webhooks` has none: it drains the PENDING deliveries. */
-  kind: z.enum(workKinds).optional(),
+  kind: z.enum(workKinds),
   id: z.guid(),
   /** The request that caused the job, and its span: only for logs and traces. */
   requestId: z.string().nullish(),
   traceparent: z.string().nullish(),
 })
 export type WorkJob = z.output<typeof WorkJob>
-/** A job for a row of `work`. */
-export type KnownWorkJob = WorkJob & { kind: WorkKind }
+
+/** The id of every drain: its subject is the workspace, whose own id is that of the work that clears it. */
+export const drainId = '00000000-0000-0000-0000-000000000000'
+/** The job that drains the webhooks of a workspace. */
+export const drainJobOf = (workspaceId: WorkspaceId): WorkJob => ({ workspaceId, kind: 'DRAIN', id: drainId })
 
 /** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */
 export const queuePrefix = (queue: QueueName) => `{rapport:${queue}}`

@@ -6,8 +6,8 @@ import { uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import { workChannel } from './queues.ts'
 
-/** The subject of a notification: a webhook with new deliveries, or new rows of `work`. */
-export type NotificationSubject = { workspaceId: string; webhookId: string } | 'work'
+/** The subject of a notification: the workspace that has new deliveries, or new rows of `work`. */
+export type NotificationSubject = { workspaceId: string } | 'work'
 
 const workPayload = ''
 
@@ -35,13 +35,12 @@ export function wakeForWork(db: Db): void {
   notify(db, workPayload)
 }
 
-/** Notifies the relays that these webhooks have new deliveries. Takes UUIDs, as statements return them. */
-export function wakeForWebhooks(db: Db, workspaceId: WorkspaceId, webhookUuids: Iterable<string>): void {
-  for (const webhookUuid of new Set(webhookUuids)) notify(db, `${uuidOf(workspaceId)} ${webhookUuid}`)
+/** Notifies the relays that the workspace has new deliveries. */
+export function publishDrain(db: Db, workspaceId: WorkspaceId): void {
+  notify(db, uuidOf(workspaceId))
 }
 
 /** Parses a notification. */
 export function parseNotification(payload: string): NotificationSubject {
-  const [workspaceId, webhookId] = payload.split(' ')
-  return workspaceId && webhookId ? { workspaceId, webhookId } : 'work'
+  return payload === workPayload ? 'work' : { workspaceId: payload }
 }

@@ -29,8 +29,14 @@ const exceptions: Record<string, string[]> = {
   events: ['events/', 'db/adopt-restored-events.ts'],
   // One statement inserts an event and its deliveries.
   deliveries: ['webhooks/', 'events/emit.ts', 'operations/recovery/', 'operations/recovery/'],
-  webhookDrains: ['webhooks/', 'operations/recovery/'],
-  work: ['work/', 'campaigns/sending-statements.ts', 'operations/workspaces/', 'operations/recovery/'],
+  webhookHealth: ['webhooks/', 'operations/recovery/'],
+  work: [
+    'work/',
+    'campaigns/sending-statements.ts',
+    'operations/workspaces/',
+    'operations/recovery/',
+    'webhooks/drain/',
+  ],
   workers: ['work/worker-registry.ts', 'operations/recovery/'],
 }
 

@@ -1,56 +1,57 @@
 import type { Mutant } from './mutant.ts'
 
-const backlog = 'packages/core/src/webhooks/drain/backlog-claim.ts'
+const drain = 'packages/core/src/webhooks/drain/drain.ts'
+const take = 'packages/core/src/webhooks/drain/take-deliveries.ts'
 const outcomes = 'packages/core/src/webhooks/drain/record-outcomes.ts'
-const recovery = 'packages/core/src/operations/recovery/recover-claims.ts'
+const recovery = 'packages/core/src/webhooks/drain/recover-drain.ts'
 
-/** Guards of the claim of a backlog. */
+/** Guards of the claim of a drain. */
 export const drainMutants: readonly Mutant[] = [
   {
-    name: 'a backlog is claimed although another job owns it',
-    file: backlog,
-    search: 'where drain.token is null and (',
-    replacement: 'where (',
+    name: 'a drain is claimed although another job owns it',
+    file: drain,
+    search: 'where drain.token is null\n',
+    replacement: '\n',
     scenario: 'drain',
     seed: 1,
   },
   {
     name: 'a take reads deliveries that are in flight',
-    file: backlog,
-    search: "and status = 'PENDING' and id <> all(${param('inFlight')}::uuid[]) and exists",
-    replacement: "and status = 'PENDING' and exists",
+    file: take,
+    search: "          and id <> all(${param('inFlight')}::uuid[])\n",
+    replacement: '',
     scenario: 'drain',
     seed: 6,
   },
   {
     name: 'a job goes on after its claim was recovered',
-    file: backlog,
-    search: 'return isOwner ? takeOldest(db, claim, { ...step, ended: recorded, token }) : undefined',
-    replacement: 'return isOwner || true ? takeOldest(db, claim, { ...step, ended: recorded, token }) : undefined',
+    file: drain,
+    search: 'return isOwner ? takeNext(',
+    replacement: 'return isOwner || true ? takeNext(',
     scenario: 'drain',
     seed: 131,
   },
   {
     name: 'a take does not write its deliveries',
-    file: backlog,
-    search: 'delivery_ids = ids,',
-    replacement: "delivery_ids = '{}',",
+    file: take,
+    search: 'in_flight = ids\n',
+    replacement: "in_flight = '{}'\n",
     scenario: 'drain',
     seed: 31,
   },
   {
     name: 'the former token is forgotten after a lost response',
-    file: backlog,
+    file: drain,
     search: 'claim.tokens = [...claim.tokens, token]',
     replacement: 'claim.tokens = [token]',
     scenario: 'drain',
     seed: 171,
   },
   {
-    name: 'a release of a backlog does not ask for its token',
-    file: backlog,
-    search: 'and token = any(${sql.param(claim.tokens)}::uuid[])`)',
-    replacement: '`)',
+    name: 'a release of a drain does not ask for its token',
+    file: drain,
+    search: 'if (token !== null && tokens.includes(token))',
+    replacement: 'if (token !== null || tokens.length === -1)',
     scenario: 'drain',
     seed: 63,
   },
@@ -63,7 +64,7 @@ export const drainMutants: readonly Mutant[] = [
     seed: 4,
   },
   {
-    name: 'recovery releases a backlog without its deliveries',
+    name: 'recovery ends a drain without its deliveries',
     file: recovery,
     search: "update deliveries d set status = 'INTERRUPTED', error = ${error},",
     replacement: "update deliveries d set status = 'PENDING', error = ${error},",

@@ -11,7 +11,6 @@ import { uuidOf } from '../../kernel/ids.ts'
 import { enqueueMail } from '../../mail/mails.ts'
 import { claimTestBatch } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
-  claimTestBacklog,
   createTestCampaign,
   createTestContact,
   createTestCtx,
@@ -21,6 +20,8 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { fillEmptyTables } from '@rapport/testing/fixtures/sample-rows.ts'
+import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
+import { setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { transaction } from '../transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
@@ -45,7 +46,8 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   await createApiKey(ctx, keyInput)
   const { id: webhookId } = await createTestWebhook(ctx)
   await createTestContact(ctx)
-  await claimTestBacklog(ctx, webhookId, { workerId: await createTestWorker(db) })
+  await claimTestDrain(ctx, { workerId: await createTestWorker(db) })
+  await setHealth(ctx, webhookId, { failureCount: 0 })
   await insertRelatedRows(ctx)
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'ada@example.com', data: {} })
   const segment = await createSegment(ctx, { name: 'All', filter: { field: 'email', isSet: true } })

@@ -1,5 +1,5 @@
 /**
- * The statuses of a delivery. The job of its webhook takes it with the token of `webhook_drains`, which names the
+ * The statuses of a delivery. The drain of its workspace takes it with the token of its row of `work`, which names the
  * deliveries that are in flight.
  *
  * | delivery    | from         | when                                                                            |
@@ -12,7 +12,7 @@
  * | INTERRUPTED | PENDING      | may have been sent: crash during the attempt, restored backup                   |
  */
 import { sql } from 'drizzle-orm'
-import { boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
+import { boolean, check, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
@@ -42,17 +42,16 @@ export const webhooks = tenantTable(
 )
 
 /**
- * The drain of each webhook: the owner of its backlog, the deliveries that are in flight, and the health of the
- * receiver. Separate from `webhooks`, because it changes with each batch of deliveries.
+ * The health of each webhook, from the outcomes of its deliveries. Separate from `webhooks`, because it changes with each
+ * batch of deliveries. The table has the name that the release before gave it.
  */
-export const webhookDrains = tenantTable(
+export const webhookHealth = tenantTable(
   'webhook_drains',
   {
     webhookId: id('whk').notNull(),
-    /** The worker that owns the backlog, and the token of its claim, which is new for each batch; null: unclaimed. */
+    /** Unused from here on: the claim of a worker of the release before, which the check makes fail. */
     workerId: uuid(),
     token: uuid(),
-    /** The deliveries that may be in flight. They become INTERRUPTED if the worker crashes. */
     deliveryIds: uuid().array().notNull().default([]),
     takenAt: timestamptz(),
     /** Consecutive rounds of attempts without a response, see `circuit-breaker.ts`. */
@@ -70,8 +69,8 @@ export const webhookDrains = tenantTable(
     key: ['webhookId'],
     ownedBy: { webhookId: webhooks },
     extra: (t) => [
-      index('webhook_drains_worker_index').on(t.workerId).where(sql`${t.workerId} is not null`),
       index('webhook_drains_failing_index').on(t.failingSince).where(sql`${t.failingSince} is not null`),
+      check('webhook_drains_token_check', sql`${t.token} is null`),
     ],
   },
 )

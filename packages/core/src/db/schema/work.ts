@@ -1,6 +1,9 @@
 /**
  * Unfinished work: what the worker still has to do. One row per subject: a mail, an import, a batch of a campaign, a
- * deleted record. Deliveries have none: their PENDING rows are the queue. See `work/claims.ts`.
+ * deleted record. See `work/claims.ts`.
+ *
+ * Deliveries have none: their PENDING rows are the queue. While a job drains the webhooks of a workspace, the workspace
+ * has one row of the kind DRAIN, which the claim inserts and its end deletes. See `webhooks/drain/drain-claim.ts`.
  *
  * | work      | from      | when                                                                                  |
  * |-----------|-----------|---------------------------------------------------------------------------------------|
@@ -26,6 +29,7 @@ export const workKinds = [
   'CLEAR_CUSTOM_FIELD',
   'ERASE_CONTACT',
   'CLEAR_WORKSPACE',
+  'DRAIN',
 ] as const
 export type WorkKind = (typeof workKinds)[number]
 
@@ -45,6 +49,8 @@ export const work = pgTable(
     token: uuid(),
     workerId: uuid(),
     claimedAt: timestamptz(),
+    /** Of a drain: the deliveries that may be out. They become INTERRUPTED if the worker crashes. */
+    inFlight: uuid().array().notNull().default([]),
     /** The request that caused this work, for logs and traces. */
     requestId: text(),
     traceparent: text(),

@@ -6,7 +6,7 @@ import { readSecondsAhead } from '../../db/partitions.ts'
 import { queueNames } from '../../work/queues.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
 import { createUnlabeledGauge, createGauge } from '../../runtime/metrics.ts'
-import { queueOfWork, readOutboxLag } from './work-summary.ts'
+import { isNoDrain, queueOfWork, readOutboxLag } from './work-summary.ts'
 import { countFailingWebhooks } from '../../webhooks/health/failing-webhooks.ts'
 
 interface WorkMetrics {
@@ -19,7 +19,7 @@ export async function readWorkMetrics(db: Db): Promise<WorkMetrics> {
   const queues = await db.execute<Record<string, unknown> & WorkMetrics['queues'][number]>(sql`
     select queue, case when published_at is null then 'waiting' else 'published' end as state,
       count(*)::int as count, greatest(0, extract(epoch from now() - min(created_at)))::float8 as "oldestSeconds"
-    from (select ${queueOfWork} as queue, published_at, created_at from work) enqueued group by 1, 2
+    from (select ${queueOfWork} as queue, published_at, created_at from work where ${isNoDrain}) enqueued group by 1, 2
     union all
     select 'webhooks', 'waiting', count(*)::int,
       greatest(0, extract(epoch from now() - min(created_at) filter (where coalesce(unreachable_count, 0) = 0)))::float8

@@ -4,7 +4,6 @@ import { sendCampaign } from '../../campaigns/send-campaign.ts'
 import { pauseCampaign } from '../../campaigns/lifecycle.ts'
 import type { Ctx } from '../../request/context.ts'
 import {
-  claimTestBacklog,
   createTestCampaign,
   createTestCtx,
   createTestWebhook,
@@ -14,7 +13,12 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { asEnded, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
+import {
+  asEnded,
+  claimTestDrain,
+  insertDeliveries,
+  recordTestOutcomes,
+} from '@rapport/testing/fixtures/webhook-drain.ts'
 import { markPublished } from '../../work/publish.ts'
 import { enqueueMail } from '../../mail/mails.ts'
 import { readWorkSummary } from './work-summary.ts'
@@ -52,7 +56,7 @@ test('counts deliveries that wait, are in flight or have failed', async () => {
   const { id } = await createTestWebhook(ctx)
   const uuids = await insertDeliveries(ctx, id, { count: 4, ageMs: 1_000 })
   await backdateDeliveries('90 seconds')
-  const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 2 })
+  const { claim } = await claimTestDrain(ctx, { workerId, limit: 2 })
   const ended = asEnded(uuids.slice(1, 2), { status: 'FAILED', responseStatus: 500, error: 'words' })
   await recordTestOutcomes(ctx, claim, { ended, inFlight: uuids.slice(0, 1) })
   expect(await stateOf('webhooks')).toEqual({
@@ -90,6 +94,9 @@ test('counts other work that waits, is published or is claimed', async () => {
 test('work delayed by fair sharing has no lag, and neither have deliveries', async () => {
   await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
   await backdateDeliveries('5 minutes')
+  await claimTestDrain(ctx, { workerId })
+  await backdateOutbox('5 minutes')
+  expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeNull()
   for (let count = 0; count < 2; count++)
     await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeLessThan(60)

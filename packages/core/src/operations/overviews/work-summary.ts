@@ -71,10 +71,13 @@ const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 /** The queue of a row of `work`. */
 export const queueOfWork = sql`(${JSON.stringify(Object.fromEntries(workKinds.map((kind) => [kind, kindsOfWork[kind].queue])))}::json ->> kind)`
 
+/** A drain is not work of its own: its deliveries are. */
+export const isNoDrain = sql`kind is distinct from 'DRAIN'`
+
 /** Failures are searched among recent rows only. */
 async function readQueues(db: Db): Promise<QueueState[]> {
   const result = await db.execute<Record<Exclude<keyof QueueState, 'queue'>, number | null> & { queue: QueueName }>(sql`
-    with rows as (select ${queueOfWork} as queue, published_at, created_at, token from work),
+    with rows as (select ${queueOfWork} as queue, published_at, created_at, token from work where ${isNoDrain}),
     enqueued as materialized (
       select queue, count(*) filter (where published_at is null)::int as waiting,
         count(*) filter (where published_at is not null)::int as published, count(token)::int as active,
@@ -83,7 +86,7 @@ async function readQueues(db: Db): Promise<QueueState[]> {
     pending as materialized (
       select count(*) as count, min(created_at) as oldest from deliveries where status = 'PENDING'),
     in_flight as materialized (
-      select coalesce(sum(cardinality(delivery_ids)), 0) as count from webhook_drains where worker_id is not null),
+      select coalesce(sum(cardinality(in_flight)), 0) as count from work where worker_id is not null),
     due as (
       select * from enqueued union all
       select 'webhooks', greatest(0, pending.count - in_flight.count)::int, 0, in_flight.count::int, oldest
@@ -116,7 +119,7 @@ async function readQueues(db: Db): Promise<QueueState[]> {
 export async function readOutboxLag(db: Db): Promise<number | null> {
   const result = await db.execute<{ lag: number | null }>(sql`
     select ${toAgeSeconds('min(o.created_at)')} as lag from work o
-    where o.published_at is null and not exists (
+    where o.published_at is null and ${isNoDrain} and not exists (
       select from work p
       where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now())`)
   return result.rows[0]?.lag ?? null

@@ -7,10 +7,16 @@ import { enqueueMail } from '../../mail/mails.ts'
 import { mails, work, workers } from '../../db/schema/index.ts'
 import { claimTestMail, findClaims } from '@rapport/testing/fixtures/claims.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
-import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
+import {
+  asEnded,
+  claimTestDrain,
+  getTakenIds,
+  insertDeliveries,
+  recordTestOutcomes,
+} from '@rapport/testing/fixtures/webhook-drain.ts'
+import { readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
-  claimTestBacklog,
   countRecipients,
   createTestContact,
   createTestCtx,
@@ -21,7 +27,8 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import type { BacklogClaim } from '../../webhooks/drain/backlog-claim.ts'
+import type { DrainClaim } from '../../webhooks/drain/drain-claim.ts'
+import { drainId } from '../../work/queues.ts'
 import { recordHeartbeat, deregisterWorker } from '../../work/worker-registry.ts'
 import { recoverOrphanedClaims, recoverOwnClaims } from './recover-claims.ts'
 
@@ -39,23 +46,20 @@ async function crashWorker(id = workerId) {
 }
 const crashError = 'The worker crashed or lost the database connection during the attempt'
 
-/** Creates a webhook with one delivery, and claims its backlog for the worker. */
-async function claimNewDelivery(on = ctx): Promise<{ uuid: string; webhookUuid: string; claim: BacklogClaim }> {
-  const { id } = await createTestWebhook(on)
+/** Creates a webhook with one delivery, and claims the drain of the workspace for the worker. */
+async function claimNewDelivery(on = ctx): Promise<{ uuid: string; claim: DrainClaim }> {
+  await createTestWebhook(on)
   await createTestContact(on)
   const { uuid } = await readSingleDelivery(on)
-  const { claim, take } = await claimTestBacklog(on, id, { workerId })
+  const { claim, take } = await claimTestDrain(on, { workerId })
   expect(getTakenIds(take)).toEqual([uuid])
-  return { uuid, webhookUuid: uuidOf(id), claim }
+  return { uuid, claim }
 }
 
-const recordSuccess = ({ uuid, claim }: { uuid: string; claim: BacklogClaim }) =>
+const recordSuccess = ({ uuid, claim }: { uuid: string; claim: DrainClaim }) =>
   recordTestOutcomes(ctx, claim, { ended: asEnded([uuid], { responseStatus: 204 }) })
 
-async function isInFlight(uuid: string): Promise<boolean> {
-  const { rowCount } = await database.pool.query('select from webhook_drains where $1 = any(delivery_ids)', [uuid])
-  return rowCount === 1
-}
+const isInFlight = async (uuid: string) => (await readDrain(ctx))?.inFlight.includes(uuid) ?? false
 
 /** Claims a batch of three recipients for the worker, and two of its recipients. */
 async function claimNewBatch() {
@@ -87,19 +91,20 @@ async function findUnpublished(): Promise<string[]> {
 
 describe('claims of a crashed worker', () => {
   test('a delivery becomes INTERRUPTED and is never attempted again', async () => {
-    const { claim } = await claimNewDelivery()
+    await claimNewDelivery()
     await crashWorker()
     const attempted = { worker_id: workerId, attempted_at: expect.any(String) as string }
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED', error: crashError, ...attempted })
     expect(await listPendingWork(ctx)).toEqual([])
-    const { take } = await claimTestBacklog(ctx, claim.webhookId, { workerId: await createTestWorker(database.db) })
+    expect(await readDrain(ctx)).toBeUndefined()
+    const { take } = await claimTestDrain(ctx, { workerId: await createTestWorker(database.db) })
     expect(take).toBeUndefined()
   })
 
   test('deliveries that were not in flight remain PENDING for the next owner', async () => {
     const { id } = await createTestWebhook(ctx)
     const uuids = await insertDeliveries(ctx, id, { count: 5 })
-    const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 3 })
+    const { claim } = await claimTestDrain(ctx, { workerId, limit: 3 })
     await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 3) })
     await crashWorker()
     const { rows } = await database.pool.query<{ status: string }>(
@@ -107,7 +112,7 @@ describe('claims of a crashed worker', () => {
       [uuidOf(id)],
     )
     expect(rows.map(({ status }) => status)).toEqual(['SUCCEEDED', 'INTERRUPTED', 'INTERRUPTED', 'PENDING', 'PENDING'])
-    const next = await claimTestBacklog(ctx, id, { workerId: await createTestWorker(database.db) })
+    const next = await claimTestDrain(ctx, { workerId: await createTestWorker(database.db) })
     expect(getTakenIds(next.take)).toEqual(uuids.slice(3))
   })
 
@@ -223,7 +228,7 @@ describe('recovery', () => {
     const first = await claimNewDelivery(other)
     const delivery = await claimNewDelivery()
     await expireWorkerHeartbeat(database.db, workerId)
-    // Stops the recovery after it has locked the first drain. It locks drains in the order of their keys.
+    // Stops the recovery after it has locked the drain of a workspace. It recovers one claim at a time.
     const half = await openTransaction(database.db, (db) =>
       db.execute(
         sql`select from deliveries where workspace_id = ${uuidOf(ctx.workspaceId)} and id in (${first.uuid}, ${delivery.uuid}) for update`,
@@ -242,11 +247,12 @@ describe('recovery', () => {
 describe('an orphaned claim of a running worker', () => {
   test('is found by the UUID of its subject, for every kind of work', async () => {
     const expected = [
-      (await claimNewDelivery()).webhookUuid,
+      (await claimNewDelivery()).claim.id,
       (await claimNewBatch()).uuid,
       await claimNewMail('CONFIRMATION'),
       await claimNewMail('CAMPAIGN_TEST'),
     ]
+    expect(expected).toContain(drainId)
     expect((await findClaims(database.db, workerId)).toSorted()).toEqual(expected.toSorted())
     expect(await findClaims(database.db, randomUUID())).toEqual([])
   })

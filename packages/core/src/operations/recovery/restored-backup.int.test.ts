@@ -12,7 +12,6 @@ import { expireHeartbeats, recordHeartbeat } from '../../work/worker-registry.ts
 import { interruptRestoredWork } from './restored-backup.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
-  claimTestBacklog,
   countRecipients,
   createTestCampaign,
   createTestContact,
@@ -24,6 +23,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
+import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
 const database = useTestDatabase()
@@ -61,12 +61,12 @@ async function sendWaitingBatches(): Promise<number> {
 }
 
 test('interrupts pending and claimed deliveries and mails of a backup', async () => {
-  const { id: webhookId } = await createTestWebhook(ctx)
+  await createTestWebhook(ctx)
   for (let count = 0; count < 3; count += 1) await createTestContact(ctx)
   const campaign = await createTestCampaign(ctx)
   for (const email of ['a@example.com', 'b@example.com']) await sendTestMail(ctx, campaign.id, { email })
   const mails = await listPendingWork(ctx, 'mail')
-  await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
+  await claimTestDrain(ctx, { workerId, limit: 1 })
   await claimTestMail(ctx, mails[0] ?? '', workerId)
 
   // The counts exclude the claimed delivery and mail, which the recovery interrupts.
@@ -75,7 +75,7 @@ test('interrupts pending and claimed deliveries and mails of a backup', async ()
   expect(await statusesOf('mails')).toEqual(['INTERRUPTED', 'INTERRUPTED'])
   expect(await listPendingWork(ctx)).toEqual([])
   workerId = await createTestWorker(database.db)
-  expect((await claimTestBacklog(ctx, webhookId, { workerId })).take).toBeUndefined()
+  expect((await claimTestDrain(ctx, { workerId })).take).toBeUndefined()
   for (const uuid of mails) expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
 })
 

@@ -37,7 +37,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { createFailingPeriod, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { createFailingPeriod, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { deleteContact } from '../contacts/delete-contact.ts'
 import { reportMailEvent } from '../mail/mail-events.ts'
 import { MailReport } from '../mail/mail-events.schema.ts'
@@ -290,7 +290,7 @@ async function cancelTestCampaign(): Promise<Change> {
 
 async function disableWebhook(): Promise<Change> {
   const webhook = await createTestWebhook(ctx)
-  await setDrainHealth(ctx, webhook.id, createFailingPeriod(5 * 24 + 1, 10))
+  await setHealth(ctx, webhook.id, createFailingPeriod(5 * 24 + 1, 10))
   return async () => {
     for await (const _ of disableFailingWebhooks(ctx));
   }

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestCtx, createTestWebhook, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { createFailingPeriod, readDrain, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { createFailingPeriod, readHealth, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createUser } from '../../auth/users.ts'
 import {
@@ -12,7 +12,7 @@ import {
   mails,
   members,
   type Role,
-  webhookDrains,
+  webhookHealth,
   webhooks,
 } from '../../db/schema/index.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
@@ -62,12 +62,12 @@ async function rendered() {
 
 describe('the warning', () => {
   test('reaches owners and admins, once in a failing period', async () => {
-    await setDrainHealth(ctx, webhook.id, createFailingPeriod(24.1, 3))
+    await setHealth(ctx, webhook.id, createFailingPeriod(24.1, 3))
     expect(await warn()).toEqual([webhook.id])
     expect(await mailedOf(ctx)).toEqual(expectedMails('WEBHOOK_FAILING'))
-    expect((await readDrain(ctx, webhook.id))?.warnedAt).not.toBeNull()
+    expect((await readHealth(ctx, webhook.id))?.warnedAt).not.toBeNull()
     expect(await warn()).toEqual([])
-    await setDrainHealth(ctx, webhook.id, { ...createFailingPeriod(30, 4), warnedAt: null })
+    await setHealth(ctx, webhook.id, { ...createFailingPeriod(30, 4), warnedAt: null })
     expect(await warn()).toEqual([webhook.id])
     expect(await mailsOf(ctx)).toHaveLength(4)
   })
@@ -77,14 +77,14 @@ describe('the warning', () => {
     ['in two attempts only', createFailingPeriod(100, 2)],
     ['never', { failingSince: null, failureCount: 0, lastSuccessAt: new Date() }],
   ])('is not sent about a webhook that failed %s', async (_case, health) => {
-    await setDrainHealth(ctx, webhook.id, health)
+    await setHealth(ctx, webhook.id, health)
     expect(await warn()).toEqual([])
     expect(await mailsOf(ctx)).toEqual([])
   })
 
   test('is not sent about a disabled or deleted webhook', async () => {
     const deleted = await createTestWebhook(ctx)
-    for (const { id } of [webhook, deleted]) await setDrainHealth(ctx, id, createFailingPeriod(30, 5))
+    for (const { id } of [webhook, deleted]) await setHealth(ctx, id, createFailingPeriod(30, 5))
     await updateWebhook(ctx, webhook.id, { enabled: false })
     await deleteWebhook(ctx, deleted.id)
     expect(await warn()).toEqual([])
@@ -93,18 +93,15 @@ describe('the warning', () => {
   test('stays within the workspace of the webhook', async () => {
     const other = await createTestCtx(database.db)
     await join(other, 'OWNER')
-    const [own] = await Promise.all([
-      createTestWebhook(other),
-      setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5)),
-    ])
-    await setDrainHealth(other, own.id, createFailingPeriod(2, 5))
+    const [own] = await Promise.all([createTestWebhook(other), setHealth(ctx, webhook.id, createFailingPeriod(30, 5))])
+    await setHealth(other, own.id, createFailingPeriod(2, 5))
     expect(await warn()).toEqual([webhook.id])
     expect(await mailedOf(ctx)).toEqual(expectedMails('WEBHOOK_FAILING'))
     expect(await mailsOf(other)).toEqual([])
   })
 
   test('names the url, the time, the attempts and the next step, without a secret', async () => {
-    await setDrainHealth(ctx, webhook.id, {
+    await setHealth(ctx, webhook.id, {
       ...createFailingPeriod(24.1, 7),
       failingSince: new Date('2026-01-02T03:04:05.678Z'),
     })
@@ -125,11 +122,11 @@ describe('the warning', () => {
   })
 
   test('is not sent if the webhook succeeds, is disabled or deleted first', async () => {
-    await setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5))
+    await setHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     await warn()
-    await setDrainHealth(ctx, webhook.id, { failingSince: null, failureCount: 0 })
+    await setHealth(ctx, webhook.id, { failingSince: null, failureCount: 0 })
     expect(await rendered()).toBeUndefined()
-    await setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5))
+    await setHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     expect(await rendered()).toBeDefined()
     await updateWebhook(ctx, webhook.id, { enabled: false })
     expect(await rendered()).toBeUndefined()
@@ -138,7 +135,7 @@ describe('the warning', () => {
   })
 
   test('is sent once when two workers run the maintenance concurrently', async () => {
-    await setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5))
+    await setHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     const [first, second] = await inParallel(warn)
     expect([...first, ...second]).toEqual([webhook.id])
     expect(await mailsOf(ctx)).toHaveLength(2)
@@ -146,11 +143,11 @@ describe('the warning', () => {
 })
 
 describe('a webhook that fails for five days', () => {
-  beforeEach(() => setDrainHealth(ctx, webhook.id, createFailingPeriod(120.1, 10)))
+  beforeEach(() => setHealth(ctx, webhook.id, createFailingPeriod(120.1, 10)))
 
   test('is disabled, with the reason, an audit entry and an email', async () => {
     expect(await disable()).toEqual([webhook.id])
-    const since = (await readDrain(ctx, webhook.id))?.failingSince?.toISOString().slice(0, 19)
+    const since = (await readHealth(ctx, webhook.id))?.failingSince?.toISOString().slice(0, 19)
     const disabledReason = `All 10 attempts since ${since}Z failed`
     expect(await readWebhook(ctx, webhook.id)).toMatchObject({ enabled: false, disabledReason })
     const entries = await ctx.db.select().from(auditEntries).where(eq(auditEntries.workspaceId, ctx.workspaceId))
@@ -184,7 +181,7 @@ describe('a webhook that fails for five days', () => {
     ['in nine attempts only', createFailingPeriod(1_000, 9)],
     ['before its last success only', { failingSince: null, failureCount: 0, lastSuccessAt: new Date() }],
   ])('stays enabled if it failed %s', async (_case, health) => {
-    await setDrainHealth(ctx, webhook.id, health)
+    await setHealth(ctx, webhook.id, health)
     expect(await disable()).toEqual([])
     expect(await isEnabled(webhook.id)).toBe(true)
   })
@@ -212,9 +209,9 @@ describe('a webhook that fails for five days', () => {
   test('stays enabled if a success is recorded while the maintenance waits for its row', async () => {
     const worker = await openTransaction(ctx.db, (db) =>
       db
-        .update(webhookDrains)
+        .update(webhookHealth)
         .set({ ...createFailingPeriod(0, 1), lastSuccessAt: new Date() })
-        .where(eq(webhookDrains.webhookId, webhook.id)),
+        .where(eq(webhookHealth.webhookId, webhook.id)),
     )
     const disabling = disable()
     await waitUntilBlocked(ctx.db)
@@ -260,10 +257,10 @@ describe('a webhook that fails for five days', () => {
 test('the gauge counts enabled webhooks that have failed for an hour', async () => {
   const other = await createTestCtx(database.db)
   expect(await countFailingWebhooks(ctx.db)).toBe(0)
-  await setDrainHealth(ctx, webhook.id, createFailingPeriod(0.9, 50))
+  await setHealth(ctx, webhook.id, createFailingPeriod(0.9, 50))
   expect(await countFailingWebhooks(ctx.db)).toBe(0)
-  await setDrainHealth(ctx, webhook.id, createFailingPeriod(1.1, 1))
-  await setDrainHealth(other, (await createTestWebhook(other)).id, createFailingPeriod(200, 1))
+  await setHealth(ctx, webhook.id, createFailingPeriod(1.1, 1))
+  await setHealth(other, (await createTestWebhook(other)).id, createFailingPeriod(200, 1))
   expect(await countFailingWebhooks(ctx.db)).toBe(2)
   await updateWebhook(ctx, webhook.id, { enabled: false })
   expect(await countFailingWebhooks(ctx.db)).toBe(1)
@@ -272,7 +269,7 @@ test('the gauge counts enabled webhooks that have failed for an hour', async () 
 /** Locks the row until both calls have found the webhook and wait for the lock. */
 async function inParallel<Result>(upkeep: () => Promise<Result>): Promise<[Result, Result]> {
   const holding = await openTransaction(ctx.db, (db) =>
-    db.select().from(webhookDrains).where(eq(webhookDrains.workspaceId, ctx.workspaceId)).for('update'),
+    db.select().from(webhookHealth).where(eq(webhookHealth.workspaceId, ctx.workspaceId)).for('update'),
   )
   const running = Promise.all([upkeep(), upkeep()] as const)
   await waitUntilBlocked(ctx.db, 2)

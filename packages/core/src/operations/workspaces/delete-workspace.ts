@@ -11,7 +11,7 @@ import { enqueue } from '../../work/enqueue.ts'
 import { unassignAllTasks } from '../../tasks/tasks.ts'
 import type { WorkspaceDeletion } from '../../workspaces/workspaces.schema.ts'
 import * as schema from '../../db/schema/index.ts'
-import { invites, members, sessions, webhookDrains, work, workspaces } from '../../db/schema/index.ts'
+import { invites, members, sessions, webhookHealth, work, workspaces } from '../../db/schema/index.ts'
 
 /**
  * Marks the workspace as deleted and ends all access to it immediately. The worker deletes its rows in the background.
@@ -89,8 +89,8 @@ async function deleteRows(ctx: Ctx, { table, condition = sql`true` }: DeletionSt
   return (result.rowCount ?? 0) > 0
 }
 
-/** All work except this job. */
-const pendingWork: DeletionStep = { table: work, condition: sql`id <> workspace_id` }
+/** All work except this job, and the claim that guards deliveries in flight. */
+const pendingWork: DeletionStep = { table: work, condition: sql`id <> workspace_id and kind is distinct from 'DRAIN'` }
 
 /**
  * Every tenant table, after the tables that reference it, so that no step cascades to many rows. Pending work comes
@@ -99,9 +99,8 @@ const pendingWork: DeletionStep = { table: work, condition: sql`id <> workspace_
 const deletionSteps: DeletionStep[] = [pendingWork, ...orderChildrenFirst().map((table) => ({ table }))]
 
 function orderChildrenFirst(): PgTable[] {
-  // The few rows of these tables are deleted with the workspace. Rows of `webhook_drains` guard deliveries in flight
-  // and are deleted with their webhooks.
-  const excluded: unknown[] = [workspaces, members, sessions, work, webhookDrains]
+  // The few rows of these tables are deleted with the workspace, and the health of webhooks with them.
+  const excluded: unknown[] = [workspaces, members, sessions, work, webhookHealth]
   const tables = Object.values(schema).filter((value): value is typeof value & PgTable => value instanceof PgTable)
   const tenantTables: PgTable[] = tables.filter((table) => 'workspaceId' in table && !excluded.includes(table))
   const ordered = new Set<PgTable>()

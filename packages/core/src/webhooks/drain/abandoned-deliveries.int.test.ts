@@ -1,12 +1,14 @@
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import {
-  claimTestBacklog,
-  createTestCtx,
-  createTestWebhook,
-  createTestWorker,
-} from '@rapport/testing/fixtures/factories.ts'
+  asEnded,
+  claimTestDrain,
+  getTakenIds,
+  insertDeliveries,
+  recordTestOutcomes,
+} from '@rapport/testing/fixtures/webhook-drain.ts'
+import { createTestCtx, createTestWebhook, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
+import { readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { deliveries } from '../../db/schema/index.ts'
@@ -25,8 +27,6 @@ beforeEach(async () => {
   await database.pool.query('truncate workspaces cascade')
   Object.assign(ctx, await createTestCtx(database.db))
   webhookId = (await createTestWebhook(ctx)).id
-  // Inserts the row of `webhook_drains`, so that a test waits for its lock, not for its insertion.
-  await claimTestBacklog(ctx, webhookId, { workerId })
 })
 
 const dayMs = 86_400_000
@@ -52,7 +52,7 @@ describe('a PENDING delivery', () => {
 
   test('that is in flight does not expire and gets its outcome', async () => {
     const [inFlight = '', waiting = ''] = await insertDeliveries(ctx, webhookId, { count: 2, ageMs: 31 * dayMs })
-    const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
+    const { claim } = await claimTestDrain(ctx, { workerId, limit: 1 })
     expect(await expireDeliveries(ctx.db)).toBe(1)
     expect(await readStatuses([inFlight, waiting])).toEqual(['PENDING', 'FAILED expired'])
     expect(getTakenIds(await recordTestOutcomes(ctx, claim, { ended: asEnded([inFlight]), limit: 20 }))).toEqual([])
@@ -61,9 +61,7 @@ describe('a PENDING delivery', () => {
 
   test('that is taken concurrently does not expire', async () => {
     const [inFlight = '', waiting = ''] = await insertDeliveries(ctx, webhookId, { count: 2, ageMs: 31 * dayMs })
-    const taking = await openTransaction(database.db, (db) =>
-      claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 1 }),
-    )
+    const taking = await openTransaction(database.db, (db) => claimTestDrain({ ...ctx, db }, { workerId, limit: 1 }))
     const expiring = expireDeliveries(ctx.db)
     await waitUntilBlocked(database.db)
     await taking.commit()
@@ -74,10 +72,11 @@ describe('a PENDING delivery', () => {
   test('that expires concurrently is not taken', async () => {
     await insertDeliveries(ctx, webhookId, { count: 2, ageMs: 31 * dayMs })
     const expiring = await openTransaction(database.db, expireDeliveries)
-    const claiming = claimTestBacklog(ctx, webhookId, { workerId })
+    const claiming = claimTestDrain(ctx, { workerId })
     await waitUntilBlocked(database.db)
     await expiring.commit()
-    expect((await claiming).take).toMatchObject({ deliveries: [] })
+    expect((await claiming).take).toEqual({ deliveries: [], hasMore: false })
+    expect(await readDrain(ctx)).toBeUndefined()
   })
 
   test('expires in small steps, across webhooks and workspaces', async () => {

@@ -2,75 +2,67 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { defaultRetention, type Retention } from '../../kernel/retention.ts'
-import { transaction } from '../../db/transaction.ts'
-import { uuidAt, uuidOf } from '../../kernel/ids.ts'
-import type { BacklogKey } from './find-backlogs.ts'
+import { idOf, uuidAt, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
+import { lockDrain } from './drain-claim.ts'
 
 const rowsPerStep = 500
 
 /**
- * Marks up to `rowsPerStep` PENDING deliveries of a disabled or deleted webhook as FAILED, except those in flight. Only
+ * Marks up to `rowsPerStep` PENDING deliveries of disabled and deleted webhooks as FAILED, except those in flight. Only
  * the owner of the claim calls it, in the transaction of a take. Returns whether there may be more.
  */
-export async function failPendingDeliveries(
+export async function failAbandonedDeliveries(
   db: Db,
-  { workspaceId, webhookId }: BacklogKey,
+  { workspaceId }: { workspaceId: WorkspaceId },
   inFlight: readonly string[],
 ): Promise<boolean> {
+  // The ids come from a CTE, to prevent partition pruning: see `take-deliveries.ts`.
   const result = await db.execute(sql`
+    with abandoned as materialized (
+      select w.id as webhook_id, waiting.id from webhooks w
+      cross join lateral (
+        select d.id from deliveries d
+        where d.workspace_id = ${uuidOf(workspaceId)} and d.webhook_id = w.id and d.status = 'PENDING'
+          and d.id <> all(${sql.param([...inFlight])}::uuid[])
+        order by d.created_at, d.id limit ${rowsPerStep}) waiting
+      where w.workspace_id = ${uuidOf(workspaceId)} and not w.enabled limit ${rowsPerStep})
     update deliveries d set status = 'FAILED',
       error = case when w.deleted_at is null then 'The webhook was disabled' else 'The webhook was deleted' end
     from webhooks w
     where w.workspace_id = d.workspace_id and w.id = d.webhook_id and not w.enabled
-      and d.workspace_id = ${uuidOf(workspaceId)} and d.webhook_id = ${uuidOf(webhookId)}
-      and d.id in (
-        select id from deliveries
-        where workspace_id = ${uuidOf(workspaceId)} and webhook_id = ${uuidOf(webhookId)}
-          and status = 'PENDING' and id <> all(${sql.param([...inFlight])}::uuid[])
-        order by created_at, id limit ${rowsPerStep})`)
+      and d.workspace_id = ${uuidOf(workspaceId)} and d.webhook_id = any(array(select webhook_id from abandoned))
+      and d.id = any(array(select id from abandoned)) and d.status = 'PENDING'`)
   return result.rowCount === rowsPerStep
 }
 
 type EventRetention = Pick<Retention, 'eventsDays'>
 
-interface BacklogRow extends Record<string, unknown> {
-  workspace_id: string
-  webhook_id: string
-}
-
 /**
  * Marks deliveries that have been PENDING for the retention of events as FAILED, so that their partition can be
- * dropped. Skips deliveries that may be in flight. Processes the webhooks of up to `rowsPerStep` expired deliveries,
+ * dropped. Skips deliveries that may be in flight. Processes the workspaces of up to `rowsPerStep` expired deliveries,
  * and returns the number of deliveries.
  */
 export async function expireDeliveries(db: Db, { eventsDays }: EventRetention = defaultRetention): Promise<number> {
-  // Takes no locks: `expireBacklog` locks one webhook at a time and selects its deliveries again.
-  const old = await db.execute<BacklogRow>(sql`
-    select distinct workspace_id, webhook_id from (
-      select workspace_id, webhook_id from deliveries
+  // Takes no locks: `expireBacklog` locks the drain of one workspace at a time and selects its deliveries again.
+  const old = await db.execute<{ workspace_id: string }>(sql`
+    select distinct workspace_id from (
+      select workspace_id from deliveries
       where status = 'PENDING' and created_at < now() - ${eventsDays} * interval '1 day' limit ${rowsPerStep}) old`)
   let expired = 0
-  for (const backlog of old.rows) expired += await expireBacklog(db, backlog, eventsDays)
+  for (const { workspace_id } of old.rows) expired += await expireBacklog(db, idOf('wsp', workspace_id), eventsDays)
   return expired
 }
 
-/** Locks the row of `webhook_drains` first, like a take, so that `delivery_ids` cannot change. */
-function expireBacklog(db: Db, { workspace_id, webhook_id }: BacklogRow, eventsDays: number): Promise<number> {
-  return transaction(db, async (db) => {
-    const isOfWebhook = sql`workspace_id = ${workspace_id} and webhook_id = ${webhook_id}`
-    await db.execute(sql`
-      insert into webhook_drains (workspace_id, webhook_id) values (${workspace_id}, ${webhook_id}) on conflict do nothing`)
-    const drains = await db.execute<{ delivery_ids: string[] }>(
-      sql`select delivery_ids from webhook_drains where ${isOfWebhook} for update`,
-    )
-    const inFlight = drains.rows[0]?.delivery_ids ?? []
+function expireBacklog(db: Db, workspaceId: WorkspaceId, eventsDays: number): Promise<number> {
+  return lockDrain(db, workspaceId, async (db, { inFlight }) => {
+    const isOfWorkspace = sql`workspace_id = ${uuidOf(workspaceId)}`
     const result = await db.execute(sql`
       update deliveries set status = 'FAILED', error = 'expired'
-      where ${isOfWebhook} and status = 'PENDING' and id in (
+      where ${isOfWorkspace} and status = 'PENDING' and id in (
         select id from deliveries
-        where ${isOfWebhook} and status = 'PENDING' and id <> all(${sql.param(inFlight)}::uuid[])
+        where ${isOfWorkspace} and status = 'PENDING' and id <> all(${sql.param(inFlight)}::uuid[])
           and created_at < now() - ${eventsDays} * interval '1 day'
-        order by created_at, id limit ${rowsPerStep})`)
+        order by webhook_id, created_at, id limit ${rowsPerStep})`)
     return result.rowCount ?? 0
   })
 }
@@ -81,7 +73,7 @@ function expireBacklog(db: Db, { workspace_id, webhook_id }: BacklogRow, eventsD
  */
 export async function purgeDeliveries(db: Db, { eventsDays }: EventRetention = defaultRetention): Promise<number> {
   const firstKeptId = uuidAt(Date.now() - (eventsDays + 7) * 86_400_000)
-  // A separate query without locks, because it uses a range of ids: see `takeDeliveries` in `backlog-claim.ts`.
+  // A separate query without locks, because it uses a range of ids: see `take-deliveries.ts`.
   const old = await db.execute<Record<'workspace_id' | 'webhook_id' | 'id', string>>(sql`
     select workspace_id, webhook_id, id from deliveries where id < ${firstKeptId} and status <> 'PENDING' limit ${rowsPerStep}`)
   const column = (name: 'workspace_id' | 'webhook_id' | 'id') => sql.param(old.rows.map((row) => row[name]))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { countUnreachable, limitAttempts, getPauseMs } from './circuit-breaker.ts'
+import { countUnreachable, getPauseMs } from './circuit-breaker.ts'
 
 const noResponse = { responseStatus: null }
 const response = { responseStatus: 500 }
@@ -25,14 +25,4 @@ test('the pause starts at one second after three rounds and doubles up to a minu
   const pauses = Array.from({ length: 12 }, (_, count) => getPauseMs(count))
   expect(pauses).toEqual([0, 0, 0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000])
   expect(getPauseMs(100_000)).toBe(60_000)
-})
-
-test('a receiver that did not respond to the last round gets one attempt at a time', () => {
-  const limits = (unreachableCount: number, inFlightCount: number) =>
-    [0, 1, 20].map((limit) => limitAttempts(limit, { unreachableCount, inFlightCount }))
-  expect(limits(0, 0)).toEqual([0, 1, 20])
-  expect(limits(0, 15)).toEqual([0, 1, 20])
-  expect(limits(1, 0)).toEqual([0, 1, 1])
-  expect(limits(1, 1)).toEqual([0, 0, 0])
-  expect(limits(30, 5)).toEqual([0, 0, 0])
 })

@@ -14,11 +14,3 @@ export function getPauseMs(unreachableCount: number, firstMs = firstPauseMs): nu
   if (unreachableCount < threshold) return 0
   return Math.min(firstMs * 2 ** (unreachableCount - threshold), maxPauseMs)
 }
-
-/** Limits new attempts: an unreachable receiver gets one attempt at a time, to test whether it responds. */
-export function limitAttempts(
-  limit: number,
-  { unreachableCount, inFlightCount }: { unreachableCount: number; inFlightCount: number },
-): number {
-  return unreachableCount === 0 ? limit : Math.max(0, Math.min(limit, 1 - inFlightCount))
-}

@@ -1,14 +1,14 @@
 /** Query plans of the drain statements. A connection plans them once; the tables may change completely afterwards. */
 import { sql } from 'drizzle-orm'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
   asEnded,
+  claimTestDrain,
   drainTestBacklog,
   insertDeliveries,
   recordTestOutcomes,
 } from '@rapport/testing/fixtures/webhook-drain.ts'
 import {
-  claimTestBacklog,
   createTestCtx,
   createTestWebhook,
   createTestWorker,
@@ -19,13 +19,12 @@ import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/dat
 import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { type Database, openDatabase } from '../../db/client.ts'
 import { transaction } from '../../db/transaction.ts'
-import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
+import { uuidOf } from '../../kernel/ids.ts'
 import { recoverOrphanedClaims } from '../../operations/recovery/recover-claims.ts'
 import { interruptRestoredWork } from '../../operations/recovery/restored-backup.ts'
 import type { Ctx } from '../../request/context.ts'
 import { disableWebhooks } from '../webhooks.ts'
 import { expireDeliveries, purgeDeliveries } from './abandoned-deliveries.ts'
-import type { BacklogClaim } from './backlog-claim.ts'
 import { findBacklogs } from './find-backlogs.ts'
 import { nodesOf, type PlanNode, hidesPlans, readMajorVersion } from '@rapport/testing/postgres/explain.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
@@ -39,10 +38,12 @@ beforeAll(async () => {
 })
 
 const isDeliveries = (node: PlanNode) => /^deliveries(_|$)/.test(node['Relation Name'] ?? '')
-/** Excludes CTEs, which have few rows. */
-const inputsOf = (node: PlanNode): PlanNode[] => [
+/** Excludes CTEs, which have few rows, and what a limit cuts: the drain sorts only the few deliveries that it deals. */
+const unlimitedInputsOf = (node: PlanNode): PlanNode[] => [
   node,
-  ...(node.Plans ?? []).filter((plan) => plan['Parent Relationship'] !== 'InitPlan').flatMap(inputsOf),
+  ...(node.Plans ?? [])
+    .filter((plan) => plan['Parent Relationship'] !== 'InitPlan' && plan['Node Type'] !== 'Limit')
+    .flatMap(unlimitedInputsOf),
 ]
 const isSort = (node: PlanNode) => node['Node Type'].endsWith('Sort')
 
@@ -67,16 +68,15 @@ async function openPrepared(): Promise<Database> {
   })
   onTestFinished(() => connection.close())
   const on = { ...ctx, db: connection.db }
-  const { id } = await createTestWebhook(ctx)
-  await insertDeliveries(ctx, id)
-  const { claim } = await claimTestBacklog(on, id, { workerId })
-  await recordTestOutcomes(on, claim, {})
+  await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
+  const { claim, take } = await claimTestDrain(on, { workerId, limit: 1 })
+  await recordTestOutcomes(on, claim, { ended: asEnded(take?.deliveries ?? []) })
   await findBacklogs(connection.db)
   return connection
 }
 
-const reading = ['find a pending delivery', 'take deliveries', 'find backlogs'] as const
-const statements = [...reading, 'claim a backlog', 'record outcomes'] as const
+const reading = ['claim a drain', 'take deliveries', 'find backlogs'] as const
+const statements = [...reading, 'record outcomes', 'update the health of webhooks'] as const
 
 /**
  * Returns the plan nodes of each prepared statement, with the planner settings of production. Explains the generic plan,
@@ -116,7 +116,7 @@ async function expectIndexScans(connection: Database): Promise<void> {
     const nodes = plans[name] ?? []
     const scans = nodes.filter((node) => /(Seq|Bitmap .*) Scan$/.test(node['Node Type']))
     expect([name, scans]).toEqual([name, []])
-    const sorts = nodes.filter((node) => isSort(node) && inputsOf(node).some(isDeliveries))
+    const sorts = nodes.filter((node) => isSort(node) && unlimitedInputsOf(node).some(isDeliveries))
     expect([name, sorts]).toEqual([name, []])
     expect([name, nodes.filter((node) => node['Subplans Removed'])]).toEqual([name, []])
   }
@@ -187,9 +187,11 @@ test.skipIf(hidesPlans)('a drain that is planned with empty tables reads each de
   // As above: without statistics, PostgreSQL 16 and older read all deliveries of the webhook to find some by id.
   if ((await readMajorVersion(database)) < 17) await database.pool.query('analyze deliveries')
   const before = await countReadRows(on)
-  expect(await drainTestBacklog(on, id, { workerId })).toHaveLength(2_000)
-  // Usually 5 rows per delivery, more with dead index entries; 310 if each batch reads all deliveries.
-  expect((await countReadRows(on)) - before).toBeLessThan(250_000)
+  expect(await drainTestBacklog(on, { workerId })).toHaveLength(2_000)
+  // Usually 7 rows per delivery, more with dead index entries; 700 if each step reads all deliveries. PostgreSQL 16 and
+  // older overestimate the lookups of two lists, and read up to 10,000 deliveries of a workspace for a step instead.
+  const maxRows = (await readMajorVersion(database)) < 17 ? 1_200_000 : 250_000
+  expect((await countReadRows(on)) - before).toBeLessThan(maxRows)
 })
 
 /** Counts the rows of deliveries that index scans and sequential scans have read. */
@@ -204,6 +206,10 @@ async function countReadRows({ db }: Ctx): Promise<number> {
 // PostgreSQL 18.4 crashes with a segmentation fault, which ends all connections, if a statement that locks rows prunes
 // partitions by a parameter and then waits for a row that is being changed.
 describe('a statement that locks deliveries does not prune partitions by a parameter', () => {
+  beforeEach(async () => {
+    ctx = await createTestCtx(database.db)
+  })
+
   /** Explains each statement of `work` that changes deliveries. */
   async function explainWrites(work: (ctx: Ctx) => Promise<unknown>): Promise<PlanNode[][]> {
     const found = await recordStatements(database, ctx, work)
@@ -218,13 +224,12 @@ describe('a statement that locks deliveries does not prune partitions by a param
     return Promise.all(plans)
   }
 
-  async function createInFlightAndPending(
-    options: { ageMs?: number } = {},
-  ): Promise<{ id: WebhookId; claim: BacklogClaim }> {
+  async function createInFlightAndPending({ ageMs = 60_000 } = {}) {
     const { id } = await createTestWebhook(ctx)
-    await insertDeliveries(ctx, id, { count: 3, ...options })
-    const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 1 })
-    return { id, claim }
+    await insertDeliveries(ctx, id, { count: 3, ageMs })
+    const { claim, take } = await claimTestDrain(ctx, { workerId, limit: 1 })
+    expect(take?.deliveries).toHaveLength(1)
+    return claim
   }
   const dayMs = 86_400_000
 
@@ -232,7 +237,7 @@ describe('a statement that locks deliveries does not prune partitions by a param
     [
       'failing a backlog',
       async (ctx) => {
-        const { claim } = await createInFlightAndPending()
+        const claim = await createInFlightAndPending()
         await disableWebhooks({ ...ctx, db: database.db })
         await recordTestOutcomes(ctx, claim, {})
       },
@@ -279,7 +284,7 @@ describe('a statement that locks deliveries does not prune partitions by a param
   test('and an outcome can wait for a row that is being changed', async () => {
     const { id } = await createTestWebhook(ctx)
     const uuids = await insertDeliveries(ctx, id, { count: 3 })
-    const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 2 })
+    const { claim } = await claimTestDrain(ctx, { workerId, limit: 2 })
     for (const [index, status] of ['PENDING', 'INTERRUPTED'].entries()) {
       const [uuid = ''] = uuids.slice(index)
       const changing = await openTransaction(database.db, (db) =>

@@ -1,12 +1,17 @@
-import { eq } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { asEnded, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
-import { claimTestBacklog, createTestWebhook, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
+import {
+  asEnded,
+  claimTestDrain,
+  insertDeliveries,
+  recordTestOutcomes,
+} from '@rapport/testing/fixtures/webhook-drain.ts'
+import { createTestWebhook, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
+import { readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { readHealth, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { webhookDrains } from '../../db/schema/index.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
 import { resetPause } from '../health/webhook-health.ts'
-import type { DeliveryOutcome } from './record-outcomes.ts'
+import type { DeliveryOutcome } from './delivery-outcome.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -43,19 +48,16 @@ const kinds = {
 type Kind = keyof typeof kinds
 const kindOf: Record<string, Kind> = { s: 'success', f: 'failure', n: 'noResponse', e: 'eventDeleted', u: 'unsigned' }
 
-const isDrain = () => eq(webhookDrains.webhookId, webhookId)
-const setDrain = (values: Partial<typeof webhookDrains.$inferInsert>) =>
-  ctx.db.update(webhookDrains).set(values).where(isDrain())
-
-async function readDrain() {
-  const [drain] = await ctx.db.select().from(webhookDrains).where(isDrain())
-  if (!drain) throw new Error('The webhook has no row in webhook_drains')
-  return drain
+const set = (health: Parameters<typeof setHealth>[2]) => setHealth(ctx, webhookId, health)
+async function read() {
+  const health = await readHealth(ctx, webhookId)
+  if (!health) throw new Error('The webhook has no health')
+  return health
 }
 
 /** Records consecutive rounds of outcomes under one claim. */
 async function record(...rounds: Kind[][]) {
-  const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
+  const { claim } = await claimTestDrain(ctx, { workerId, limit: 1 })
   for (const [index, round] of rounds.entries()) {
     const ended = round.flatMap((kind) => asEnded([uuids.shift() ?? ''], kinds[kind]))
     const isLast = index === rounds.length - 1
@@ -64,9 +66,12 @@ async function record(...rounds: Kind[][]) {
   return claim
 }
 
+const noHealth = { lastSuccessAt: null, lastFailureAt: null, failingSince: null, failureCount: 0, warnedAt: null }
+
 /** Returns the health columns. Times are shown as `new` if this test set them, otherwise as `old`. */
-async function readHealth() {
-  const { lastSuccessAt, lastFailureAt, failingSince, failureCount, warnedAt } = await readDrain()
+async function readTimes() {
+  const health = (await readHealth(ctx, webhookId)) ?? noHealth
+  const { lastSuccessAt, lastFailureAt, failingSince, failureCount, warnedAt } = health
   const describeTime = (time: Date | null) => (time === null ? null : time.getTime() < 1_000 ? 'old' : 'new')
   return [...[lastSuccessAt, lastFailureAt, failingSince].map(describeTime), failureCount, describeTime(warnedAt)]
 }
@@ -93,7 +98,7 @@ describe('the health of a webhook', () => {
     ['f sf n', ['new', 'new', 'new', 2, null]],
   ] as const)('after %s', async (rounds, health) => {
     await record(...roundsOf(rounds))
-    expect(await readHealth()).toEqual(health)
+    expect(await readTimes()).toEqual(health)
   })
 
   const old = new Date(0)
@@ -104,27 +109,25 @@ describe('the health of a webhook', () => {
     ['s', ['new', 'old', null, 0, null]],
     ['sf', ['new', 'new', 'new', 1, null]],
   ] as const)('of a receiver that was already failing, after %s', async (rounds, health) => {
-    await record([])
-    await setDrain(failing)
+    await set(failing)
     await record(...roundsOf(rounds))
-    expect(await readHealth()).toEqual(health)
+    expect(await readTimes()).toEqual(health)
   })
 
   test.each([
     ['fn', ['old', 'new', 'old', 9, 'old']],
     ['sf', ['new', 'new', 'new', 1, null]],
   ] as const)('counts %s once if it is recorded again after a lost response', async (rounds, health) => {
-    await record([])
-    await setDrain(failing)
-    const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 3 })
-    const lost = { ...claim }
+    await set(failing)
+    const { claim } = await claimTestDrain(ctx, { workerId, limit: 3 })
+    const lost = { ...claim, receivers: new Map(claim.receivers) }
     const ended = roundsOf(rounds)
       .flat()
       .flatMap((kind, index) => asEnded([uuids[index] ?? ''], kinds[kind]))
     await recordTestOutcomes(ctx, lost, { ended, inFlight: uuids.slice(2, 3) })
     claim.tokens = [...claim.tokens, ...lost.tokens]
     await recordTestOutcomes(ctx, claim, { ended, inFlight: uuids.slice(2, 3) })
-    expect(await readHealth()).toEqual(health)
+    expect(await readTimes()).toEqual(health)
   })
 })
 
@@ -134,37 +137,37 @@ describe('the circuit breaker', () => {
 
   test('opens after the third round of deliveries that could not be signed', async () => {
     await record(['unsigned', 'unsigned'], ['unsigned'])
-    expect(await readDrain()).toMatchObject({ unreachableCount: 2, pausedUntil: null })
+    expect(await read()).toMatchObject({ unreachableCount: 2, pausedUntil: null })
     await record(['unsigned'])
-    expect(msUntil((await readDrain()).pausedUntil)).toBe(1_000)
+    expect(msUntil((await read()).pausedUntil)).toBe(1_000)
   })
 
   test('opens after the third round without a response and releases the claim', async () => {
     const claim = await record(noResponse, noResponse)
-    expect(await readDrain()).toMatchObject({ unreachableCount: 2, pausedUntil: null })
-    expect(claim.unreachableCount).toBe(2)
-    const { claim: next } = await claimTestBacklog(ctx, webhookId, { workerId })
+    expect(await read()).toMatchObject({ unreachableCount: 2, pausedUntil: null })
+    expect(claim.receivers.get(webhookId)).toMatchObject({ unreachableCount: 2 })
+    const { claim: next } = await claimTestDrain(ctx, { workerId })
     const ended = asEnded([uuids.shift() ?? ''], kinds.noResponse)
     expect(await recordTestOutcomes(ctx, next, { ended, limit: 20 })).toMatchObject({ deliveries: [] })
-    const drain = await readDrain()
-    expect(drain).toMatchObject({ unreachableCount: 3, token: null, workerId: null })
-    expect(msUntil(drain.pausedUntil)).toBe(1_000)
-    expect((await claimTestBacklog(ctx, webhookId, { workerId })).take).toBeUndefined()
+    expect(await readDrain(ctx)).toBeUndefined()
+    const health = await read()
+    expect(health).toMatchObject({ unreachableCount: 3 })
+    expect(msUntil(health.pausedUntil)).toBe(1_000)
+    expect((await claimTestDrain(ctx, { workerId })).take).toEqual({ deliveries: [], hasMore: false })
   })
 
   test('doubles the pause with each further round, and closes with a response', async () => {
-    await record([])
-    await setDrain({ unreachableCount: 5 })
+    await set({ unreachableCount: 5 })
     await record(noResponse)
-    expect((await readDrain()).unreachableCount).toBe(6)
-    expect(msUntil((await readDrain()).pausedUntil)).toBe(8_000)
-    await setDrain({ pausedUntil: null })
+    expect((await read()).unreachableCount).toBe(6)
+    expect(msUntil((await read()).pausedUntil)).toBe(8_000)
+    await set({ pausedUntil: null })
     await record(['failure'])
-    expect(await readDrain()).toMatchObject({ unreachableCount: 0, pausedUntil: null })
+    expect(await read()).toMatchObject({ unreachableCount: 0, pausedUntil: null })
   })
 
   test('allows one delivery in flight after a round without a response', async () => {
-    const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 2 })
+    const { claim } = await claimTestDrain(ctx, { workerId, limit: 2 })
     const inFlight = uuids.slice(1, 2)
     const ended = asEnded(uuids.slice(0, 1), kinds.noResponse)
     expect(await recordTestOutcomes(ctx, claim, { ended, inFlight, limit: 20 })).toMatchObject({ deliveries: [] })
@@ -173,27 +176,42 @@ describe('the circuit breaker', () => {
   })
 
   test('stays closed if the pause is reset during the attempt', async () => {
-    await record([])
-    await setDrain({ unreachableCount: 8 })
-    const { claim } = await claimTestBacklog(ctx, webhookId, { workerId })
+    await set({ unreachableCount: 8 })
+    const { claim } = await claimTestDrain(ctx, { workerId })
     await resetPause(ctx, webhookId)
     await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1), kinds.noResponse) })
-    expect(await readDrain()).toMatchObject({ unreachableCount: 0, pausedUntil: null })
-    expect(claim.unreachableCount).toBe(0)
+    expect(await read()).toMatchObject({ unreachableCount: 0, pausedUntil: null })
+    expect(claim.receivers.get(webhookId)).toMatchObject({ unreachableCount: 0 })
+  })
+
+  test.each([
+    ['an attempt from before the last round has no response', 'noResponse'],
+    ['the event of a delivery was deleted', 'eventDeleted'],
+  ] as const)('stays open if %s', async (_case, kind) => {
+    const { claim: made } = await claimTestDrain(ctx, { workerId, limit: 4 })
+    const claim = { ...made, firstPauseMs: 60_000 }
+    for (const round of [1, 2, 3]) {
+      const ended = asEnded(uuids.slice(round - 1, round), kinds.noResponse)
+      await recordTestOutcomes(ctx, claim, { ended, inFlight: uuids.slice(round, 4) })
+    }
+    const { pausedUntil } = await read()
+    expect(pausedUntil).not.toBeNull()
+    const ended = asEnded(uuids.slice(3, 4), { attemptedAt: new Date(0), ...kinds[kind] })
+    expect(await recordTestOutcomes(ctx, claim, { ended, limit: 20 })).toEqual({ deliveries: [], hasMore: false })
+    expect(await read()).toMatchObject({ unreachableCount: 3, pausedUntil })
   })
 
   test('counts a round once if it is recorded again after a lost response', async () => {
-    await record([])
-    await setDrain({ unreachableCount: 2 })
-    const { claim } = await claimTestBacklog(ctx, webhookId, { workerId })
-    const lost = { ...claim }
+    await set({ unreachableCount: 2 })
+    const { claim } = await claimTestDrain(ctx, { workerId })
+    const lost = { ...claim, receivers: new Map(claim.receivers) }
     const ended = asEnded(uuids.slice(0, 1), kinds.noResponse)
     await recordTestOutcomes(ctx, lost, { ended, inFlight: uuids.slice(1, 2) })
-    const paused = (await readDrain()).pausedUntil
+    const paused = (await read()).pausedUntil
     claim.tokens = [...claim.tokens, ...lost.tokens]
     expect(await recordTestOutcomes(ctx, claim, { ended, inFlight: uuids.slice(1, 2) })).toMatchObject({
       deliveries: [],
     })
-    expect(await readDrain()).toMatchObject({ unreachableCount: 3, pausedUntil: paused })
+    expect(await read()).toMatchObject({ unreachableCount: 3, pausedUntil: paused })
   })
 })

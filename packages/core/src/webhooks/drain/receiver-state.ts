@@ -1,11 +1,14 @@
 /** Derives the state of a receiver from the outcomes of attempts. The API shows it as the health of the webhook. */
-import { type SQL, sql } from 'drizzle-orm'
-import type { Params } from '../../db/prepared-query.ts'
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { preparedSql } from '../../db/prepared-query.ts'
+import { uuidOf } from '../../kernel/ids.ts'
 import { countUnreachable, getPauseMs } from './circuit-breaker.ts'
-import type { DeliveryOutcome, EndedDelivery } from './record-outcomes.ts'
+import type { DeliveryOutcome, EndedDelivery } from './delivery-outcome.ts'
+import type { DrainClaim, KnownReceiver } from './drain-claim.ts'
 
-/** How the outcomes of a round change the row of `webhook_drains`. */
-export interface ReceiverState extends Record<string, unknown> {
+/** How the outcomes of a round change the health of a webhook. */
+interface ReceiverState {
   succeededAt: Date | null
   failedAt: Date | null
   /** Set if there are failures after the last success of the round. `failures` is the number of failed attempts. */
@@ -26,7 +29,7 @@ const getHealthOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =
  * started after `assessedAt`. So a few slow requests among many successful ones do not open the circuit.
  */
 export function getConclusiveOutcomes(
-  { assessedAt }: { assessedAt?: Date },
+  { assessedAt }: Pick<KnownReceiver, 'assessedAt'>,
   ended: readonly EndedDelivery[],
 ): DeliveryOutcome[] {
   return getHealthOutcomes(ended).filter(
@@ -37,40 +40,98 @@ export function getConclusiveOutcomes(
 
 /** `ended` must be in the order in which the attempts ended. */
 export function computeReceiverState(
-  claim: { unreachableCount: number; assessedAt?: Date; firstPauseMs?: number },
+  known: KnownReceiver & { firstPauseMs?: number },
   ended: readonly EndedDelivery[],
   now = new Date(),
 ): ReceiverState {
   const outcomes = getHealthOutcomes(ended)
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)
-  const unreachableCount = countUnreachable(claim.unreachableCount, getConclusiveOutcomes(claim, ended))
-  const pauseMs = unreachableCount > claim.unreachableCount ? getPauseMs(unreachableCount, claim.firstPauseMs) : 0
+  const unreachableCount = countUnreachable(known.unreachableCount, getConclusiveOutcomes(known, ended))
+  const pauseMs = unreachableCount > known.unreachableCount ? getPauseMs(unreachableCount, known.firstPauseMs) : 0
   return {
     succeededAt: lastSuccess === -1 ? null : now,
     failedAt: outcomes.some(({ status }) => status !== 'SUCCEEDED') ? now : null,
     failingSince: failures.length > 0 ? now : null,
     // Without attempts, the webhook is not disabled, and its owner is not warned about the receiver.
     failures: failures.filter(({ status }) => status === 'FAILED').length,
-    knownUnreachableCount: claim.unreachableCount,
+    knownUnreachableCount: known.unreachableCount,
     unreachableCount,
     pausedUntil: pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null,
   }
 }
 
-/**
- * Returns the assignments for an UPDATE of `webhook_drains drain`. If a user has reset the pause concurrently, it stays
- * reset: then `unreachable_count` differs from the count that the worker knows.
- */
-export function assignReceiverState(param: Params<ReceiverState>): SQL {
-  const succeededAt = sql`${param('succeededAt')}::timestamptz`
-  const isKnown = sql`drain.unreachable_count = ${param('knownUnreachableCount')}::int`
-  return sql`
-    last_success_at = coalesce(${succeededAt}, drain.last_success_at),
-    last_failure_at = coalesce(${param('failedAt')}::timestamptz, drain.last_failure_at),
-    failing_since = coalesce(case when ${succeededAt} is null then drain.failing_since end, ${param('failingSince')}::timestamptz),
-    failure_count = case when ${succeededAt} is null then drain.failure_count else 0 end + ${param('failures')}::int,
-    warned_at = case when ${succeededAt} is null then drain.warned_at end,
-    unreachable_count = case when ${isKnown} then ${param('unreachableCount')}::int else drain.unreachable_count end,
-    paused_until = case when ${isKnown} then ${param('pausedUntil')}::timestamptz else drain.paused_until end`
+/** Updates the health of the webhooks of these outcomes, in the order of their ids. */
+export async function updateHealth(db: Db, claim: DrainClaim, ended: readonly EndedDelivery[]): Promise<void> {
+  if (ended.length === 0) return
+  const now = new Date()
+  const states = [...Map.groupBy(ended, ({ webhookId }) => webhookId)].map(([webhookId, ended]) => {
+    const known = claim.receivers.get(webhookId) ?? { unreachableCount: 0 }
+    const { firstPauseMs } = claim
+    const state = computeReceiverState({ ...known, ...(firstPauseMs !== undefined && { firstPauseMs }) }, ended, now)
+    return { webhookId, ended, known, state }
+  })
+  const column = <Key extends keyof ReceiverState>(key: Key) => states.map(({ state }) => state[key])
+  const updated = await update(db, {
+    workspaceId: uuidOf(claim.workspaceId),
+    webhookIds: states.map(({ webhookId }) => uuidOf(webhookId)),
+    succeededAts: column('succeededAt'),
+    failedAts: column('failedAt'),
+    failingSinces: column('failingSince'),
+    failures: column('failures'),
+    knownCounts: column('knownUnreachableCount'),
+    unreachableCounts: column('unreachableCount'),
+    pausedUntils: column('pausedUntil'),
+  })
+  const counts = new Map(updated.map((row) => [row.webhook_id, row.unreachable_count]))
+  for (const { webhookId, ended, known } of states) {
+    const isAssessed = getConclusiveOutcomes(known, ended).length > 0
+    const unreachableCount = counts.get(uuidOf(webhookId)) ?? 0
+    claim.receivers.set(webhookId, { ...known, unreachableCount, ...(isAssessed && { assessedAt: now }) })
+  }
 }
+
+interface HealthParams extends Record<string, unknown> {
+  workspaceId: string
+  webhookIds: string[]
+  succeededAts: (Date | null)[]
+  failedAts: (Date | null)[]
+  failingSinces: (Date | null)[]
+  failures: number[]
+  knownCounts: number[]
+  unreachableCounts: number[]
+  pausedUntils: (Date | null)[]
+}
+
+/**
+ * If a user has reset the pause concurrently, it stays reset: then `unreachable_count` differs from the count that the
+ * worker knows. Outcomes that do not change the count leave the pause. Skips webhooks that were purged.
+ */
+const update = preparedSql<HealthParams, { webhook_id: string; unreachable_count: number }>(
+  'update the health of webhooks',
+  (param) => sql`
+    with state as materialized (
+      select * from unnest(${param('webhookIds')}::uuid[], ${param('succeededAts')}::timestamptz[],
+        ${param('failedAts')}::timestamptz[], ${param('failingSinces')}::timestamptz[], ${param('failures')}::int[],
+        ${param('knownCounts')}::int[], ${param('unreachableCounts')}::int[], ${param('pausedUntils')}::timestamptz[])
+        as state (webhook_id, succeeded_at, failed_at, failing_since, failures, known_count, unreachable_count, paused_until))
+    insert into webhook_drains as health (workspace_id, webhook_id, last_success_at, last_failure_at, failing_since,
+      failure_count, unreachable_count, paused_until)
+    select w.workspace_id, w.id, succeeded_at, failed_at, failing_since, failures, unreachable_count, paused_until
+    from state join webhooks w on w.workspace_id = ${param('workspaceId')}::uuid and w.id = state.webhook_id
+    order by w.id
+    on conflict (workspace_id, webhook_id) do update set
+      last_success_at = coalesce(excluded.last_success_at, health.last_success_at),
+      last_failure_at = coalesce(excluded.last_failure_at, health.last_failure_at),
+      failing_since = coalesce(
+        case when excluded.last_success_at is null then health.failing_since end, excluded.failing_since),
+      failure_count = case when excluded.last_success_at is null then health.failure_count else 0 end
+        + excluded.failure_count,
+      warned_at = case when excluded.last_success_at is null then health.warned_at end,
+      (unreachable_count, paused_until) = (
+        select case when health.unreachable_count = known_count then excluded.unreachable_count else health.unreachable_count end,
+          case when health.unreachable_count = known_count and excluded.unreachable_count <> known_count
+            then excluded.paused_until else health.paused_until end
+        from state where state.webhook_id = health.webhook_id limit 1)
+    returning webhook_id, unreachable_count`,
+)

@@ -1,23 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import {
-  claimTestBacklog,
+  asEnded,
+  claimTestDrain,
+  getTakenIds,
+  insertDeliveries,
+  recordTestOutcomes,
+} from '@rapport/testing/fixtures/webhook-drain.ts'
+import {
   createTestCtx,
   createTestWebhook,
   createTestWorker,
   expireWorkerHeartbeat,
   testOutcome,
 } from '@rapport/testing/fixtures/factories.ts'
+import { readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { readHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { webhookDrains } from '../../db/schema/index.ts'
 import { idOf, type WebhookId } from '../../kernel/ids.ts'
 import { recoverOrphanedClaims } from '../../operations/recovery/recover-claims.ts'
 import { readDelivery } from '../delivery-log.ts'
-import type { BacklogClaim } from './backlog-claim.ts'
-import type { EndedDelivery } from './record-outcomes.ts'
+import type { DrainClaim } from './drain-claim.ts'
+import { recordAndTakeNext, releaseUnansweredDrain } from './drain.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -34,12 +39,7 @@ beforeEach(async () => {
   uuids = await insertDeliveries(ctx, webhookId, { count: 6 })
 })
 
-const makeClaim = (limit = 2, by = workerId) => claimTestBacklog(ctx, webhookId, { workerId: by, limit })
-
-async function readDrain() {
-  const [drain] = await ctx.db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhookId))
-  return drain
-}
+const makeClaim = (limit = 2, by = workerId) => claimTestDrain(ctx, { workerId: by, limit })
 
 async function readStatuses(): Promise<string[]> {
   const read = uuids.map((uuid) => readDelivery(ctx, webhookId, idOf('dlv', uuid)))
@@ -58,7 +58,7 @@ describe('an outcome', () => {
     const { claim } = await makeClaim()
     const attemptedAt = new Date('2026-01-02T03:04:05.678Z')
     const failure = { status: 'FAILED', responseStatus: 500, responseBody: 'no ☹', error: 'status 500' } as const
-    const ended: EndedDelivery[] = [
+    const ended = [
       { uuid: uuids[0] ?? '', outcome: testOutcome({ attemptedAt }) },
       { uuid: uuids[1] ?? '', outcome: testOutcome({ ...failure, attemptedAt: null, durationMs: null }) },
     ]
@@ -80,13 +80,20 @@ describe('an outcome', () => {
   test('does not change deliveries of another webhook or workspace', async () => {
     const [foreign = ''] = await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
     const other = await createTestCtx(database.db)
-    const [otherWorkspaces = ''] = await insertDeliveries(other, (await createTestWebhook(other)).id)
+    const { id: otherWebhookId } = await createTestWebhook(other)
+    const [otherWorkspaces = ''] = await insertDeliveries(other, otherWebhookId)
     const { claim } = await makeClaim()
-    await recordTestOutcomes(ctx, claim, { ended: asEnded([foreign, otherWorkspaces]) })
+    const ended = [
+      ...asEnded([foreign]).map((delivery) => ({ ...delivery, webhookId })),
+      ...asEnded([otherWorkspaces]).map((delivery) => ({ ...delivery, webhookId: otherWebhookId })),
+    ]
+    await recordAndTakeNext(ctx.db, claim, { ended, inFlight: [], limits: { total: 0, slow: 0, webhooks: [] } })
     const { rows } = await database.pool.query('select status from deliveries where id = any($1)', [
       [foreign, otherWorkspaces],
     ])
     expect(rows).toEqual([{ status: 'PENDING' }, { status: 'PENDING' }])
+    expect(await readHealth(ctx, webhookId)).toBeUndefined()
+    expect(await readHealth(other, otherWebhookId)).toBeUndefined()
   })
 
   test('that is already recorded is not overwritten', async () => {
@@ -107,7 +114,7 @@ describe('a stale token', () => {
     const step = { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 2), limit: 20 }
     expect(await recordTestOutcomes(ctx, claim, step)).toBeUndefined()
     expect(await readStatuses()).toEqual(['SUCCEEDED', 'INTERRUPTED', ...pending(4)])
-    expect(await readDrain()).toMatchObject({ token: null, workerId: null, deliveryIds: [] })
+    expect(await readDrain(ctx)).toBeUndefined()
   })
 
   test('records a late PENDING as FAILED, as the delivery may have been sent again', async () => {
@@ -124,23 +131,20 @@ describe('a stale token', () => {
     await recover()
     const { claim: next, take } = await makeClaim(2, otherWorkerId)
     expect(getTakenIds(take)).toEqual(uuids.slice(2, 4))
-    const before = await readDrain()
+    const before = await readDrain(ctx)
     const stale = { ...claim, workerId: otherWorkerId }
     expect(await recordTestOutcomes(ctx, stale, { ended: asEnded(uuids.slice(0, 2)), limit: 20 })).toBeUndefined()
-    expect(await readDrain()).toEqual(before)
+    expect(await readDrain(ctx)).toEqual(before)
     expect(await readStatuses()).toEqual(['INTERRUPTED', 'INTERRUPTED', ...pending(4)])
     const following = await recordTestOutcomes(ctx, next, { inFlight: uuids.slice(2, 4), limit: 20 })
     expect(getTakenIds(following)).toEqual(uuids.slice(4))
   })
 
   test('that never existed takes nothing, also while no job owns the claim', async () => {
-    const unrelated: BacklogClaim = {
-      ...(await makeClaim()).claim,
-      workerId: otherWorkerId,
-      tokens: [randomUUID(), randomUUID()],
-    }
+    const { claim } = await makeClaim()
+    const unrelated: DrainClaim = { ...claim, workerId: otherWorkerId, tokens: [randomUUID(), randomUUID()] }
     expect(await recordTestOutcomes(ctx, unrelated, { limit: 20 })).toBeUndefined()
-    await ctx.db.execute(sql`update webhook_drains set token = null, worker_id = null, delivery_ids = '{}'`)
+    await releaseUnansweredDrain(ctx.db, claim)
     expect(await recordTestOutcomes(ctx, unrelated, { limit: 20 })).toBeUndefined()
     expect(await readStatuses()).toEqual(pending(6))
   })
@@ -149,7 +153,7 @@ describe('a stale token', () => {
 describe('after a lost response', () => {
   test('a repeated call takes the same deliveries again and records nothing twice', async () => {
     const { claim } = await makeClaim()
-    const lost = { ...claim }
+    const lost = { ...claim, receivers: new Map(claim.receivers) }
     const step = { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 2), limit: 2 }
     expect(getTakenIds(await recordTestOutcomes(ctx, lost, step))).toEqual(uuids.slice(2, 4))
     claim.tokens = [...claim.tokens, ...lost.tokens]
@@ -157,7 +161,7 @@ describe('after a lost response', () => {
     const again = await recordTestOutcomes(ctx, claim, { ...step, ended: changed })
     expect(getTakenIds(again)).toEqual(uuids.slice(2, 4))
     expect(await readStatuses()).toEqual(['SUCCEEDED', ...pending(5)])
-    expect(await readDrain()).toMatchObject({ deliveryIds: uuids.slice(1, 4), token: claim.tokens[0] })
+    expect(await readDrain(ctx)).toMatchObject({ inFlight: uuids.slice(1, 4), token: claim.tokens[0] })
   })
 
   test('a delayed first attempt that arrives after its retry takes nothing', async () => {
@@ -167,9 +171,9 @@ describe('after a lost response', () => {
     // The token of the first attempt, which has not reached the database yet.
     claim.tokens = [...claim.tokens, randomUUID()]
     await recordTestOutcomes(ctx, claim, step)
-    const before = await readDrain()
+    const before = await readDrain(ctx)
     expect(await recordTestOutcomes(ctx, delayed, step)).toBeUndefined()
-    expect(await readDrain()).toEqual(before)
+    expect(await readDrain(ctx)).toEqual(before)
     expect(await readStatuses()).toEqual(['SUCCEEDED', ...pending(5)])
   })
 
@@ -180,7 +184,7 @@ describe('after a lost response', () => {
     claim.tokens = [...claim.tokens, randomUUID()]
     await recordTestOutcomes(ctx, claim, { ended })
     expect(await recordTestOutcomes(ctx, delayed, { ended, limit: 2 })).toBeUndefined()
-    expect(await readDrain()).toMatchObject({ token: null, deliveryIds: [] })
+    expect(await readDrain(ctx)).toBeUndefined()
   })
 
   test('a claim keeps the tokens of each attempt until one of them has a response', async () => {
@@ -193,7 +197,7 @@ describe('after a lost response', () => {
     }
     expect(claim.tokens).toEqual([token, expect.any(String), expect.any(String)])
     await recordTestOutcomes(ctx, claim, { inFlight: uuids.slice(0, 2) })
-    expect(claim.tokens).toEqual([(await readDrain())?.token])
+    expect(claim.tokens).toEqual([(await readDrain(ctx))?.token])
   })
 })
 
@@ -201,11 +205,11 @@ describe('the claim', () => {
   test('is released when nothing is in flight and nothing is taken', async () => {
     const { claim } = await makeClaim()
     await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 2) })
-    expect(await readDrain()).toMatchObject({ workerId, token: claim.tokens[0] })
-    expect(await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(1, 2)) })).toMatchObject({
-      hasMore: true,
-    })
-    expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
+    expect(await readDrain(ctx)).toMatchObject({ workerId, token: claim.tokens[0] })
+    const ended = asEnded(uuids.slice(1, 2)).map((delivery) => ({ ...delivery, webhookId }))
+    const step = { ended, inFlight: [], limits: { total: 0, slow: 0, webhooks: [] } }
+    expect(await recordAndTakeNext(ctx.db, claim, step)).toEqual({ deliveries: [], hasMore: true })
+    expect(await readDrain(ctx)).toBeUndefined()
     expect(getTakenIds((await makeClaim(20)).take)).toEqual(uuids.slice(2))
   })
 
@@ -221,14 +225,12 @@ describe('the claim', () => {
   })
 
   test('of a second job waits for the first claim and then fails', async () => {
-    const claiming = await openTransaction(database.db, (db) =>
-      claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 2 }),
-    )
+    const claiming = await openTransaction(database.db, (db) => claimTestDrain({ ...ctx, db }, { workerId, limit: 2 }))
     const second = makeClaim(20, otherWorkerId)
     await waitUntilBlocked(database.db)
     await claiming.commit()
     expect((await second).take).toBeUndefined()
-    expect(await readDrain()).toMatchObject({ workerId, deliveryIds: uuids.slice(0, 2) })
+    expect(await readDrain(ctx)).toMatchObject({ workerId, inFlight: uuids.slice(0, 2) })
   })
 
   test('that recovery releases concurrently takes nothing but records its outcomes', async () => {
@@ -252,9 +254,9 @@ describe('the claim', () => {
     await recording.commit()
     await recovering
     // The take has renewed the token that recovery found, so the next heartbeat recovers the claim.
-    expect(await readDrain()).toMatchObject({ workerId, deliveryIds: uuids.slice(2, 4) })
+    expect(await readDrain(ctx)).toMatchObject({ workerId, inFlight: uuids.slice(2, 4) })
     await recoverOrphanedClaims(ctx.db)
     expect(await readStatuses()).toEqual(['SUCCEEDED', 'SUCCEEDED', 'INTERRUPTED', 'INTERRUPTED', ...pending(2)])
-    expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
+    expect(await readDrain(ctx)).toBeUndefined()
   })
 })

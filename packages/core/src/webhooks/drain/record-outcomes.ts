@@ -1,56 +1,24 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
-import { uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
-
-export interface DeliveryOutcome {
-  /** PENDING: the delivery could not be signed. It was not sent, and waits for its attempt. */
-  status: 'SUCCEEDED' | 'FAILED' | 'PENDING'
-  /** Null if the delivery was not attempted. */
-  attemptedAt: Date | null
-  durationMs: number | null
-  responseStatus: number | null
-  responseBody: string | null
-  error: string | null
-}
-
-export interface EndedDelivery {
-  uuid: string
-  outcome: DeliveryOutcome
-}
-
-export interface Claim {
-  readonly workspaceId: WorkspaceId
-  readonly webhookId: WebhookId
-  readonly workerId: string
-  /**
-   * The row of `webhook_drains` has one of these tokens. There are several only after the response of a take was lost.
-   */
-  tokens: string[]
-}
-
-interface Recorded {
-  /** Whether the claim is still valid. */
-  isOwner: boolean
-  /** Excludes deliveries that an earlier call has already recorded, if its response was lost. */
-  recorded: EndedDelivery[]
-}
+import { uuidOf } from '../../kernel/ids.ts'
+import { drainId } from '../../work/queues.ts'
+import type { EndedDelivery } from './delivery-outcome.ts'
+import type { DrainClaim } from './drain-claim.ts'
+import { updateHealth } from './receiver-state.ts'
 
 /**
- * Locks the row of the claim and records outcomes. If recovery has released the claim, the deliveries are INTERRUPTED;
- * a late outcome of the same worker overwrites that status. A late PENDING becomes FAILED, as a user may have sent the
- * delivery again by then.
+ * Locks the claim, records outcomes, and updates the health of their webhooks. Returns whether the claim is still valid.
+ * If it was recovered, the deliveries are INTERRUPTED; a late outcome of the same worker overwrites that status. A late
+ * PENDING becomes FAILED, as a user may have sent the delivery again by then. Ignores outcomes that an earlier call has
+ * recorded, whose response was lost. `ended` must be in the order in which the attempts ended.
  */
-export async function recordDeliveryOutcomes(
-  db: Db,
-  { workspaceId, webhookId, workerId, tokens }: Claim,
-  ended: readonly EndedDelivery[],
-): Promise<Recorded> {
-  const [claim] = await record(db, {
-    workspaceId: uuidOf(workspaceId),
-    webhookId: uuidOf(webhookId),
-    workerId,
-    tokens,
+export async function recordOutcomes(db: Db, claim: DrainClaim, ended: readonly EndedDelivery[]): Promise<boolean> {
+  const [row] = await record(db, {
+    workspaceId: uuidOf(claim.workspaceId),
+    workerId: claim.workerId,
+    tokens: [...claim.tokens],
+    webhookIds: ended.map(({ webhookId }) => uuidOf(webhookId)),
     ids: ended.map(({ uuid }) => uuid),
     statuses: ended.map(({ outcome }) => outcome.status),
     attemptedAts: ended.map(({ outcome }) => outcome.attemptedAt),
@@ -59,15 +27,19 @@ export async function recordDeliveryOutcomes(
     responseBodies: ended.map(({ outcome }) => outcome.responseBody),
     errors: ended.map(({ outcome }) => outcome.error),
   })
-  const recorded = ended.filter(({ uuid }) => claim?.recorded.includes(uuid))
-  return { isOwner: claim?.is_valid ?? false, recorded }
+  const isOwner = row?.is_owner ?? false
+  if (isOwner) {
+    const recorded = ended.filter(({ uuid }) => row?.recorded.includes(uuid))
+    await updateHealth(db, claim, recorded)
+  }
+  return isOwner
 }
 
 interface RecordParams extends Record<string, unknown> {
   workspaceId: string
-  webhookId: string
   workerId: string
   tokens: string[]
+  webhookIds: string[]
   ids: string[]
   statuses: string[]
   attemptedAts: (Date | null)[]
@@ -79,29 +51,29 @@ interface RecordParams extends Record<string, unknown> {
 
 /**
  * Uses no join, so that each delivery is found by its whole primary key. A join that is planned while the table is
- * small would read all deliveries of the webhook. The ids come from a CTE instead of a parameter, to prevent partition
- * pruning: see `takeDeliveries` in `backlog-claim.ts`.
+ * small would read all deliveries of a webhook. The ids come from a CTE instead of a parameter, to prevent partition
+ * pruning: see `take-deliveries.ts`. The update counts the rows of `claim`, so that the claim is locked before.
  */
-const record = preparedSql<RecordParams, { is_valid: boolean | null; recorded: string[] }>(
+const record = preparedSql<RecordParams, { is_owner: boolean; recorded: string[] }>(
   'record outcomes',
   (param) => sql`
     with claim as materialized (
-      select token = any(${param('tokens')}::uuid[]) as is_valid from webhook_drains
-      where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid for update),
+      select token = any(${param('tokens')}::uuid[]) as is_owner from work
+      where workspace_id = ${param('workspaceId')}::uuid and id = ${drainId}::uuid for update),
     outcome as materialized (
-      select * from unnest(${param('ids')}::uuid[], ${param('statuses')}::text[], ${param('attemptedAts')}::timestamptz[],
-        ${param('durationsMs')}::int[], ${param('responseStatuses')}::int[], ${param('responseBodies')}::text[],
-        ${param('errors')}::text[])
-        as outcome (id, status, attempted_at, duration_ms, response_status, response_body, error)),
+      select * from unnest(${param('webhookIds')}::uuid[], ${param('ids')}::uuid[], ${param('statuses')}::text[],
+        ${param('attemptedAts')}::timestamptz[], ${param('durationsMs')}::int[], ${param('responseStatuses')}::int[],
+        ${param('responseBodies')}::text[], ${param('errors')}::text[])
+        as outcome (webhook_id, id, status, attempted_at, duration_ms, response_status, response_body, error)),
     recorded as (
       update deliveries d
       set (status, attempted_at, duration_ms, response_status, response_body, error) = (
         select case when d.status = 'INTERRUPTED' and status = 'PENDING' then 'FAILED' else status end,
           attempted_at, duration_ms, response_status, response_body, error from outcome
         where outcome.id = d.id limit 1)
-      where d.workspace_id = ${param('workspaceId')}::uuid and d.webhook_id = ${param('webhookId')}::uuid
-        and d.id = any(array(select id from outcome)) and exists (select from claim)
+      where d.workspace_id = ${param('workspaceId')}::uuid and d.webhook_id = any(array(select webhook_id from outcome))
+        and d.id = any(array(select id from outcome)) and (select count(*) from claim) >= 0
         and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param('workerId')}::uuid)
       returning d.id)
-    select is_valid, array(select id from recorded) as recorded from claim`,
+    select coalesce((select is_owner from claim), false) as is_owner, array(select id from recorded) as recorded`,
 )

@@ -1,12 +1,8 @@
 import { eq, sql } from 'drizzle-orm'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  claimTestBacklog,
-  createTestContact,
-  createTestWebhook,
-  createTestWorker,
-} from '@rapport/testing/fixtures/factories.ts'
+import { createTestContact, createTestWebhook, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
+import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import type { Contact } from '../../contacts/contacts.schema.ts'
 import { events, webhooks } from '../../db/schema/index.ts'
@@ -14,7 +10,7 @@ import { deriveKeys } from '../../kernel/crypto.ts'
 import { type EventId, newId, uuidOf } from '../../kernel/ids.ts'
 import { rotateSecret } from '../rotate-secret.ts'
 import type { CreatedWebhook } from '../webhooks.schema.ts'
-import { releaseBacklog } from './backlog-claim.ts'
+import { releaseUnansweredDrain } from './drain.ts'
 import { type Receiver, signatureHeaders } from './signed-delivery.ts'
 
 const database = useTestDatabase()
@@ -38,11 +34,11 @@ interface Claimed {
 
 /** Takes the only delivery and releases the claim. */
 async function claim(): Promise<Claimed> {
-  const { claim, take } = await claimTestBacklog(ctx, webhook.id, { workerId })
-  await releaseBacklog(ctx.db, claim)
+  const { claim, take } = await claimTestDrain(ctx, { workerId })
+  await releaseUnansweredDrain(ctx.db, claim)
   const [delivery] = take?.deliveries ?? []
-  if (!take?.receiver || !delivery?.body) throw new Error('The delivery could not be claimed')
-  return { eventId: delivery.eventId, body: delivery.body, receiver: take.receiver }
+  if (!delivery?.body) throw new Error('The delivery could not be claimed')
+  return { eventId: delivery.eventId, body: delivery.body, receiver: delivery.receiver }
 }
 
 const sign = (
@@ -135,6 +131,6 @@ test('a lost SECRET_KEY prevents signing until the former key is set or a rotati
 
 test('a delivery has no body if its event was deleted', async () => {
   await ctx.db.execute(sql`delete from events where workspace_id = ${uuidOf(ctx.workspaceId)}`)
-  const { take } = await claimTestBacklog(ctx, webhook.id, { workerId })
+  const { take } = await claimTestDrain(ctx, { workerId })
   expect(take?.deliveries).toMatchObject([{ body: undefined }])
 })

@@ -1,14 +1,20 @@
-/** Changes of a webhook while a job drains its backlog. */
+/** Changes of a webhook while a job drains its workspace. */
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
-import { claimTestBacklog, createTestWebhook, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
+import {
+  asEnded,
+  claimTestDrain,
+  getTakenIds,
+  insertDeliveries,
+  recordTestOutcomes,
+} from '@rapport/testing/fixtures/webhook-drain.ts'
+import { createTestWebhook, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import { unseal } from '../../kernel/crypto.ts'
 import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
-import type { BacklogClaim } from './backlog-claim.ts'
+import type { DrainClaim } from './drain-claim.ts'
 import { rotateSecret } from '../rotate-secret.ts'
 import { updateWebhook, deleteWebhook, disableWebhooks, purgeWebhooks } from '../webhooks.ts'
 
@@ -25,7 +31,7 @@ beforeEach(async () => {
   uuids = await insertDeliveries(ctx, webhookId, { count: 6 })
 })
 
-const makeClaim = (limit = 20) => claimTestBacklog(ctx, webhookId, { workerId, limit })
+const makeClaim = (limit = 20) => claimTestDrain(ctx, { workerId, limit })
 const failBacklog = async () => (await makeClaim()).take
 const disable = () => ctx.db.update(webhooks).set({ enabled: false }).where(eq(webhooks.id, webhookId))
 
@@ -50,7 +56,7 @@ describe('the next take', () => {
       inFlight: [second],
       limit: 20,
     })
-    expect(next).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
+    expect(next).toEqual({ deliveries: [], hasMore: false })
     expect(await countStatuses()).toEqual({ SUCCEEDED: 1, PENDING: 1, [wasDisabled]: 4 })
     await recordTestOutcomes(ctx, claim, { ended: asEnded([second]), limit: 20 })
     expect(await countStatuses()).toEqual({ SUCCEEDED: 2, [wasDisabled]: 4 })
@@ -60,7 +66,7 @@ describe('the next take', () => {
 
   test('of a deleted webhook fails the backlog and keeps earlier outcomes', async () => {
     await disable()
-    expect(await failBacklog()).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
+    expect(await failBacklog()).toEqual({ deliveries: [], hasMore: false })
     await updateWebhook(ctx, webhookId, { enabled: true })
     await insertDeliveries(ctx, webhookId, { count: 3 })
     await deleteWebhook(ctx, webhookId)
@@ -86,22 +92,25 @@ describe('the next take', () => {
 
   test('returns the current url and secrets', async () => {
     const { claim, take } = await makeClaim(1)
-    expect(take?.receiver).toMatchObject({ url: 'https://example.com/hook', formerSecrets: [] })
+    const before = take?.deliveries[0]?.receiver
+    expect(before).toMatchObject({ url: 'https://example.com/hook', formerSecrets: [] })
     await updateWebhook(ctx, webhookId, { url: 'https://example.com/new' })
     const { secret } = await rotateSecret(ctx, webhookId)
     const next = await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), limit: 1 })
-    expect(next?.receiver).toMatchObject({ url: 'https://example.com/new' })
-    expect(unseal(ctx.settings.keys, next?.receiver?.encryptedSecret ?? '', webhookId)).toBe(secret)
-    expect(next?.receiver?.formerSecrets).toMatchObject([{ encrypted: take?.receiver?.encryptedSecret }])
+    const receiver = next?.deliveries[0]?.receiver
+    expect(receiver).toMatchObject({ url: 'https://example.com/new' })
+    expect(unseal(ctx.settings.keys, receiver?.encryptedSecret ?? '', webhookId)).toBe(secret)
+    expect(receiver?.formerSecrets).toMatchObject([{ encrypted: before?.encryptedSecret }])
   })
 
-  test('waits for a concurrent disabling and then fails the backlog', async () => {
+  test('waits for a concurrent disabling; the one after it fails the backlog', async () => {
     const { claim } = await makeClaim(1)
     const disabling = await openTransaction(database.db, (db) => disableWebhooks({ ...ctx, db }))
     const taking = recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), limit: 5 })
     await waitUntilBlocked(database.db)
     await disabling.commit()
-    expect(await taking).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
+    expect(await taking).toEqual({ deliveries: [], hasMore: true })
+    expect(await failBacklog()).toEqual({ deliveries: [], hasMore: false })
     expect(await countStatuses()).toEqual({ SUCCEEDED: 1, [wasDisabled]: 5 })
   })
 
@@ -113,8 +122,7 @@ describe('the next take', () => {
     await waitUntilBlocked(database.db)
     await changing.commit()
     expect((await taking).take).toMatchObject({
-      receiver: { url: 'https://example.com/new' },
-      deliveries: [{ uuid: uuids[0] }],
+      deliveries: [{ uuid: uuids[0], receiver: { url: 'https://example.com/new' } }],
     })
   })
 })
@@ -126,9 +134,9 @@ describe('disabling and deleting', () => {
   }
 
   test.each(['disabling', 'deleting'] as const)('%s waits for a concurrent take', async (name) => {
-    const claims: BacklogClaim[] = []
+    const claims: DrainClaim[] = []
     const taking = await openTransaction(database.db, async (db) => {
-      claims.push((await claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 1 })).claim)
+      claims.push((await claimTestDrain({ ...ctx, db }, { workerId, limit: 1 })).claim)
     })
     const change = changes[name]()
     await waitUntilBlocked(database.db)
@@ -150,5 +158,5 @@ test('rows of a deleted webhook are purged in steps, in-flight deliveries last',
   expect([await purgeWebhooks(ctx.db), await purgeWebhooks(ctx.db)]).toEqual([5, 0])
   await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)) })
   expect([await purgeWebhooks(ctx.db), await purgeWebhooks(ctx.db), await purgeWebhooks(ctx.db)]).toEqual([1, 1, 0])
-  expect(await ctx.db.$count(webhookDrains, eq(webhookDrains.webhookId, webhookId))).toBe(0)
+  expect(await ctx.db.$count(webhookHealth, eq(webhookHealth.webhookId, webhookId))).toBe(0)
 })

@@ -6,12 +6,12 @@
 import { and, eq, gte, isNull, type SQL, sql } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
 import type { Db } from '../../db/client.ts'
-import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import { emit } from '../../events/emit.ts'
 import type { WebhookId, WorkspaceId } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { webhookDisabled } from '../webhook-events.ts'
-import { drainById, healthColumns, isDrainOfWebhook, toHealth } from './webhook-health.ts'
+import { healthById, healthColumns, isHealthOfWebhook, toHealth } from './webhook-health.ts'
 import { isLiveWebhook, readWebhook } from '../webhooks.ts'
 import type { Webhook } from '../webhooks.schema.ts'
 
@@ -22,15 +22,15 @@ export interface FailingWebhook {
 
 /** Compares the first failure with the last failure, not with now: without recent attempts, the state is unknown. */
 const isFailingForHours = (hours: number): SQL =>
-  sql`${webhookDrains.lastFailureAt} - ${webhookDrains.failingSince} >= ${hours} * interval '1 hour'`
+  sql`${webhookHealth.lastFailureAt} - ${webhookHealth.failingSince} >= ${hours} * interval '1 hour'`
 
 const shouldBeWarned = and(
   isFailingForHours(24),
-  gte(webhookDrains.failureCount, 3),
-  isNull(webhookDrains.warnedAt),
+  gte(webhookHealth.failureCount, 3),
+  isNull(webhookHealth.warnedAt),
 ) as SQL
 
-const shouldBeDisabled = and(isFailingForHours(5 * 24), gte(webhookDrains.failureCount, 10)) as SQL
+const shouldBeDisabled = and(isFailingForHours(5 * 24), gte(webhookHealth.failureCount, 10)) as SQL
 
 /** Finds webhooks to warn owners and admins about: failing for a day, with at least three failures. */
 export const findWebhooksToWarn = (db: Db) => findEnabled(db, shouldBeWarned)
@@ -42,8 +42,8 @@ export const findWebhooksToDisable = (db: Db) => findEnabled(db, shouldBeDisable
 export async function countFailingWebhooks(db: Db): Promise<number> {
   const [row] = await db
     .select({ count: sql<number>`count(*)::int` })
-    .from(webhookDrains)
-    .innerJoin(webhooks, isDrainOfWebhook)
+    .from(webhookHealth)
+    .innerJoin(webhooks, isHealthOfWebhook)
     .where(isFailing)
   return row?.count ?? 0
 }
@@ -74,14 +74,14 @@ export async function listFailingWebhooks(
       workspaceId: webhooks.workspaceId,
       webhookId: webhooks.id,
       url: webhooks.url,
-      failureCount: webhookDrains.failureCount,
+      failureCount: webhookHealth.failureCount,
       lastError,
       ...healthColumns,
     })
-    .from(webhookDrains)
-    .innerJoin(webhooks, isDrainOfWebhook)
+    .from(webhookHealth)
+    .innerJoin(webhooks, isHealthOfWebhook)
     .where(and(isFailing, workspaceId && eq(webhooks.workspaceId, workspaceId)))
-    .orderBy(webhookDrains.failingSince, webhooks.workspaceId, webhooks.id)
+    .orderBy(webhookHealth.failingSince, webhooks.workspaceId, webhooks.id)
   return rows.map(({ workspaceId, webhookId, url, failureCount, lastError, ...health }) => {
     const { failingSince, lastFailureAt, pausedUntil } = toHealth(health)
     return {
@@ -110,9 +110,9 @@ const lastError = sql<string | null>`coalesce((
 /** Records the warning in the caller's transaction, once per failing period. Returns false if it is no longer due. */
 export async function markWarned(ctx: Ctx, id: WebhookId): Promise<boolean> {
   const { rowCount } = await ctx.db
-    .update(webhookDrains)
+    .update(webhookHealth)
     .set({ warnedAt: new Date() })
-    .where(and(drainById(ctx, id), shouldBeWarned))
+    .where(and(healthById(ctx, id), shouldBeWarned))
   return rowCount === 1
 }
 
@@ -120,9 +120,9 @@ export async function markWarned(ctx: Ctx, id: WebhookId): Promise<boolean> {
 export function disableFailingWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook | undefined> {
   return inTransaction(ctx, async (ctx) => {
     const [drain] = await ctx.db
-      .select({ failingSince: webhookDrains.failingSince, failureCount: webhookDrains.failureCount })
-      .from(webhookDrains)
-      .where(and(drainById(ctx, id), shouldBeDisabled))
+      .select({ failingSince: webhookHealth.failingSince, failureCount: webhookHealth.failureCount })
+      .from(webhookHealth)
+      .where(and(healthById(ctx, id), shouldBeDisabled))
       .for('no key update')
     if (!drain?.failingSince) return undefined
     const disabledReason = `All ${drain.failureCount} attempts since ${formatToSeconds(drain.failingSince)} failed`
@@ -144,13 +144,13 @@ export const formatToSeconds = (date: Date) => date.toISOString().replace(/\.\d+
 const isEnabled = and(eq(webhooks.enabled, true), isNull(webhooks.deletedAt))
 
 /** For an hour or longer. Without an attempt in the last day, it is unknown whether the webhook still fails. */
-const isFailing = and(isFailingForHours(1), gte(webhookDrains.lastFailureAt, sql`now() - interval '1 day'`), isEnabled)
+const isFailing = and(isFailingForHours(1), gte(webhookHealth.lastFailureAt, sql`now() - interval '1 day'`), isEnabled)
 
 function findEnabled(db: Db, condition: SQL): Promise<FailingWebhook[]> {
   return db
     .select({ workspaceId: webhooks.workspaceId, id: webhooks.id })
-    .from(webhookDrains)
-    .innerJoin(webhooks, isDrainOfWebhook)
+    .from(webhookHealth)
+    .innerJoin(webhooks, isHealthOfWebhook)
     .where(and(condition, isEnabled))
-    .orderBy(webhookDrains.failingSince, webhooks.workspaceId, webhooks.id)
+    .orderBy(webhookHealth.failingSince, webhooks.workspaceId, webhooks.id)
 }

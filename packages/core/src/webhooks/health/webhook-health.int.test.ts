@@ -3,8 +3,8 @@ import { beforeEach, expect, test } from 'vitest'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { createFailingPeriod, readDrain, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
-import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import { createFailingPeriod, readHealth, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
 import { rotateSecret } from '../rotate-secret.ts'
 import { resetPause } from './webhook-health.ts'
@@ -31,8 +31,8 @@ const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_0
 const none = { disabledReason: null, lastSuccessAt: null, lastFailureAt: null, failingSince: null, pausedUntil: null }
 const failing = () => ({ ...createFailingPeriod(30, 12), warnedAt: new Date() })
 const paused = () => ({ unreachableCount: 7, pausedUntil: minutesFromNow(1) })
-const isDrainOf = (id: WebhookId) =>
-  and(eq(webhookDrains.workspaceId, ctx.workspaceId), eq(webhookDrains.webhookId, id))
+const isHealthOf = (id: WebhookId) =>
+  and(eq(webhookHealth.workspaceId, ctx.workspaceId), eq(webhookHealth.webhookId, id))
 const noPause = { unreachableCount: 0, pausedUntil: null }
 
 test('a webhook without any delivery has no health', async () => {
@@ -43,7 +43,7 @@ test('a webhook without any delivery has no health', async () => {
 test('every response shows the health that the worker recorded', async () => {
   const [lastSuccessAt, lastFailureAt, failingSince] = [minutesFromNow(-9), minutesFromNow(-7), minutesFromNow(-8)]
   const pausedUntil = minutesFromNow(1)
-  await setDrainHealth(ctx, webhook.id, { lastSuccessAt, lastFailureAt, failingSince, pausedUntil, failureCount: 2 })
+  await setHealth(ctx, webhook.id, { lastSuccessAt, lastFailureAt, failingSince, pausedUntil, failureCount: 2 })
   await createTestWebhook(ctx)
   const health = {
     lastSuccessAt: lastSuccessAt.toISOString(),
@@ -61,19 +61,19 @@ test('every response shows the health that the worker recorded', async () => {
 })
 
 test('a pause in the past is not shown', async () => {
-  await setDrainHealth(ctx, webhook.id, { pausedUntil: minutesFromNow(-0.1) })
+  await setHealth(ctx, webhook.id, { pausedUntil: minutesFromNow(-0.1) })
   expect(await readWebhook(ctx, webhook.id)).toMatchObject({ pausedUntil: null })
 })
 
 test('a new url ends a pause but not the failing period', async () => {
   const health = { ...failing(), ...paused() }
-  await setDrainHealth(ctx, webhook.id, health)
+  await setHealth(ctx, webhook.id, health)
   expect(await updateWebhook(ctx, webhook.id, { url: 'https://example.com/new' })).toMatchObject({ pausedUntil: null })
-  expect(await readDrain(ctx, webhook.id)).toMatchObject({ ...health, ...noPause })
+  expect(await readHealth(ctx, webhook.id)).toMatchObject({ ...health, ...noPause })
 })
 
 test('enabling ends a pause and the failing period, and clears disabledReason', async () => {
-  await setDrainHealth(ctx, webhook.id, { ...failing(), ...paused() })
+  await setHealth(ctx, webhook.id, { ...failing(), ...paused() })
   await ctx.db
     .update(webhooks)
     .set({ enabled: false, disabledReason: 'All 12 failed' })
@@ -82,7 +82,7 @@ test('enabling ends a pause and the failing period, and clears disabledReason', 
   const enabled = await updateWebhook(ctx, webhook.id, { enabled: true })
   expect(enabled).toMatchObject({ enabled: true, disabledReason: null, failingSince: null, pausedUntil: null })
   expect(enabled.lastFailureAt).not.toBeNull()
-  expect(await readDrain(ctx, webhook.id)).toMatchObject({
+  expect(await readHealth(ctx, webhook.id)).toMatchObject({
     ...noPause,
     failingSince: null,
     failureCount: 0,
@@ -91,7 +91,7 @@ test('enabling ends a pause and the failing period, and clears disabledReason', 
 })
 
 test('a webhook that a user disabled has no disabledReason', async () => {
-  await setDrainHealth(ctx, webhook.id, failing())
+  await setHealth(ctx, webhook.id, failing())
   expect(await updateWebhook(ctx, webhook.id, { enabled: false })).toMatchObject({ disabledReason: null })
   await updateWebhook(ctx, webhook.id, { enabled: true })
   await disableWebhooks(ctx)
@@ -100,28 +100,28 @@ test('a webhook that a user disabled has no disabledReason', async () => {
 
 test('other changes do not end a pause', async () => {
   const health = { ...failing(), ...paused() }
-  await setDrainHealth(ctx, webhook.id, health)
+  await setHealth(ctx, webhook.id, health)
   await updateWebhook(ctx, webhook.id, { enabled: false, eventTypes: ['*'] })
   await rotateSecret(ctx, webhook.id)
-  expect(await readDrain(ctx, webhook.id)).toMatchObject(health)
+  expect(await readHealth(ctx, webhook.id)).toMatchObject(health)
 })
 
 test('a pause is reset for one webhook of one workspace', async () => {
   const [other, foreign] = [await createTestWebhook(ctx), await createTestCtx(database.db)]
-  for (const { id } of [webhook, other]) await setDrainHealth(ctx, id, paused())
+  for (const { id } of [webhook, other]) await setHealth(ctx, id, paused())
   await resetPause(foreign, webhook.id)
-  expect(await readDrain(ctx, webhook.id)).toMatchObject({ unreachableCount: 7 })
+  expect(await readHealth(ctx, webhook.id)).toMatchObject({ unreachableCount: 7 })
   await resetPause(ctx, webhook.id)
-  expect(await readDrain(ctx, webhook.id)).toMatchObject(noPause)
-  expect(await readDrain(ctx, other.id)).toMatchObject({ unreachableCount: 7 })
+  expect(await readHealth(ctx, webhook.id)).toMatchObject(noPause)
+  expect(await readHealth(ctx, other.id)).toMatchObject({ unreachableCount: 7 })
 })
 
 test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
   'the change %j locks webhook_drains first, like a worker: no deadlock',
   async (change) => {
-    await setDrainHealth(ctx, webhook.id, paused())
+    await setHealth(ctx, webhook.id, paused())
     const worker = await openTransaction(ctx.db, async (db) => {
-      await db.select().from(webhookDrains).where(isDrainOf(webhook.id)).for('update')
+      await db.select().from(webhookHealth).where(isHealthOf(webhook.id)).for('update')
     })
     const changing = updateWebhook(ctx, webhook.id, change)
     await waitUntilBlocked(ctx.db)
@@ -138,14 +138,14 @@ test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
 )
 
 test('purging a deleted webhook locks webhook_drains first and deletes both rows', async () => {
-  await setDrainHealth(ctx, webhook.id, paused())
+  await setHealth(ctx, webhook.id, paused())
   await deleteWebhook(ctx, webhook.id)
   await ctx.db
     .update(webhooks)
     .set({ deletedAt: minutesFromNow(-2) })
     .where(and(eq(webhooks.workspaceId, ctx.workspaceId), eq(webhooks.id, webhook.id)))
   const worker = await openTransaction(ctx.db, async (db) => {
-    await db.select().from(webhookDrains).where(isDrainOf(webhook.id)).for('update')
+    await db.select().from(webhookHealth).where(isHealthOf(webhook.id)).for('update')
   })
   const purging = purgeWebhooks(ctx.db)
   await waitUntilBlocked(ctx.db)
@@ -157,10 +157,10 @@ test('purging a deleted webhook locks webhook_drains first and deletes both rows
   expect(free).toHaveLength(1)
   await worker.commit()
   expect(await purging).toBe(1)
-  expect(await readDrain(ctx, webhook.id)).toBeUndefined()
+  expect(await readHealth(ctx, webhook.id)).toBeUndefined()
 })
 
 test('a new webhook has no row in webhook_drains', async () => {
   const created = await createWebhook(ctx, { url: 'https://example.com/hook', eventTypes: ['*'] })
-  expect(await readDrain(ctx, created.id)).toBeUndefined()
+  expect(await readHealth(ctx, created.id)).toBeUndefined()
 })

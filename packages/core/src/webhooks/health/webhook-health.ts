@@ -4,24 +4,24 @@
  * that locks both must use this order, otherwise it can deadlock with a worker.
  */
 import { and, eq } from 'drizzle-orm'
-import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
 import { toTimestampOrNull } from '../../kernel/validation.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Webhook } from '../webhooks.schema.ts'
 
-/** Columns for a query of `webhooks` with a left join of `webhook_drains` on `isDrainOfWebhook`. */
+/** Columns for a query of `webhooks` with a left join of `webhook_drains` on `isHealthOfWebhook`. */
 export const healthColumns = {
-  lastSuccessAt: webhookDrains.lastSuccessAt,
-  lastFailureAt: webhookDrains.lastFailureAt,
-  failingSince: webhookDrains.failingSince,
-  pausedUntil: webhookDrains.pausedUntil,
+  lastSuccessAt: webhookHealth.lastSuccessAt,
+  lastFailureAt: webhookHealth.lastFailureAt,
+  failingSince: webhookHealth.failingSince,
+  pausedUntil: webhookHealth.pausedUntil,
 }
-export type HealthRow = Pick<typeof webhookDrains.$inferSelect, keyof typeof healthColumns>
+export type HealthRow = Pick<typeof webhookHealth.$inferSelect, keyof typeof healthColumns>
 
-export const isDrainOfWebhook = and(
-  eq(webhookDrains.workspaceId, webhooks.workspaceId),
-  eq(webhookDrains.webhookId, webhooks.id),
+export const isHealthOfWebhook = and(
+  eq(webhookHealth.workspaceId, webhooks.workspaceId),
+  eq(webhookHealth.webhookId, webhooks.id),
 )
 
 /** The health of a webhook before its first attempt. */
@@ -44,19 +44,19 @@ export function toHealth(row: HealthRow): Pick<Webhook, keyof HealthRow> {
 
 /** Ends the pause of a webhook. In a transaction, call it before locking the row of `webhooks`. */
 export async function resetPause(ctx: Ctx, id: WebhookId): Promise<void> {
-  await ctx.db.update(webhookDrains).set(noPause).where(drainById(ctx, id))
+  await ctx.db.update(webhookHealth).set(noPause).where(healthById(ctx, id))
 }
 
 /** Ends the pause and the failing period. Without this, a webhook that is enabled again is soon disabled again. */
 export async function resetHealth(ctx: Ctx, id: WebhookId): Promise<void> {
   await ctx.db
-    .update(webhookDrains)
+    .update(webhookHealth)
     .set({ ...noPause, failingSince: null, failureCount: 0, warnedAt: null })
-    .where(drainById(ctx, id))
+    .where(healthById(ctx, id))
 }
 
 const noPause = { pausedUntil: null, unreachableCount: 0 }
 
-export function drainById(ctx: Ctx, id: WebhookId) {
-  return and(eq(webhookDrains.workspaceId, ctx.workspaceId), eq(webhookDrains.webhookId, id))
+export function healthById(ctx: Ctx, id: WebhookId) {
+  return and(eq(webhookHealth.workspaceId, ctx.workspaceId), eq(webhookHealth.webhookId, id))
 }

@@ -1,10 +1,10 @@
-import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import type { Mail } from '../../mail/mails.ts'
 import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { renderServiceMail } from '../../mail/service-mail.ts'
 import type { Ctx } from '../../request/context.ts'
 import { formatToSeconds } from './failing-webhooks.ts'
-import { isDrainOfWebhook } from './webhook-health.ts'
+import { isHealthOfWebhook } from './webhook-health.ts'
 import { isLiveWebhook } from '../webhooks.ts'
 
 /** Renders the warning. Returns undefined if the webhook has since succeeded, or was disabled or deleted. */
@@ -54,11 +54,11 @@ async function readWebhookOfMail(ctx: Ctx, { data }: Mail) {
       url: webhooks.url,
       enabled: webhooks.enabled,
       disabledReason: webhooks.disabledReason,
-      failingSince: webhookDrains.failingSince,
-      failureCount: webhookDrains.failureCount,
+      failingSince: webhookHealth.failingSince,
+      failureCount: webhookHealth.failureCount,
     })
     .from(webhooks)
-    .innerJoin(webhookDrains, isDrainOfWebhook)
+    .innerJoin(webhookHealth, isHealthOfWebhook)
     .where(isLiveWebhook(ctx, data.webhookId))
   return row
 }

@@ -12,13 +12,14 @@ import {
   testSettings,
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { readHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type ReceivedRequest, startHttpReceiver, verifySignature } from '@rapport/testing/network/receivers.ts'
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, drain, type TestDeps } from '../../test/fixtures.ts'
 import { createUnsignedLog } from '../webhook-delivery/attempt-delivery.ts'
-import { describeResult } from './drain-webhook.ts'
+import { describeResult } from './drain-webhooks.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -34,7 +35,7 @@ beforeEach(async () => {
 const setWebhook = (change: string) =>
   database.pool.query(`update webhooks set ${change} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])
 
-const run = (by: TestDeps = deps) => drain(by, ctx, webhookId)
+const run = (by: TestDeps = deps) => drain(by, ctx)
 const idsOf = (requests: readonly ReceivedRequest[]) => requests.map(({ headers }) => String(headers['webhook-id']))
 const numbersOf = (requests: readonly ReceivedRequest[]) =>
   requests.map(({ body }) => (JSON.parse(body.toString()) as { data: { n?: number } }).data.n)
@@ -57,7 +58,7 @@ test('sends a signed request and records its outcome', async () => {
     attempted_at: expect.anything(),
   })
   expect(await listPendingWork(ctx)).toEqual([])
-  expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, token: null, delivery_ids: [] })
+  expect(await readDrain(ctx)).toBeUndefined()
 })
 
 test('sends each delivery of a backlog once, oldest first, and reports the counts', async () => {
@@ -175,21 +176,20 @@ describe('a delivery that cannot be signed', () => {
     expect(await runWithWrongKey()).toMatchObject({ delivered: 0, failed: 0 })
     expect(receiver.requests).toEqual([])
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING', attempted_at: null, error })
-    expect(await readDrain(ctx, webhookId)).toMatchObject({
-      token: null,
-      delivery_ids: [],
-      unreachable_count: 3,
-      paused_until: expect.any(String),
-      failing_since: expect.any(String),
-      failure_count: 0,
+    expect(await readHealth(ctx, webhookId)).toMatchObject({
+      unreachableCount: 3,
+      pausedUntil: expect.any(Date),
+      failingSince: expect.any(Date),
+      failureCount: 0,
     })
-    expect(await run()).toMatchObject({ isSkipped: true })
+    expect(await run()).toMatchObject({ delivered: 0, failed: 0 })
+    expect(await readDrain(ctx)).toBeUndefined()
 
     await resetPause(ctx, webhookId)
     expect(await run()).toMatchObject({ delivered: 1 })
     expect(idsOf(receiver.requests)).toHaveLength(1)
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null })
-    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, failing_since: null })
+    expect(await readHealth(ctx, webhookId)).toMatchObject({ unreachableCount: 0, failingSince: null })
   })
 
   test('neither fails nor repeats any other of the backlog', async () => {
@@ -255,7 +255,7 @@ describe('a webhook that is changed', () => {
     await drainDuring(() => deleteWebhook(ctx, webhookId))
     expect(receiver.requests).toHaveLength(1)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, FAILED: 30 })
-    expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, delivery_ids: [] })
+    expect(await readDrain(ctx)).toBeUndefined()
   })
 
   test('gets the next requests at its new URL, signed with both secrets', async () => {
@@ -279,7 +279,7 @@ describe('a webhook that is changed', () => {
     let requeued = 0
     for (let isLeft = true; isLeft; ) {
       isLeft = false
-      await drain({ ...deps, requeueDrain: async () => void (isLeft = true) }, ctx, webhookId)
+      await drain({ ...deps, requeueDrain: async () => void (isLeft = true) }, ctx)
       if (isLeft) requeued += 1
     }
     expect(requeued).toBe(2)

@@ -2,16 +2,17 @@
 import { idOf, uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
 import { redeliver, testWebhook } from '@rapport/core/webhooks/delivery-log.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
-import { countDeliveries, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import { countDeliveries, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { readHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
-import { createFairSlots } from '@rapport/core/kernel/concurrency/fair-slots.ts'
-import { createTestDeps, drain } from '../../test/fixtures.ts'
+import type { WorkJob } from '@rapport/core/work/queues.ts'
+import { createTestDeps, drain, shortTimings } from '../../test/fixtures.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -22,7 +23,7 @@ beforeEach(async () => {
   webhookId = (await createTestWebhook(ctx, { url: receiver.url })).id
 })
 
-const run = (overrides: Partial<typeof deps> = {}) => drain({ ...deps, ...overrides }, ctx, webhookId)
+const run = (overrides: Partial<typeof deps> = {}) => drain({ ...deps, ...overrides }, ctx)
 
 describe('the number of concurrent requests', () => {
   type Result = Pick<HttpOutcome, 'status' | 'error'>
@@ -79,7 +80,7 @@ describe('the number of concurrent requests', () => {
     for (const count of [1, 2]) await end(count)
     await draining
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 6, FAILED: 4 })
-    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
+    expect(await readHealth(ctx, webhookId)).toMatchObject({ unreachableCount: 0, pausedUntil: null })
   })
 
   test.each([
@@ -94,29 +95,35 @@ describe('the number of concurrent requests', () => {
       inFlight -= 1
       return undefined
     })
-    const others = [webhookId]
-    for (let n = 0; n < 4; n++) others.push((await createTestWebhook(ctx, { url: receiver.url })).id)
-    for (const id of others) await addBacklog(ctx, id, 30)
-    // On a busy machine the time slice of a drain ends before its backlog does.
-    do await Promise.all(others.map((id) => drain(deps, ctx, id)))
-    while ((await countDeliveries(ctx))['PENDING'])
+    const webhookIds = [webhookId]
+    for (let n = 0; n < 4; n++) webhookIds.push((await createTestWebhook(ctx, { url: receiver.url })).id)
+    for (const id of webhookIds) await addBacklog(ctx, id, 30)
+    await Promise.all([run(), run()])
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 150 })
     expect(maxInFlight).toBeGreaterThan(limit / 2)
     expect(maxInFlight).toBeLessThanOrEqual(limit)
   })
 
-  test('is not reduced by capacity that a slow drain reserved and does not use', async () => {
+  test('of slow receivers is at most half of the quota, so that others go on', async () => {
     const slow = Promise.withResolvers<undefined>()
     const slowReceiver = await startHttpReceiver(() => slow.promise)
-    const { id } = await createTestWebhook(ctx, { url: slowReceiver.url })
-    for (let round = 0; round < 5; round++) deps.concurrency.adapt(id, [{ responseStatus: 200 }])
-    await addBacklog(ctx, id, 1)
-    await addBacklog(ctx, webhookId, 30)
-    const draining = drain(deps, ctx, id)
-    await slowReceiver.waitFor(1)
-    expect(await run()).toMatchObject({ delivered: 30 })
+    for (let n = 0; n < 3; n++) {
+      const { id } = await createTestWebhook(ctx, { url: slowReceiver.url })
+      for (let round = 0; round < 5; round++) {
+        deps.receivers.adapt(ctx.workspaceId, id, [{ responseStatus: 200, durationMs: 1_500 }])
+      }
+      await addBacklog(ctx, id, 30)
+    }
+    await addBacklog(ctx, webhookId, 100)
+    const draining = run()
+    await receiver.waitFor(100)
+    await slowReceiver.waitFor(10)
+    await waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === 100, {
+      describe: 'the deliveries of the other webhook are done',
+    })
+    expect(slowReceiver.requests).toHaveLength(10)
     slow.resolve(undefined)
-    await draining
+    expect(await draining).toMatchObject({ delivered: 190 })
     await slowReceiver.close()
   })
 
@@ -135,53 +142,47 @@ describe('the number of concurrent requests', () => {
   })
 })
 
-test('a drain ends after its time slice if a job waits, and requeues the rest once', async () => {
-  receiver.respondWith(() => ({ delayMs: 20 }))
-  await addBacklog(ctx, webhookId, 1_000)
-  const timings = { ...deps.timings, drainTimeSliceMs: 200 }
-  const drainSlots = createFairSlots(1)
-  const requeued: string[] = []
-  const draining = run({ timings, drainSlots, requeueDrain: async ({ id }) => void requeued.push(id) })
-  await receiver.waitFor(1)
-  const waiting = drainSlots.acquire((await createTestCtx(database.db)).workspaceId, 60_000)
-  const { delivered, durationMs } = await draining
-  expect(await waiting).toBe(true)
-  expect(requeued).toEqual([uuidOf(webhookId)])
-  expect(durationMs).toBeGreaterThanOrEqual(200)
-  expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: delivered, PENDING: 1_000 - delivered })
-  expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, token: null, delivery_ids: [] })
+describe('after its turn', () => {
+  const timings = { ...shortTimings, drainTurnMs: 200 }
+  beforeEach(async () => {
+    receiver.respondWith(() => ({ delayMs: 20 }))
+    await addBacklog(ctx, webhookId, 600)
+  })
+
+  test('a drain ends if all places are taken, and requeues the rest once', async () => {
+    const requeued: string[] = []
+    const drains = { active: 0, max: 1 }
+    const requeueDrain = async ({ workspaceId }: WorkJob) => void requeued.push(workspaceId)
+    const { delivered, durationMs } = await run({ timings, drains, requeueDrain })
+    expect(requeued).toEqual([ctx.workspaceId])
+    expect(durationMs).toBeGreaterThanOrEqual(200)
+    expect(delivered).toBeLessThan(600)
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: delivered, PENDING: 600 - delivered })
+    expect(await readDrain(ctx)).toBeUndefined()
+    expect(drains.active).toBe(0)
+  })
+
+  test('a drain goes on while a place is free', async () => {
+    const requeueDrain = () => Promise.reject(new Error('requeued'))
+    expect(await run({ timings, drains: { active: 0, max: 2 }, requeueDrain })).toMatchObject({ delivered: 600 })
+  })
 })
 
-test('drains of responsive receivers do not use the slots for unreachable receivers', async () => {
-  const unreachableSlots = createFairSlots(1)
-  const slow = Promise.withResolvers<undefined>()
-  receiver.respondWith(() => slow.promise)
-  await addBacklog(ctx, webhookId, 1)
-  const draining = run({ unreachableSlots })
-  await receiver.waitFor(1)
-  const unreachable = await startHttpReceiver()
-  await unreachable.close()
-  const { id } = await createTestWebhook(ctx, { url: unreachable.url })
-  await addBacklog(ctx, id, 2)
-  const attempt = () => drain({ ...deps, unreachableSlots }, ctx, id)
-  expect(await attempt()).toMatchObject({ failed: 2 })
-  await addBacklog(ctx, id, 1)
-  expect(await attempt()).toMatchObject({ failed: 1 })
-  slow.resolve(undefined)
+test('a receiver that does not respond delays no other webhook of the workspace', async () => {
+  const never = Promise.withResolvers<undefined>()
+  const hanging = await startHttpReceiver(() => never.promise)
+  const { id } = await createTestWebhook(ctx, { url: hanging.url })
+  await addBacklog(ctx, id, 50)
+  await addBacklog(ctx, webhookId, 50)
+  const draining = run()
+  await hanging.waitFor(1)
+  await waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === 50, {
+    describe: 'the deliveries of the other webhook are done',
+  })
+  expect(hanging.requests).toHaveLength(1)
+  never.resolve(undefined)
   await draining
-})
-
-test('a drain without a slot for its unreachable receiver is skipped', async () => {
-  await receiver.close()
-  await addBacklog(ctx, webhookId, 1)
-  await run()
-  await addBacklog(ctx, webhookId, 1)
-  const unreachableSlots = createFairSlots(1)
-  await unreachableSlots.acquire(ctx.workspaceId, 0)
-  expect(await run({ unreachableSlots })).toMatchObject({ failed: 0, isSkipped: true })
-  expect(deps.drainCooldown.isActive(uuidOf(webhookId))).toBe(true)
-  unreachableSlots.release(ctx.workspaceId)
-  expect(await run({ unreachableSlots })).toMatchObject({ failed: 1 })
+  await hanging.close()
 })
 
 test('a drain of the whole backlog requeues nothing', async () => {
@@ -199,8 +200,8 @@ describe('a receiver that refuses connections', () => {
   })
   const runOnce = () => run({ requeueDrain: async () => void (requeued += 1) })
   const pauseSeconds = async () => {
-    const { paused_until: until } = await readDrain(ctx, webhookId)
-    return until === null ? 0 : (new Date(until).getTime() - Date.now()) / 1_000
+    const { pausedUntil } = (await readHealth(ctx, webhookId)) ?? {}
+    return pausedUntil ? (pausedUntil.getTime() - Date.now()) / 1_000 : 0
   }
   const endPause = () =>
     database.pool.query(`update webhook_drains set paused_until = $2 where webhook_id = $1`, [
@@ -210,15 +211,16 @@ describe('a receiver that refuses connections', () => {
   /** Reads all pages, because another test leaves a long backlog. */
   const isBacklogFound = async () => {
     let page = await findBacklogs(database.db)
-    const found = [...page.backlogs]
-    while (page.last) found.push(...(page = await findBacklogs(database.db, page.last)).backlogs)
-    return found.some((backlog) => backlog.webhookId === webhookId)
+    const found = [...page.workspaceIds]
+    while (page.last) found.push(...(page = await findBacklogs(database.db, page.last)).workspaceIds)
+    return found.includes(ctx.workspaceId)
   }
 
   test('is paused after three attempts, and its backlog is not found during the pause', async () => {
     expect(await runOnce()).toMatchObject({ delivered: 0, failed: 3 })
     expect(requeued).toBe(0)
-    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 3, token: null, delivery_ids: [] })
+    expect(await readHealth(ctx, webhookId)).toMatchObject({ unreachableCount: 3 })
+    expect(await readDrain(ctx)).toBeUndefined()
     expect(await pauseSeconds()).toBeGreaterThan(0)
     expect(await pauseSeconds()).toBeLessThanOrEqual(1)
     expect(await isBacklogFound()).toBe(false)
@@ -231,7 +233,6 @@ describe('a receiver that refuses connections', () => {
     const pauses: number[] = []
     for (let round = 0; round < 8; round++) {
       expect(await runOnce()).toMatchObject({ delivered: 0, failed: 0 })
-      expect(deps.drainCooldown.isActive(uuidOf(webhookId))).toBe(true)
       await endPause()
       expect(await runOnce()).toMatchObject({ delivered: 0, failed: 1 })
       pauses.push(Math.ceil(await pauseSeconds()))
@@ -245,7 +246,7 @@ describe('a receiver that refuses connections', () => {
     const back = await startHttpReceiver(undefined, { port: receiver.port })
     await endPause()
     expect(await runOnce()).toMatchObject({ delivered: 27, failed: 0 })
-    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
+    expect(await readHealth(ctx, webhookId)).toMatchObject({ unreachableCount: 0, pausedUntil: null })
     await back.close()
   })
 
@@ -265,19 +266,19 @@ describe('a receiver that refuses connections', () => {
     await runOnce()
     expect(await pauseSeconds()).toBeGreaterThan(0)
     await reset()
-    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
+    expect(await readHealth(ctx, webhookId)).toMatchObject({ unreachableCount: 0, pausedUntil: null })
     expect(await runOnce()).toMatchObject({ failed: 3 })
   })
 
-  test('is requeued and not paused if the pause is reset during a drain', async () => {
+  test('gets three more attempts if the pause is reset during a drain', async () => {
     const unresponsive = await startHttpReceiver(undefined, { port: receiver.port })
     unresponsive.respondWith(async () => {
       if (unresponsive.requests.length === 3) await testWebhook(ctx, webhookId)
       return { fault: 'disconnect' }
     })
-    expect(await runOnce()).toMatchObject({ failed: 3 })
+    expect(await runOnce()).toMatchObject({ failed: 6 })
     await unresponsive.close()
-    expect(requeued).toBe(1)
-    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
+    expect(requeued).toBe(0)
+    expect(await pauseSeconds()).toBeGreaterThan(0)
   })
 })

@@ -1,12 +1,14 @@
 /** Drains while the database fails, the claim is lost, or the worker shuts down. */
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
-import { uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
+import type { WebhookId } from '@rapport/core/kernel/ids.ts'
+import { drainId } from '@rapport/core/work/queues.ts'
 import { deregisterWorker } from '@rapport/core/work/worker-registry.ts'
 import { findClaims } from '@rapport/testing/fixtures/claims.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
-import { claimTestBacklog, countDeliveries, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import { countDeliveries, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
@@ -23,8 +25,7 @@ beforeEach(async () => {
   webhookId = (await createTestWebhook(ctx, { url: receiver.url })).id
 })
 
-const run = (by: TestDeps = deps) => drain(by, ctx, webhookId)
-const isReleased = { worker_id: null, token: null, delivery_ids: [] }
+const run = (by: TestDeps = deps) => drain(by, ctx)
 
 /** Expects that `count` deliveries were received, each once. */
 function expectEachOnce(count: number) {
@@ -44,8 +45,8 @@ async function waitUntilDelayed(): Promise<number> {
   return waitUntil(
     async () => {
       const { SUCCEEDED } = await countDeliveries(ctx)
-      const { delivery_ids: inFlight } = await readDrain(ctx, webhookId)
-      return SUCCEEDED === 7 && receiver.requests.length === 7 + inFlight.length && inFlight.length
+      const { length } = (await readDrain(ctx))?.inFlight ?? []
+      return SUCCEEDED === 7 && receiver.requests.length === 7 + length && length
     },
     { describe: 'the other responses are delayed' },
   )
@@ -61,8 +62,8 @@ describe('on an unreliable database connection', () => {
   beforeEach(() => void (cutsBefore = proxy.cuts))
 
   test.each([
-    ['before', /claim a backlog/],
-    ['answer', /claim a backlog/],
+    ['before', /claim a drain/],
+    ['answer', /claim a drain/],
     ['before', /take deliveries/],
     ['answer', /take deliveries/],
     ['before', /commit/],
@@ -100,7 +101,7 @@ describe('on an unreliable database connection', () => {
     expect(proxy.cuts).toBeGreaterThan(cutsBefore)
     expectEachOnce(40)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 40 })
-    expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
+    expect(await readDrain(ctx)).toBeUndefined()
   })
 
   test('an outage while outcomes are recorded neither repeats a delivery nor loses one', async () => {
@@ -127,7 +128,7 @@ test('a worker marks deliveries as INTERRUPTED if it cannot record their outcome
   await database.db.execute(`alter table deliveries add constraint broken check (status <> 'SUCCEEDED') not valid`)
   await expect(run()).rejects.toThrow('Failed query')
   await database.db.execute('alter table deliveries drop constraint broken')
-  expect(await findClaims(database.db, deps.workerId)).toEqual([uuidOf(webhookId)])
+  expect(await findClaims(database.db, deps.workerId)).toEqual([drainId])
   await run()
   expectEachOnce(1)
   await recoverUnknownClaims(deps)
@@ -138,10 +139,10 @@ test('a worker marks deliveries as INTERRUPTED if it cannot record their outcome
 
 test('a claim without an active job is released; its delivery becomes INTERRUPTED', async () => {
   await addBacklog(ctx, webhookId, 10)
-  await claimTestBacklog(ctx, webhookId, { workerId: deps.workerId, limit: 3 })
+  await claimTestDrain(ctx, { workerId: deps.workerId, limit: 3 })
   await recoverUnknownClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ INTERRUPTED: 3, PENDING: 7 })
-  expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
+  expect(await readDrain(ctx)).toBeUndefined()
 })
 
 test('a worker keeps the claim of an active job', async () => {
@@ -161,14 +162,14 @@ describe('a worker that shuts down', () => {
     await addBacklog(ctx, webhookId, 100)
     const delayed = delayResponsesFrom(8)
     const requeued: string[] = []
-    const draining = drain({ ...deps, requeueDrain: async ({ id }) => void requeued.push(id) }, ctx, webhookId)
+    const draining = drain({ ...deps, requeueDrain: async ({ workspaceId }) => void requeued.push(workspaceId) }, ctx)
     const inFlight = await waitUntilDelayed()
     deps.stop()
     delayed.resolve(undefined)
     expect(await draining).toMatchObject({ delivered: 7 + inFlight })
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 7 + inFlight, PENDING: 93 - inFlight })
-    expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
-    expect(requeued).toEqual([uuidOf(webhookId)])
+    expect(await readDrain(ctx)).toBeUndefined()
+    expect(requeued).toEqual([ctx.workspaceId])
     const next = await createTestDeps(database.db)
     await run(next)
     await next.close()
@@ -214,16 +215,17 @@ describe('if the claim of a live worker was recovered while its requests were in
     await Promise.all([draining, drainingRest])
     expectEachOnce(60)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 60 })
-    expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
+    expect(await readDrain(ctx)).toBeUndefined()
   })
 
   test('a late outcome of the first worker does not release the claim of the second', async () => {
     const { delayed, draining } = await loseClaim()
-    const { take } = await claimTestBacklog(ctx, webhookId, { workerId: other.workerId, limit: 5 })
+    const { take } = await claimTestDrain(ctx, { workerId: other.workerId, limit: 5 })
     delayed.resolve(undefined)
     await draining
-    const drainRow = await readDrain(ctx, webhookId)
-    expect(drainRow.worker_id).toBe(other.workerId)
-    expect(drainRow.delivery_ids.toSorted()).toEqual(take?.deliveries.map(({ uuid }) => uuid).toSorted())
+    expect(await readDrain(ctx)).toMatchObject({
+      workerId: other.workerId,
+      inFlight: take?.deliveries.map(({ uuid }) => uuid),
+    })
   })
 })

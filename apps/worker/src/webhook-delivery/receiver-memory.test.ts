@@ -1,0 +1,58 @@
+import { newId } from '@rapport/core/kernel/ids.ts'
+import { describe, expect, test } from 'vitest'
+import { createReceiverMemory, initialPace, nextPace, type ReceiverPace } from './receiver-memory.ts'
+
+const response = { responseStatus: 200, durationMs: 10 }
+const failure = { responseStatus: 500, durationMs: 10 }
+const noResponse = { responseStatus: null, durationMs: 10_000 }
+const paceOf = (pace: Partial<ReceiverPace>): ReceiverPace => ({ ...initialPace, ...pace })
+
+describe('the concurrency of a webhook', () => {
+  test('starts at one and doubles with each round of responses up to twenty', () => {
+    const concurrencies = [initialPace]
+    for (let round = 0; round < 6; round++)
+      concurrencies.push(nextPace(concurrencies.at(-1) ?? initialPace, [response]))
+    expect(concurrencies.map(({ concurrency }) => concurrency)).toEqual([1, 2, 4, 8, 16, 20, 20])
+  })
+
+  test('doubles after an error response too', () => {
+    expect(nextPace(paceOf({ concurrency: 4 }), [response, failure])).toMatchObject({ concurrency: 8 })
+  })
+
+  test('falls to one after an attempt without a response', () => {
+    expect(nextPace(paceOf({ concurrency: 20 }), [response, noResponse, response])).toMatchObject({ concurrency: 1 })
+    expect(nextPace(initialPace, [noResponse])).toMatchObject({ concurrency: 1 })
+  })
+})
+
+describe('a receiver is slow', () => {
+  const responses = (...durations: number[]) => durations.map((durationMs) => ({ responseStatus: 200, durationMs }))
+
+  test('after an attempt without a response, until the next round of responses', () => {
+    const pace = nextPace(initialPace, [response, response, noResponse])
+    expect(pace.isSlow).toBe(true)
+    expect(nextPace(pace, [response]).isSlow).toBe(false)
+  })
+
+  test('if the median of its last twenty response times is above a second', () => {
+    expect(nextPace(initialPace, responses(5_000, 10, 10)).isSlow).toBe(false)
+    const slow = nextPace(initialPace, responses(10, 2_000, 2_000))
+    expect(slow.isSlow).toBe(true)
+    expect(nextPace(slow, responses(...Array.from({ length: 18 }, () => 10))).isSlow).toBe(false)
+  })
+})
+
+test('the memory of a webhook is that of its workspace', () => {
+  const memory = createReceiverMemory()
+  const [workspaceId, other] = [newId('wsp'), newId('wsp')]
+  const [responsive, unresponsive, silent] = [newId('whk'), newId('whk'), newId('whk')]
+  for (const webhookId of [responsive, unresponsive]) memory.adapt(workspaceId, webhookId, [response])
+  memory.adapt(workspaceId, unresponsive, [noResponse])
+  memory.adapt(workspaceId, silent, [])
+  const concurrencies = [...memory.read(workspaceId)].map(([id, { concurrency }]) => [id, concurrency])
+  expect(concurrencies).toEqual([
+    [responsive, 2],
+    [unresponsive, 1],
+  ])
+  expect(memory.read(other).size).toBe(0)
+})

@@ -1,0 +1,52 @@
+import { LRUCache } from 'lru-cache'
+import type { WebhookId, WorkspaceId } from '@rapport/core/kernel/ids.ts'
+
+const maxConcurrency = 20
+const slowMs = 1_000
+/** The number of durations that decide whether a receiver is slow. */
+const rememberedDurations = 20
+const rememberedWorkspaces = 10_000
+
+/** What a worker remembers of the receiver of a webhook. It is held in memory only: a new worker starts with nothing. */
+export interface ReceiverPace {
+  /** The maximum number of concurrent requests. */
+  concurrency: number
+  /** The last attempt had no response, or the median of the last response times is above a second. */
+  isSlow: boolean
+  /** Of the last responses, in milliseconds. */
+  durations: readonly number[]
+}
+
+export interface ReceiverMemory {
+  /** The webhooks of the workspace that had an attempt. */
+  read(workspaceId: WorkspaceId): ReadonlyMap<WebhookId, ReceiverPace>
+  /** Updates the pace of a webhook after a round of attempts. */
+  adapt(workspaceId: WorkspaceId, webhookId: WebhookId, round: Round): void
+}
+
+type Round = readonly { responseStatus: number | null; durationMs?: number | null }[]
+
+export const initialPace: ReceiverPace = { concurrency: 1, isSlow: false, durations: [] }
+
+/** Doubles the concurrency after a round of responses. Resets it to one after a timeout or a failed connection. */
+export function nextPace({ concurrency, durations }: ReceiverPace, round: Round): ReceiverPace {
+  const recent = [...durations, ...round.flatMap(({ durationMs }) => durationMs ?? [])].slice(-rememberedDurations)
+  if (round.some(({ responseStatus }) => responseStatus === null)) {
+    return { concurrency: 1, isSlow: true, durations: recent }
+  }
+  const median = recent.toSorted((a, b) => a - b)[Math.floor(recent.length / 2)] ?? 0
+  return { concurrency: Math.min(concurrency * 2, maxConcurrency), isSlow: median > slowMs, durations: recent }
+}
+
+export function createReceiverMemory(): ReceiverMemory {
+  const workspaces = new LRUCache<WorkspaceId, Map<WebhookId, ReceiverPace>>({ max: rememberedWorkspaces })
+  return {
+    read: (workspaceId) => workspaces.get(workspaceId) ?? new Map(),
+    adapt(workspaceId, webhookId, round) {
+      if (round.length === 0) return
+      const paces = workspaces.get(workspaceId) ?? new Map<WebhookId, ReceiverPace>()
+      paces.set(webhookId, nextPace(paces.get(webhookId) ?? initialPace, round))
+      workspaces.set(workspaceId, paces)
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
+import type { WebhookId } from '@rapport/core/kernel/ids.ts'
+import type { EndedDelivery } from '@rapport/core/webhooks/drain/delivery-outcome.ts'
+import type { TakenDelivery } from '@rapport/core/webhooks/drain/take-deliveries.ts'
+
+/** The requests of a drain whose outcomes are not collected yet. */
+export interface RequestsInFlight {
+  start(deliveries: readonly TakenDelivery[]): void
+  /**
+   * Waits until a request ends, and then a moment for others, so that their outcomes are recorded together. Returns the
+   * outcomes in the order in which the requests ended. Rejects if an attempt does.
+   */
+  collectEnded(): Promise<EndedDelivery[]>
+  /** The UUIDs of the deliveries. */
+  uuids(): string[]
+  countByWebhook(): Map<WebhookId, number>
+  /** Resolves when all requests have ended. */
+  waitForAll(): Promise<unknown>
+}
+
+interface Options {
+  attempt: (delivery: TakenDelivery) => Promise<EndedDelivery>
+  /** The longest wait for other requests. */
+  batchMs: number
+}
+
+export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsInFlight {
+  const inFlight = new Map<string, { webhookId: WebhookId; request: Promise<void> }>()
+  let ended: EndedDelivery[] = []
+  let awaited = { count: 0, ...Promise.withResolvers<void>() }
+
+  function whenEnded(count: number): Promise<void> {
+    awaited = { count, ...Promise.withResolvers<void>() }
+    if (ended.length >= count) awaited.resolve()
+    return awaited.promise
+  }
+
+  async function send(delivery: TakenDelivery): Promise<void> {
+    try {
+      const outcome = await attempt(delivery)
+      ended.push(outcome)
+      if (ended.length >= awaited.count) awaited.resolve()
+    } catch (error) {
+      awaited.reject(error)
+    }
+  }
+
+  return {
+    start(deliveries) {
+      for (const delivery of deliveries) {
+        inFlight.set(delivery.uuid, { webhookId: delivery.webhookId, request: send(delivery) })
+      }
+    },
+    async collectEnded() {
+      await whenEnded(1)
+      // The other half goes on while the outcomes of this one are recorded.
+      await withTimeout(whenEnded(Math.ceil(inFlight.size / 2)), batchMs).catch(() => {})
+      const collected = ended
+      ended = []
+      for (const { uuid } of collected) inFlight.delete(uuid)
+      return collected
+    },
+    uuids: () => [...inFlight.keys()],
+    countByWebhook() {
+      const counts = new Map<WebhookId, number>()
+      for (const { webhookId } of inFlight.values()) counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1)
+      return counts
+    },
+    waitForAll: () => Promise.all([...inFlight.values()].map(({ request }) => request)),
+  }
+}

@@ -1,0 +1,59 @@
+/** The claim of a drain, which is the row of `work` of the kind DRAIN: see `drain.ts`. */
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { transaction } from '../../db/transaction.ts'
+import { uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
+import type { Claim } from '../../work/claims.ts'
+import { drainId } from '../../work/queues.ts'
+
+/** What a job knows of a receiver. */
+export interface KnownReceiver {
+  /** The number of consecutive rounds without a response in the database when the job last read it. */
+  unreachableCount: number
+  /** The end of the last round with conclusive outcomes, see `getConclusiveOutcomes`. */
+  assessedAt?: Date
+}
+
+/** The claim of one job. The functions of `drain.ts` update it. */
+export interface DrainClaim extends Claim {
+  readonly kind: 'DRAIN'
+  /** What the job knows of the receivers to which it has sent something. */
+  receivers: Map<WebhookId, KnownReceiver>
+  /** The first pause of an unreachable receiver. */
+  readonly firstPauseMs?: number
+}
+
+/** A claim that is not made yet. */
+export function prepareDrain(of: { workspaceId: WorkspaceId; workerId: string; firstPauseMs?: number }): DrainClaim {
+  return { ...of, kind: 'DRAIN', id: drainId, tokens: [], receivers: new Map() }
+}
+
+interface LockedDrain {
+  /** Null if no job drains the workspace. */
+  token: string | null
+  inFlight: string[]
+}
+
+/**
+ * Runs `work` in a transaction in which no job can take deliveries of the workspace. Inserts the row if there is none: only
+ * an insert waits for the insert of a claim that is not committed yet. One statement inserts or locks: between two, a step
+ * could delete the row.
+ */
+export function lockDrain<Result>(
+  db: Db,
+  workspaceId: WorkspaceId,
+  work: (db: Db, drain: LockedDrain) => Promise<Result>,
+): Promise<Result> {
+  return transaction(db, async (db) => {
+    const { rows } = await db.execute<{ token: string | null; inFlight: string[] }>(sql`
+      insert into work (workspace_id, id, kind) select id, ${drainId}, 'DRAIN' from workspaces where id = ${uuidOf(workspaceId)}
+      on conflict (workspace_id, id) do update set kind = excluded.kind
+      returning token, in_flight as "inFlight"`)
+    const result = await work(db, rows[0] ?? { token: null, inFlight: [] })
+    await db.execute(sql`delete from work where ${isDrainOf(workspaceId)} and token is null`)
+    return result
+  })
+}
+
+/** The condition of the row of `work`. */
+export const isDrainOf = (workspaceId: WorkspaceId) => sql`workspace_id = ${uuidOf(workspaceId)} and id = ${drainId}`
