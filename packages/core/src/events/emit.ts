@@ -5,7 +5,7 @@ import { createCommittedCounter } from './committed-counter.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 import { defaultRetention, type Retention } from '../kernel/retention.ts'
 import { type DeliveryId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
-import { wakeForWebhooks } from '../work/wake-relays.ts'
+import { wakeForWebhooks } from '../work/publisher.ts'
 import { type Params, preparedSql } from '../db/prepared-query.ts'
 import { transaction } from '../db/transaction.ts'
 
@@ -66,7 +66,7 @@ export async function emitTo<Data extends EventSubject>(
   return idOf('dlv', delivery.id)
 }
 
-/** Notifies the relays about webhooks with new deliveries. Uses the first row, because every row lists all webhooks. */
+/** Publishes the drains of webhooks with new deliveries. Uses the first row, because every row lists all webhooks. */
 export function wakeDrains(ctx: Ctx, [row]: readonly WithWebhookIds[]): void {
   wakeForWebhooks(ctx.db, ctx.workspaceId, row?.webhookIds ?? [])
 }

@@ -23,11 +23,14 @@ export type WorkJob = z.output<typeof WorkJob>
 /** A job for a row of `work`. */
 export type KnownWorkJob = WorkJob & { kind: WorkKind }
 
+/** A job to be added to a queue. */
+export interface PublishableWork {
+  queue: QueueName
+  job: WorkJob
+}
+
 /** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */
 export const queuePrefix = (queue: QueueName) => `{rapport:${queue}}`
 
 /** The database schema of BullMQ's tables if the queues are stored in PostgreSQL. */
 export const queueSchema = 'bullmq'
-
-/** The NOTIFY channel of the relays, see `wake-relays.ts`. */
-export const workChannel = 'rapport_outbox'

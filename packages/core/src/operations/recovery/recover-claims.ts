@@ -14,7 +14,7 @@ import { type AnyMailKind, recoverMail } from '../../mail/mails.ts'
 import { type Claim, listClaims, type Recovery, releaseClaim } from '../../work/claims.ts'
 import type { WorkspaceWork } from '../../work/enqueue.ts'
 import type { WorkKind } from '../../work/kinds.ts'
-import { wakeForWebhooks } from '../../work/wake-relays.ts'
+import { wakeForWebhooks } from '../../work/publisher.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
 
 /** The number of deliveries, and of mails by kind, that became INTERRUPTED. */

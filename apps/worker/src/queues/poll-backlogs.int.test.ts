@@ -1,4 +1,4 @@
-/** How the relay finds webhooks with PENDING deliveries. */
+/** How the poll finds webhooks with PENDING deliveries. */
 import { randomUUID } from 'node:crypto'
 import type { QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
@@ -15,8 +15,7 @@ import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { QueueBackend } from './queue-backend.ts'
-import { shortTimings, startTestRelay, testWorkerConfig } from '../../test/fixtures.ts'
-import type { DrainCooldown } from '../webhook-delivery/drain-cooldown.ts'
+import { shortTimings, startTestPoller, testWorkerConfig, type TestPollerOptions } from '../../test/fixtures.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -32,23 +31,12 @@ afterEach(async () => {
 const onRedis = () => testWorkerConfig({ DATABASE_URL: database.url, REDIS_URL: redis.url })
 const onPostgres = () => testWorkerConfig({ DATABASE_URL: database.url })
 
-async function start(config: WorkerConfig, options: { pollMs?: number; drainCooldown?: DrainCooldown } = {}) {
-  const startedAt = (await database.pool.query<{ now: Date }>('select clock_timestamp() as now')).rows[0]?.now
-  const { pollMs = shortTimings.pollMs, ...others } = options
-  // Only the polling worker polls for backlogs.
+async function start(config: WorkerConfig, options: Omit<TestPollerOptions, 'database'> & { pollMs?: number } = {}) {
+  const { pollMs = shortTimings.pollMs, ...rest } = options
+  // Only the polling worker polls.
   const timings = { ...shortTimings, pollMs, otherWorkersPollMs: 3_600_000 }
-  const started = await startTestRelay(config, { database, timings, ...others })
+  const started = await startTestPoller(config, { database, timings, ...rest })
   closers.push(started.close)
-  // A notification before LISTEN is only found by the next poll.
-  const isListening = async () =>
-    (
-      await database.pool.query(
-        `select from pg_stat_activity
-         where datname = current_database() and query ilike 'listen %' and state = 'idle' and backend_start >= $1`,
-        [startedAt],
-      )
-    ).rowCount
-  await waitUntil(isListening, { describe: 'the relay listens' })
   return started
 }
 
@@ -67,42 +55,18 @@ describe.each([
   ['Redis', onRedis],
   ['PostgreSQL', onPostgres],
 ])('with the queues in %s', (_name, config) => {
-  test('a notification of a new delivery adds a job for its webhook before the next poll', async () => {
-    const { backend } = await start(config(), { pollMs: 3_600_000 })
+  test('a commit with a new delivery adds a job for its webhook before the next poll', async () => {
+    const { backend } = await start(config(), { pollMs: 3_600_000, publishes: true })
     startWorker(backend)
     const webhook = await createTestWebhook(ctx)
-    const uuid = uuidOf(webhook.id)
-    // The relay polls in its first round.
-    await createTestContact(ctx)
-    await waitUntilReceived([uuid])
-    received = []
-    await createTestContact(ctx)
-    await waitUntilReceived([uuid])
-  })
-
-  test('a notification adds no job for a webhook during its cooldown', async () => {
-    const inCooldown = new Set<string>()
-    const drainCooldown = { start: () => {}, isActive: (uuid: string) => inCooldown.has(uuid) }
-    const { backend } = await start(config(), { pollMs: 3_600_000, drainCooldown })
-    startWorker(backend)
-    const first = await createTestWebhook(ctx)
-    await createTestContact(ctx)
-    // The relay polls in its first round.
-    await waitUntilReceived([uuidOf(first.id)])
-    const [skipped, other] = [uuidOf((await createTestWebhook(ctx)).id), uuidOf((await createTestWebhook(ctx)).id)]
-    inCooldown.add(skipped)
-    for (let round = 0; round < 2; round++) {
+    for (let contact = 0; contact < 5; contact++) {
       received = []
       await createTestContact(ctx)
-      await waitUntilReceived([other])
+      await waitUntilReceived([uuidOf(webhook.id)])
     }
-    expect(received).not.toContain(skipped)
-    inCooldown.delete(skipped)
-    await createTestContact(ctx)
-    await waitUntilReceived([skipped])
   })
 
-  test('the poll finds a backlog without a notification', async () => {
+  test('the poll finds a backlog that was not published', async () => {
     const { backend } = await start(config())
     startWorker(backend)
     const webhook = await createTestWebhook(ctx)
@@ -111,24 +75,30 @@ describe.each([
   })
 })
 
-describe('polling for backlogs', () => {
+describe('polling', () => {
   test('is done by one worker until its heartbeat expires, then by another', async () => {
-    const relays = [await start(onPostgres()), await start(onPostgres())]
-    const [first, second] = relays.toSorted((a, b) => a.workerId.localeCompare(b.workerId))
-    if (!first || !second) throw new Error('Expected two relays')
+    const added = new Set<string>()
+    const startOne = (name: string) => start(onPostgres(), { onAdd: () => void added.add(name) })
+    const workers = [
+      { name: 'one', ...(await startOne('one')) },
+      { name: 'two', ...(await startOne('two')) },
+    ]
+    const [first, second] = workers.toSorted((a, b) => a.workerId.localeCompare(b.workerId))
+    if (!first || !second) throw new Error('Expected two workers')
     startWorker(first.backend)
-    await first.relay.close()
-    const webhook = await createTestWebhook(ctx)
-    await addBacklog(ctx, webhook.id, 1)
-    startWorker(second.backend, 'mail')
-    // After the second piece of work, at least one poll has completed.
-    for (let poll = 0; poll < 2; poll++) await waitUntilReceived([await insertWork()])
-    expect(received).not.toContain(uuidOf(webhook.id))
+    // The workers have no heartbeat in this test.
+    await database.pool.query(`update workers set seen_at = now() + interval '1 hour'`)
+    for (let poll = 0; poll < 10; poll++) await waitUntilPublished(await insertWork())
+    await addBacklog(ctx, (await createTestWebhook(ctx)).id, 1)
+    await waitUntil(() => received.length === 1, { describe: 'the backlog is found' })
+    expect(added).toEqual(new Set([first.name]))
     await expireWorkerHeartbeat(database.db, first.workerId)
-    await waitUntilReceived([uuidOf(webhook.id)])
+    added.clear()
+    await waitUntilPublished(await insertWork())
+    expect(added).toEqual(new Set([second.name]))
   })
 
-  /** Inserts work without a notification. Returns its UUID. */
+  /** Inserts work as a process without a publisher. Returns its UUID. */
   async function insertWork() {
     const uuid = randomUUID()
     await database.pool.query(`insert into work (id, workspace_id, kind) values ($1, $2, 'MAIL')`, [
@@ -137,6 +107,15 @@ describe('polling for backlogs', () => {
     ])
     return uuid
   }
+
+  const waitUntilPublished = (uuid: string) =>
+    waitUntil(
+      async () => {
+        const found = await database.pool.query('select from work where id = $1 and published_at is not null', [uuid])
+        return found.rowCount === 1
+      },
+      { describe: 'the work is published' },
+    )
 
   test('finds more webhooks than one page of the query has', async () => {
     const webhooks: string[] = []
@@ -154,7 +133,7 @@ describe('polling for backlogs', () => {
     }
     expect(webhooks).toHaveLength(560)
     const { backend, workerId } = await start(onPostgres())
-    // The relay has no heartbeat in this test.
+    // The worker has no heartbeat in this test.
     await database.pool.query(`update workers set seen_at = now() + interval '1 hour' where id = $1`, [workerId])
     startWorker(backend)
     // The queue may have jobs of earlier tests, too.
