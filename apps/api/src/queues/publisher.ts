@@ -9,7 +9,6 @@ import { defaultQueueTimings, openJobQueues } from '@rapport/core/work/job-queue
 import { createPublishedCounter } from '@rapport/core/work/published-counter.ts'
 import { attachPublisher, createPublisher } from '@rapport/core/work/publisher.ts'
 import { queueSchema } from '@rapport/core/work/queues.ts'
-import type { PgPool } from 'bullmq'
 import pg from 'pg'
 import type { FastifyBaseLogger } from 'fastify'
 import { openQueue } from './open-queue.ts'
@@ -21,10 +20,10 @@ export interface ApiPublisher {
   close(): Promise<void>
 }
 
-export type PublisherTimings = typeof defaultTimings
+export type PublisherTimings = typeof publisherTimings
 
 /** Shorter than in a worker: while an add hangs, other work is only collected. */
-const defaultTimings = { ...defaultQueueTimings, addTimeoutMs: 2_000, redisCommandTimeoutMs: 1_000 }
+export const publisherTimings = { ...defaultQueueTimings, addTimeoutMs: 2_000, redisCommandTimeoutMs: 1_000 }
 
 /**
  * Attaches the publisher of the API to its database. Requests are independent of it: while the queues are unavailable, an
@@ -34,7 +33,7 @@ export function openPublisher(
   config: ApiConfig,
   options: { db: Db; log: FastifyBaseLogger; timings?: PublisherTimings },
 ): ApiPublisher {
-  const { db, log, timings = defaultTimings } = options
+  const { db, log, timings = publisherTimings } = options
   const onError = errorLogger(log, 'jobs could not be added to the queues; a worker adds them')
   const published = createPublishedCounter(createRegistry())
   const backend = config.REDIS_URL
@@ -102,7 +101,7 @@ function connectToPostgres(connectionString: string, onError: (error: Error) => 
   }
   return {
     openQueue: (name: Parameters<typeof openQueue>[0]) =>
-      openQueue(name, { redis: undefined, postgres: connection as unknown as PgPool, onError }),
+      openQueue(name, { redis: undefined, postgres: connection, onError }),
     // The pool would wait for the connection of an add that hangs.
     close: () => withTimeout(pool.end(), timings.closeTimeoutMs).catch(onError),
   }

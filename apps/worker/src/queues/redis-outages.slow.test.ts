@@ -47,7 +47,11 @@ describe('the poll publishes work', () => {
     onTestFinished(() => started.close())
     /** Starts a worker that records the ids of its jobs. */
     function startWorker() {
-      const worker = started.backend.openWorker('mail', async ({ data }) => void received.push((data as WorkJob).id), {})
+      const worker = started.backend.openWorker(
+        'mail',
+        async ({ data }) => void received.push((data as WorkJob).id),
+        {},
+      )
       onTestFinished(() => worker.close())
     }
     return { ...started, startWorker, publishing: { ...ctx, db: pool.db } }

@@ -47,9 +47,9 @@ export function createPublisher(options: {
   async function run(): Promise<void> {
     while (pending.size > 0) {
       await nextTurn()
-      await addPending().catch((error: Error) => {
+      await addPending().catch((error: unknown) => {
         pending.clear()
-        onError(error)
+        onError(error as Error)
       })
     }
     running = undefined

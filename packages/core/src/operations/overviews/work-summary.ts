@@ -37,7 +37,7 @@ export interface CampaignState {
 
 export interface WorkSummary {
   queues: QueueState[]
-  /** Age of the oldest work that a relay could publish but has not; null if there is none. */
+  /** Age of the oldest work that could be published but was not; null if there is none. */
   outboxLagSeconds: number | null
   workers: WorkerState[]
   /** Deliveries of the last hour, by status. */
@@ -109,16 +109,20 @@ async function readQueues(db: Db): Promise<QueueState[]> {
   return result.rows as unknown as QueueState[]
 }
 
+/** The poll publishes unclaimed work again every ten seconds. If it did not, no job was added. */
+const isOverdue = sql`token is null and (published_at is null or published_at <= now() - interval '30 seconds')`
+
 /**
  * Excludes work that fair sharing delays, because its workspace already has published work on the queue. Deliveries
  * have no lag: they wait for their receivers.
  */
 export async function readOutboxLag(db: Db): Promise<number | null> {
   const result = await db.execute<{ lag: number | null }>(sql`
-    select ${toAgeSeconds('min(o.created_at)')} as lag from work o
-    where o.published_at is null and not exists (
+    with overdue as (select workspace_id, kind, created_at from work where ${isOverdue})
+    select ${toAgeSeconds('min(o.created_at)')} as lag from overdue o
+    where not exists (
       select from work p
-      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now())`)
+      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue}))`)
   return result.rows[0]?.lag ?? null
 }
 
