@@ -73,7 +73,6 @@ describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
     const exported = await api.call<string>('GET', '/contacts/export?format=csv', { key })
     expect(exported.body.trim().split('\n')).toHaveLength(1 + 60 + rows.length + 100)
 
-    expect(await countListeners()).toBeGreaterThan(0)
     const output = [...stack.apis, ...stack.workers].map((program) => program.stdout()).join('')
     expect(output).not.toMatch(/"level":(40|50|60)(?!.*(append-only file|keeps no))/)
     await receiver.close()
@@ -92,7 +91,6 @@ describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
     await stack.api.call('POST', '/webhooks', { key, body: { url: receiver.url, eventTypes: ['*'] } })
     await stack.api.call('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
     await receiver.waitFor(1)
-    expect(await countListeners()).toBe(0)
     await receiver.close()
   })
 
@@ -108,11 +106,4 @@ describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
   })
 
   const isAllDone = async () => (await countOpenWork({ database: direct })) === 0
-
-  async function countListeners() {
-    const found = await direct.pool.query(
-      `select from pg_stat_activity where datname = current_database() and query ilike 'listen %'`,
-    )
-    return found.rowCount
-  }
 })

@@ -110,7 +110,10 @@ async function readQueues(db: Db): Promise<QueueState[]> {
 }
 
 /** The poll publishes unclaimed work again every ten seconds. If it did not, no job was added. */
-const isOverdue = sql`token is null and (published_at is null or published_at <= now() - interval '30 seconds')`
+const isOverdue = (work: 'o' | 'p') =>
+  sql.raw(
+    `${work}.token is null and (${work}.published_at is null or ${work}.published_at <= now() - interval '30 seconds')`,
+  )
 
 /**
  * Excludes work that fair sharing delays, because its workspace already has published work on the queue. Deliveries
@@ -118,11 +121,10 @@ const isOverdue = sql`token is null and (published_at is null or published_at <=
  */
 export async function readOutboxLag(db: Db): Promise<number | null> {
   const result = await db.execute<{ lag: number | null }>(sql`
-    with overdue as (select workspace_id, kind, created_at from work where ${isOverdue})
-    select ${toAgeSeconds('min(o.created_at)')} as lag from overdue o
-    where not exists (
+    select ${toAgeSeconds('min(o.created_at)')} as lag from work o
+    where ${isOverdue('o')} and not exists (
       select from work p
-      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue}))`)
+      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))`)
   return result.rows[0]?.lag ?? null
 }
 
