@@ -3,12 +3,12 @@ import { directUrlOf } from '@rapport/core/db/pool/pooler.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { createRegistry } from '@rapport/core/runtime/metrics.ts'
-import { connectRedis, type RedisClient } from '@rapport/core/runtime/redis.ts'
+import { connectRedis } from '@rapport/core/runtime/redis.ts'
 import { errorLogger } from '@rapport/core/runtime/logging.ts'
 import { defaultQueueTimings, openJobQueues } from '@rapport/core/work/job-queues.ts'
 import { createPublishedCounter } from '@rapport/core/work/published-counter.ts'
 import { attachPublisher, createPublisher } from '@rapport/core/work/publisher.ts'
-import { queueSchema } from '@rapport/core/work/queues.ts'
+import { type QueueName, queueSchema } from '@rapport/core/work/queues.ts'
 import pg from 'pg'
 import type { FastifyBaseLogger } from 'fastify'
 import { openQueue } from './open-queue.ts'
@@ -66,16 +66,14 @@ function connectToRedis(url: string, onError: (error: Error) => void, timings: P
   })
   redis.on('error', onError)
   return {
-    openQueue(name: Parameters<typeof openQueue>[0]) {
+    openQueue(name: QueueName) {
       // A queue that is opened without a connection would wait for it.
-      if (!isConnected(redis)) throw new Error('Redis is not connected')
+      if (redis.status !== 'ready') throw new Error('Redis is not connected')
       return openQueue(name, { redis, postgres: '', onError })
     },
     close: async () => redis.disconnect(),
   }
 }
-
-const isConnected = ({ status }: RedisClient) => status === 'ready'
 
 /** The queues share two connections, which are opened on the first add. */
 function connectToPostgres(connectionString: string, onError: (error: Error) => void, timings: PublisherTimings) {
@@ -100,8 +98,7 @@ function connectToPostgres(connectionString: string, onError: (error: Error) => 
     options: pool.options,
   }
   return {
-    openQueue: (name: Parameters<typeof openQueue>[0]) =>
-      openQueue(name, { redis: undefined, postgres: connection, onError }),
+    openQueue: (name: QueueName) => openQueue(name, { redis: undefined, postgres: connection, onError }),
     // The pool would wait for the connection of an add that hangs.
     close: () => withTimeout(pool.end(), timings.closeTimeoutMs).catch(onError),
   }
