@@ -33,6 +33,7 @@ import { tracing } from './http/tracing.ts'
 import { unknownRoutes } from './http/unknown-routes.ts'
 import { mcpRoutes } from './mcp/mcp.ts'
 import { openApi } from './openapi/openapi.ts'
+import type { ApiPublisher } from './queues/publisher.ts'
 import { accountPages } from './pages/account-pages.ts'
 import { embedScript } from './pages/embed-script.ts'
 import { formPages } from './pages/form-pages.ts'
@@ -66,6 +67,8 @@ export interface Dependencies {
   config: ApiConfig
   database: Database
   redis: RedisClient | undefined
+  /** Without it, no jobs are counted. */
+  publisher?: ApiPublisher | undefined
   log: FastifyBaseLogger
   tracer?: Tracer | undefined
   /** Aborted at shutdown: from then on `/ready` fails and every response closes its connection. */
@@ -99,7 +102,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(conditionalRequests)
   await app.register(documentation, { publicUrl: config.PUBLIC_URL })
   await app.register(openApi, { publicUrl: config.PUBLIC_URL })
-  await app.register(metrics, { config, database, redis })
+  await app.register(metrics, { config, database, redis, publisher: dependencies.publisher })
   await app.register(unknownRoutes)
 
   const publicForms = createPublicFormCache(timings.publicFormTtlMs)

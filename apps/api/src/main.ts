@@ -14,6 +14,7 @@ import { version } from '@rapport/core/runtime/version.ts'
 import { buildApp } from './app.ts'
 import { defaultTimings } from './http/server/api-timings.ts'
 import { openRedis } from './http/rate-limit/redis-connection.ts'
+import { openPublisher } from './queues/publisher.ts'
 
 async function start() {
   const config = readApiConfig()
@@ -33,9 +34,10 @@ async function start() {
   const redis = config.REDIS_URL
     ? openRedis(config.REDIS_URL, errorLogger(log, 'Redis unavailable; retrying'))
     : undefined
+  const publisher = openPublisher(config, { db: database.db, log })
   const stopping = new AbortController()
   const tracer = await openTracer('rapport-api', config)
-  const app = await buildApp({ config, database, redis, log, tracer, stopping: stopping.signal })
+  const app = await buildApp({ config, database, redis, publisher, log, tracer, stopping: stopping.signal })
   async function stop() {
     // A second signal ends the process immediately.
     if (stopping.signal.aborted) process.exit(1)
@@ -46,6 +48,7 @@ async function start() {
     // Otherwise a client that never finishes its request, or never reads its response, would block the shutdown.
     setTimeout(() => app.server.closeAllConnections(), defaultTimings.closeTimeoutMs).unref()
     await app.close()
+    await publisher.close()
     await tracer?.close()
     redis?.disconnect()
     await database.close()

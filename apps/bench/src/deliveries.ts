@@ -1,9 +1,10 @@
 /** Webhook deliveries in benches. */
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { createContact } from '@rapport/core/contacts/create-contact.ts'
-import { type Contact, contactExample, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
-import type { Ctx } from '@rapport/core/request/context.ts'
+import { once } from 'node:events'
+import { type Agent, type IncomingMessage, request } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { type Contact, contactExample } from '@rapport/core/contacts/contacts.schema.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import type { Installation, Workspace } from './installation.ts'
@@ -67,12 +68,29 @@ export async function drain(
   return (count / Number(lastAt - firstAt)) * 1e9
 }
 
-/** The time of each commit, by contact id. */
+/** The time of each response, which follows the commit, by contact id. */
 export type Commits = Map<string, bigint>
 
-export async function writeContact(ctx: Ctx, commits: Commits): Promise<void> {
-  const { id } = await createContact(ctx, ContactInput.parse({ email: `${randomUUID()}@example.com` }))
-  commits.set(id, process.hrtime.bigint())
+let writes = 0
+
+/** Creates a contact through the API, which publishes the delivery. A process without a publisher leaves it to the poll. */
+export async function writeContact(
+  { url, agent, key }: { url: string; agent: Agent; key: string },
+  commits: Commits,
+): Promise<void> {
+  writes += 1
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    // A client address for each request, because the rate limits remain enabled.
+    'x-forwarded-for': `12.0.${(writes >> 8) & 255}.${writes & 255}`,
+  }
+  const sent = request(`${url}/contacts`, { method: 'POST', agent, headers })
+  sent.end(JSON.stringify({ email: `${randomUUID()}@example.com` }))
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const committedAt = process.hrtime.bigint()
+  const { id } = (await json(response)) as { id: string }
+  commits.set(id, committedAt)
 }
 
 /** Returns the latencies from commit to receipt for the receivers that respond. */

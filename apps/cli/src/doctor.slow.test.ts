@@ -65,9 +65,9 @@ test('PostgreSQL: fails if unavailable, not durable, or not migrated', async () 
 
 test('PostgreSQL: warns if the connection limit is too low for an API and a worker', async () => {
   const { rows } = await database.pool.query<{ name: string }>('select current_database() as name')
-  await database.pool.query(`alter database ${rows[0]?.name} connection limit 50`)
+  await database.pool.query(`alter database ${rows[0]?.name} connection limit 49`)
   expect((await examine())('PostgreSQL')).toContainEqual(
-    'warn: the limit is 50 connections; an API process uses up to 30, a worker up to 21',
+    'warn: the limit is 49 connections; an API process uses up to 30, a worker up to 20',
   )
   await database.pool.query(`alter database ${rows[0]?.name} connection limit -1`)
 })

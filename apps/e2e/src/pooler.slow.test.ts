@@ -73,17 +73,15 @@ describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
     const exported = await api.call<string>('GET', '/contacts/export?format=csv', { key })
     expect(exported.body.trim().split('\n')).toHaveLength(1 + 60 + rows.length + 100)
 
-    expect(await countListeners()).toBeGreaterThan(0)
     const output = [...stack.apis, ...stack.workers].map((program) => program.stdout()).join('')
     expect(output).not.toMatch(/"level":(40|50|60)(?!.*(append-only file|keeps no))/)
     await receiver.close()
   })
 
-  test('without DATABASE_DIRECT_URL, polls for work and warns about missing timeouts', async () => {
+  test('with Redis, works without DATABASE_DIRECT_URL and warns about missing timeouts', async () => {
     await pooler.close()
     await putBehindPooler('select 1')
     stack = await startStack('redis', {}, { database })
-    expect(stack.workers[0]?.stdout()).toContain('Set DATABASE_DIRECT_URL')
     const missing = 'Connections have no idle_in_transaction_session_timeout, no lock_timeout, no statement_timeout'
     for (const program of [...stack.apis, ...stack.workers]) {
       await waitUntil(() => program.stdout().includes(missing), { describe: 'the warning is logged' })
@@ -93,7 +91,6 @@ describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
     await stack.api.call('POST', '/webhooks', { key, body: { url: receiver.url, eventTypes: ['*'] } })
     await stack.api.call('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
     await receiver.waitFor(1)
-    expect(await countListeners()).toBe(0)
     await receiver.close()
   })
 
@@ -109,11 +106,4 @@ describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
   })
 
   const isAllDone = async () => (await countOpenWork({ database: direct })) === 0
-
-  async function countListeners() {
-    const found = await direct.pool.query(
-      `select from pg_stat_activity where datname = current_database() and query ilike 'listen %'`,
-    )
-    return found.rowCount
-  }
 })

@@ -127,7 +127,7 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
   async function listTakenEvents(): Promise<string[]> {
     const { rows } = await stack.database.pool.query<{ id: string }>(`
       select event_id as id from work cross join unnest(in_flight) as taken (id)
-      join deliveries d on d.webhook_id = drain.webhook_id and d.id = taken.id`)
+      join deliveries d on d.workspace_id = work.workspace_id and d.id = taken.id`)
     return rows.map(({ id }) => idOf('evt', id))
   }
 

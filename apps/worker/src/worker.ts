@@ -7,9 +7,12 @@ import { settingsFrom } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase, poolSize } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
 import { type Closers, createClosers } from '@rapport/core/kernel/concurrency/closers.ts'
+import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
-import { warnAboutMissingTimeouts, isDirectUrlMissing, directUrlOf } from '@rapport/core/db/pool/pooler.ts'
+import { warnAboutMissingTimeouts } from '@rapport/core/db/pool/pooler.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
+import { type JobQueues, openJobQueues } from '@rapport/core/work/job-queues.ts'
+import { attachPublisher, createPublisher } from '@rapport/core/work/publisher.ts'
 import type { QueueName } from '@rapport/core/work/queues.ts'
 import { recordHeartbeat, deregisterWorker } from '@rapport/core/work/worker-registry.ts'
 import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
@@ -20,10 +23,10 @@ import { openOperatorPort } from './observability/operator-port.ts'
 import { reportRecovered, startHeartbeat } from './process/heartbeat.ts'
 import type { WorkerDeps } from './process/worker-deps.ts'
 import { defaultTimings, type WorkerTimings } from './process/worker-timings.ts'
-import { ensureSchedule, type JobQueues, openJobQueues } from './queues/job-queues.ts'
 import { openJobWorkers } from './queues/job-workers.ts'
+import { ensureSchedule } from './queues/maintenance-schedule.ts'
+import { startPoller } from './queues/poller.ts'
 import { openQueueBackend } from './queues/queue-backend.ts'
-import { startRelay } from './queues/relay.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
 import { createUnsignedLog } from './webhook-delivery/attempt-delivery.ts'
@@ -37,7 +40,7 @@ interface Options {
 }
 
 /**
- * Starts the worker: the relay, and a BullMQ worker for each queue. `close` stops fetching jobs, waits for active jobs,
+ * Starts the worker: the publisher, the poll, and a BullMQ worker for each queue. `close` stops fetching jobs, waits for active jobs,
  * requeues unfinished work and leaves no claims. A start that fails closes what it has opened.
  */
 export async function startWorker(
@@ -76,6 +79,9 @@ async function open(
   const onAdd = (queue: QueueName, count: number) => metrics.published.inc({ queue }, count)
   const queues = openJobQueues(backend, { timings, onAdd })
   closers.push(() => queues.close())
+  const publisher = createPublisher({ add: (queue, jobs) => queues.add(queue, jobs) })
+  closers.push(() => withTimeout(publisher.close(), timings.closeTimeoutMs).catch(() => {}))
+  attachPublisher(db, publisher)
   const clock = watchClock({ db, log, now })
   const operatorPort = await openOperatorPort(config, { database, backend, metrics, stopping: stopping.signal, clock })
   closers.push(() => operatorPort?.close())
@@ -91,11 +97,10 @@ async function open(
   void warnAboutMissingTimeouts(db, (message) => log.warn(message))
   const workers = openJobWorkers(deps, { backend, config })
   closers.push(() => workers.close())
-  const listenUrl = (await isDirectUrlMissing(config)) ? undefined : directUrlOf(config)
-  if (listenUrl === undefined) log.warn(pollingWarning)
   const { workerId } = deps
-  const relay = startRelay({ database, listenUrl, queues, workerId, log, timings })
-  closers.push(() => relay.close())
+  const { firstConnection } = backend
+  const poller = startPoller({ db, queues, firstConnection, workerId, log, timings })
+  closers.push(() => poller.close())
   const schedule = runPeriodically(() => ensureSchedule(queues), timings.scheduleCheckMs)
   closers.push(() => schedule.stop())
   closers.push(() => stopping.abort())
@@ -136,7 +141,7 @@ async function openDeps(config: WorkerConfig, opened: Opened): Promise<WorkerDep
     webhookQuota,
     drains: { active: 0, max: config.WORKER_CONCURRENCY },
     receivers: createReceiverMemory(),
-    // While the queues are unavailable, the add fails; the relay's poll finds the backlog later.
+    // While the queues are unavailable, the add fails; the poll finds the backlog later.
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),
     logUnsigned: createUnsignedLog(log),
     tracer,
@@ -153,10 +158,6 @@ async function deregister(deps: WorkerDeps): Promise<void> {
     deps.log.warn({ err: error }, 'deregistration failed')
   }
 }
-
-const pollingWarning =
-  'DATABASE_URL points to a connection pooler without LISTEN support: work is found by polling every second. ' +
-  'Set DATABASE_DIRECT_URL to the address of the PostgreSQL server'
 
 /** Runs `work` immediately and then at each interval. Ignores errors, as `work` fails while the queues are unavailable. */
 function runPeriodically(work: () => Promise<void>, intervalMs: number): { stop(): void } {

@@ -7,6 +7,8 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import type { Database, Db } from '@rapport/core/db/client.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import type { WorkKind } from '@rapport/core/work/kinds.ts'
+import { openJobQueues } from '@rapport/core/work/job-queues.ts'
+import { attachPublisher, createPublisher } from '@rapport/core/work/publisher.ts'
 import { drainJobOf, type WorkJob } from '@rapport/core/work/queues.ts'
 import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
@@ -14,9 +16,8 @@ import { createUnsignedLog } from '../src/webhook-delivery/attempt-delivery.ts'
 import { createReceiverMemory } from '../src/webhook-delivery/receiver-memory.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { type DrainResult, drainWebhooks } from '../src/jobs/drain-webhooks.ts'
-import { openJobQueues } from '../src/queues/job-queues.ts'
+import { startPoller } from '../src/queues/poller.ts'
 import { openQueueBackend } from '../src/queues/queue-backend.ts'
-import { startRelay } from '../src/queues/relay.ts'
 import { createMailRateLimiter } from '../src/smtp/mail-rate-limiter.ts'
 import { openMailTransport } from '../src/smtp/mail-transport.ts'
 import { createWorkerMetrics } from '../src/observability/metrics.ts'
@@ -116,20 +117,32 @@ export function testWorkerConfig(env: Record<string, string> & { DATABASE_URL: s
   })
 }
 
-/** Starts the relay of a newly registered worker, and its queues. */
-export async function startTestRelay(config: WorkerConfig, options: { database: Database; timings?: WorkerTimings }) {
-  const { database, timings = shortTimings } = options
+export interface TestPollerOptions {
+  database: Database
+  timings?: WorkerTimings
+  /** Attaches a publisher to `database`. */
+  publishes?: boolean
+  onAdd?: () => void
+}
+
+/** Starts the poll of a newly registered worker, and its queues. */
+export async function startTestPoller(config: WorkerConfig, options: TestPollerOptions) {
+  const { database, timings = shortTimings, onAdd } = options
+  const { db } = database
   const backend = await openQueueBackend(config, { log: silentLog, timings })
-  const queues = openJobQueues(backend, { timings })
-  const workerId = await createTestWorker(database.db)
-  const listenUrl = config.DATABASE_URL
-  const relay = startRelay({ database, listenUrl, queues, workerId, log: silentLog, timings })
+  const queues = openJobQueues(backend, { timings, onAdd })
+  const publisher = createPublisher({ add: (queue, jobs) => queues.add(queue, jobs) })
+  if (options.publishes) attachPublisher(db, publisher)
+  const workerId = await createTestWorker(db)
+  const { firstConnection } = backend
+  const poller = startPoller({ db, queues, firstConnection, workerId, log: silentLog, timings })
   async function close() {
-    await relay.close()
+    await poller.close()
+    await publisher.close()
     await queues.close()
     await backend.close()
   }
-  return { backend, relay, workerId, close }
+  return { backend, poller, workerId, close }
 }
 
 /** Renders the campaign mail for one recipient. */

@@ -7,13 +7,13 @@ import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { errorLogger } from '@rapport/core/runtime/logging.ts'
 import { directUrlOf } from '@rapport/core/db/pool/pooler.ts'
-import { queueNames, queuePrefix, queueSchema } from '@rapport/core/work/queues.ts'
+import { queueNames, queueSchema } from '@rapport/core/work/queues.ts'
 import { connectRedis } from '@rapport/core/runtime/redis.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
-import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { openQueue } from '../queues/open-queue.ts'
 import { clientKeyOf } from './rate-limit/rate-limit.ts'
 
 /** The board sets styles inline. Its page also loads fonts from a third party, which this policy blocks. */
@@ -30,7 +30,7 @@ export const dashboard = fp(
     const adapter = new FastifyAdapter()
     adapter.setBasePath('/queues')
     createBullBoard({
-      queues: queues.all.map((queue) => new BullMQAdapter(queue as Queue)),
+      queues: queues.all.map((queue) => new BullMQAdapter(queue)),
       serverAdapter: adapter,
       options: { uiConfig: { boardTitle: 'Rapport queues', hideRedisDetails: true } },
     })
@@ -100,16 +100,8 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
       })
     : undefined
   redis?.on('error', onError)
-  const postgres = withBackend(createPostgresBackend)
-  const all = queueNames.map((name) => {
-    const queue = redis
-      ? new Queue(name, { connection: redis, prefix: queuePrefix(name) })
-      : new postgres.Queue(name, {
-          connection: { connectionString: directUrlOf(config), schema: queueSchema, max: 2, migrate: true },
-        })
-    queue.on('error', onError)
-    return queue
-  })
+  const postgres = { connectionString: directUrlOf(config), schema: queueSchema, max: 2, migrate: true }
+  const all = queueNames.map((name) => openQueue(name, { redis, postgres, onError }))
   async function close(timeoutMs: number) {
     // While Redis is unavailable, `close` never resolves.
     redis?.disconnect()

@@ -11,6 +11,7 @@ import fp from 'fastify-plugin'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { probeRedis } from './rate-limit/redis-connection.ts'
+import type { ApiPublisher } from '../queues/publisher.ts'
 import { NoQuery } from '../routes/shapes.ts'
 import { registerProcessMetrics } from '@rapport/core/db/process-metrics.ts'
 
@@ -18,6 +19,7 @@ interface Options {
   config: ApiConfig
   database: Database
   redis: RedisClient | undefined
+  publisher: ApiPublisher | undefined
 }
 
 /**
@@ -25,7 +27,7 @@ interface Options {
  * Without a configured token, nothing is measured and the route does not exist. Must be registered before the routes.
  */
 export const metrics = fp(
-  async (app: FastifyInstance, { config, database, redis }: Options) => {
+  async (app: FastifyInstance, { config, database, redis, publisher }: Options) => {
     const token = config.METRICS_TOKEN
     if (token === undefined) return
     const registry = createRegistry()
@@ -33,6 +35,7 @@ export const metrics = fp(
     registerWorkMetrics(registry, database.db)
     registerActivityMetrics(registry, database.db)
     registerRecordMetrics(registry, database.db)
+    if (publisher) registry.registerMetric(publisher.published)
     if (redis) registerRedisMetrics(registry, () => probeRedis(redis))
     const seconds = createDurationHistogram(registry, {
       name: 'http_request_duration_seconds',

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { contactUpdated } from '@rapport/core/contacts/contact-events.ts'
 import { emitMany } from '@rapport/core/events/emit.ts'
@@ -114,7 +115,9 @@ async function compareTwoWorkers(setup: Setup): Promise<Figure> {
 /** Latency without other load: one contact at a time. */
 async function compareLatency(setup: Setup): Promise<Figure> {
   const { installation, receiver, workspaces } = setup
-  const [{ ctx }] = workspaces as [Workspace]
+  const [{ key }] = workspaces as [Workspace]
+  const { child, url } = await installation.startApi()
+  const agent = new Agent({ keepAlive: true })
   const count = setup.quick ? 20 : 150
   const pool = installation.database.pool
 
@@ -122,7 +125,7 @@ async function compareLatency(setup: Setup): Promise<Figure> {
     await receiver.takeReceipts()
     const commits: Commits = new Map()
     for (let n = 0; n < count; n += 1) {
-      await writeContact(ctx, commits)
+      await writeContact({ url, agent, key }, commits)
       await sleep(40)
     }
     await installation.waitUntilDone()
@@ -141,6 +144,8 @@ async function compareLatency(setup: Setup): Promise<Figure> {
   }
 
   const times = await measureRounds(setup, { receipt, insert })
+  agent.destroy()
+  await stopProcess(child)
   return {
     name: 'webhooks, latency from commit to receipt, p50',
     unit: 'ms',

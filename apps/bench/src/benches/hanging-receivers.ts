@@ -1,3 +1,4 @@
+import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { contactUpdated } from '@rapport/core/contacts/contact-events.ts'
 import { emitMany } from '@rapport/core/events/emit.ts'
@@ -20,6 +21,7 @@ const backlog = 200
 interface Setup extends Options {
   installation: Installation
   receiver: Receiver
+  api: { url: string; agent: Agent }
 }
 
 interface Scenario {
@@ -36,7 +38,9 @@ export const hangingReceivers: Bench = {
       const receiver = await installation.startReceiver()
       await installation.startRedis()
       await installation.startWorker()
-      const setup: Setup = { ...options, installation, receiver }
+      const { url } = await installation.startApi()
+      const agent = new Agent({ keepAlive: true })
+      const setup: Setup = { ...options, installation, receiver, api: { url, agent } }
       const few = await createWorkspacesWithWebhooks(installation, receiver, { workspaces: 5, webhooksEach: 4 })
       const many = await createWorkspacesWithWebhooks(installation, receiver, { workspaces: 40, webhooksEach: 1 })
       return [
@@ -78,12 +82,12 @@ async function measureHanging(setup: Setup, scenario: Scenario): Promise<number>
 }
 
 /** Returns the p99 from commit to receipt for the receivers that respond. */
-async function measureOthers({ installation, receiver, quick }: Setup, { workspaces }: Scenario): Promise<number> {
+async function measureOthers({ installation, receiver, api, quick }: Setup, { workspaces }: Scenario): Promise<number> {
   const commits: Commits = new Map()
   const writes: Promise<void>[] = []
   for (let n = 0; n < (quick ? 80 : 600); n += 1) {
-    const { ctx } = workspaces[n % workspaces.length] as Workspace
-    writes.push(writeContact(ctx, commits))
+    const { key } = workspaces[n % workspaces.length] as Workspace
+    writes.push(writeContact({ ...api, key }, commits))
     await sleep(20)
   }
   await Promise.all(writes)

@@ -9,8 +9,8 @@ const { ok, warn, fail } = findingsAbout('PostgreSQL')
 const wantedExtensions = ['pg_trgm', 'btree_gin', 'unaccent']
 /** The worker's second pool, for queues in PostgreSQL: 15 connections for queries, and one per queue for LISTEN. */
 const queueConnections = 15 + queueNames.length
-/** The pools of the queue dashboard in an API, for queues in PostgreSQL: two connections per queue. */
-const dashboardConnections = 2 * queueNames.length
+/** For queues in PostgreSQL, an API has two for its publisher, and two per queue for the queue dashboard. */
+const queueConnectionsOfApi = 2 + 2 * queueNames.length
 
 export const postgresCheck: Check = {
   about: 'PostgreSQL',
@@ -56,8 +56,8 @@ function checkConnectionLimit(
   { maxConnections: limit, connections: used }: DatabaseFacts,
   { REDIS_URL }: CheckInput['config'],
 ): Finding {
-  const apiConnections = poolSize + maxSnapshots + (REDIS_URL ? 0 : dashboardConnections)
-  const workerConnections = poolSize + 1 + (REDIS_URL ? 0 : queueConnections)
+  const apiConnections = poolSize + maxSnapshots + (REDIS_URL ? 0 : queueConnectionsOfApi)
+  const workerConnections = poolSize + (REDIS_URL ? 0 : queueConnections)
   const need = `an API process uses up to ${apiConnections}, a worker up to ${workerConnections}`
   if (limit < apiConnections + workerConnections) {
     return warn(`the limit is ${limit} connections; ${need}`, 'Raise max_connections, or the limit of the account.')

@@ -5,6 +5,7 @@ import {
   createRegistry,
   createUpGauge,
 } from '@rapport/core/runtime/metrics.ts'
+import { createPublishedCounter } from '@rapport/core/work/published-counter.ts'
 import { type QueueName, queueNames } from '@rapport/core/work/queues.ts'
 import type { Registry } from 'prom-client'
 import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
@@ -44,11 +45,7 @@ export function createWorkerMetrics(registry: Registry = createRegistry()) {
       help: 'Job duration by outcome',
       labelNames: ['queue', 'outcome'],
     }),
-    published: createCounter(registry, {
-      name: 'relay_published_total',
-      help: 'Jobs added to the queues by the relay of this worker',
-      labelNames: ['queue'],
-    }),
+    published: createPublishedCounter(registry),
     countInterrupted: (interrupted: InterruptedCounts) => {
       deliveries.inc({ outcome: 'interrupted' }, interrupted.deliveries)
       for (const [kind, count] of Object.entries(interrupted.mails)) mails.inc({ kind, outcome: 'interrupted' }, count)

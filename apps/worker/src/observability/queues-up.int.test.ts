@@ -4,7 +4,7 @@ import { createTestRedis, type TestRedis, withRedis } from '@rapport/testing/red
 import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { openJobQueues } from '../queues/job-queues.ts'
+import { openJobQueues } from '@rapport/core/work/job-queues.ts'
 import { openQueueBackend } from '../queues/queue-backend.ts'
 import { shortTimings as timings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
 import { registerQueueMetrics } from './metrics.ts'

@@ -1,5 +1,6 @@
 /** The clocks of a worker process: its intervals and timeouts. A test passes shorter ones than it could wait for. */
 import { heartbeatIntervalMs, heartbeatTimeoutMs, pollingWorkerTimeoutMs } from '@rapport/core/work/worker-registry.ts'
+import { defaultQueueTimings } from '@rapport/core/work/job-queues.ts'
 import { republishMs } from '@rapport/core/work/publish.ts'
 import { firstPauseMs } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
 
@@ -11,27 +12,23 @@ export const defaultTimings = {
   /** A worker without a heartbeat for this long counts as crashed: another worker recovers its claims. */
   heartbeatTimeoutMs,
 
-  // The relay
-  /** How often the relay looks for work without a notification. */
+  // The poll
+  /** How often the polling worker looks for work that is not published. */
   pollMs: 1_000,
-  /** How often all other workers poll for backlogs, in case the polling worker shuts down or cannot reach the queues. */
+  /** How often the other workers poll, in case the polling worker shuts down or cannot reach the queues. */
   otherWorkersPollMs: 3_000,
-  /** A worker without a heartbeat for this long does not poll for backlogs: the next one does. */
+  /** A worker without a heartbeat for this long is not the polling worker: the next one is. */
   pollingWorkerTimeoutMs,
   /** Published work that is not done after this time is published again. */
   republishMs,
 
   // The queues
-  addTimeoutMs: 8_000,
-  closeTimeoutMs: 1_000,
-  redisCommandTimeoutMs: 5_000,
+  ...defaultQueueTimings,
   /** The startup fails if PostgreSQL is unreachable, or another worker's migration holds the lock, for longer. */
   queueStartTimeoutMs: 10_000,
   /** BullMQ runs a job again if its process has not renewed its lock for this long. */
   jobLockMs: 15_000,
   stalledCheckMs: 5_000,
-  /** How soon a queue retries a failed job. The delay doubles with each attempt. */
-  retryDelayMs: { campaigns: 10_000, mail: 30_000, imports: 1_000, maintenance: 5_000 },
   scheduleCheckMs: 60_000,
   progressEveryMs: 500,
 

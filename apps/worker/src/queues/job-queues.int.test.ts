@@ -5,7 +5,8 @@ import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { createTestRedis, withRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ensureSchedule, openJobQueues } from './job-queues.ts'
+import { openJobQueues } from '@rapport/core/work/job-queues.ts'
+import { ensureSchedule } from './maintenance-schedule.ts'
 import { openQueueBackend } from './queue-backend.ts'
 import { shortTimings as timings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
 

@@ -75,12 +75,14 @@ const stalledJobOptions = ({ jobLockMs, stalledCheckMs }: WorkerTimings) => ({
 function openRedisBackend(url: string, { log, timings }: BackendOptions): QueueBackend {
   const onError = errorLogger(log, 'Redis unavailable; retrying')
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
-  // Adds jobs. Fails fast: the work is stored in PostgreSQL, and the relay retries.
+  // Adds jobs. Fails fast: the work is stored in PostgreSQL, and the poll publishes it.
   const producer = connectRedis(url, {
-    connectionName: 'rapport relay',
+    connectionName: 'rapport publisher',
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     commandTimeout: timings.redisCommandTimeoutMs,
+    // Discards the commands that a server that hangs has not received, instead of collecting them.
+    socketTimeout: timings.redisCommandTimeoutMs,
     retryStrategy,
   })
   // Fetches jobs. Waits for Redis without a limit.
@@ -195,7 +197,7 @@ async function migrateQueues(pool: pg.Pool) {
   }
 }
 
-/** Warns about Redis settings that could lose or reject jobs. The relay would add these jobs again, but late. */
+/** Warns about Redis settings that could lose or reject jobs. The poll would add these jobs again, but late. */
 async function warnAboutRedisSettings(redis: RedisClient, log: Logger) {
   try {
     for (const warning of getRedisWarnings(await redis.info())) log.warn(warning)

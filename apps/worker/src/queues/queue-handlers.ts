@@ -30,7 +30,7 @@ interface QueueHandler {
   concurrency: number
 }
 
-/** Whether the relay or the schedule could have added the job. Users of the dashboard can add jobs with any data. */
+/** Whether a publisher, the poll or the schedule could have added the job. Users of the dashboard can add jobs with any data. */
 export function isKnownJob(queue: QueueName, data: unknown): data is WorkJob {
   const { success, data: job } = WorkJob.safeParse(data)
   if (success) return kindsOfWork[job.kind].queue === queue

@@ -5,6 +5,7 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { enqueue } from '@rapport/core/work/enqueue.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { idOf, newId } from '@rapport/core/kernel/ids.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import {
   createTestContact,
@@ -17,9 +18,9 @@ import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createUnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { openJobQueues } from './job-queues.ts'
+import { openJobQueues } from '@rapport/core/work/job-queues.ts'
 import { openQueueBackend } from './queue-backend.ts'
-import { shortTimings as timings, silentLog, startTestRelay, testWorkerConfig } from '../../test/fixtures.ts'
+import { shortTimings as timings, silentLog, startTestPoller, testWorkerConfig } from '../../test/fixtures.ts'
 import { startWorker } from '../worker.ts'
 
 const database = useTestDatabase()
@@ -30,27 +31,36 @@ const onRedis = (env: Record<string, string> = {}) =>
 beforeEach(() => redis.start())
 afterEach(() => database.pool.query('truncate work, workers'))
 
-describe('a relay publishes work', () => {
+describe('the poll publishes work', () => {
   let received: string[]
   beforeEach(() => void (received = []))
 
-  async function start() {
+  async function start(options: { publishes?: boolean; republishMs?: number } = {}) {
+    const { publishes = false, republishMs = 30_000 } = options
     const pool = openDatabase(database.url, { applicationName: 'rapport test', onError: () => {} })
     onTestFinished(() => pool.close())
-    const relay = await startTestRelay(onRedis(), { database: pool, timings: { ...timings, republishMs: 30_000 } })
-    onTestFinished(() => relay.close())
+    const started = await startTestPoller(onRedis(), {
+      database: pool,
+      timings: { ...timings, republishMs },
+      publishes,
+    })
+    onTestFinished(() => started.close())
     /** Starts a worker that records the ids of its jobs. */
     function startWorker() {
-      const worker = relay.backend.openWorker('mail', async ({ data }) => void received.push((data as WorkJob).id), {})
+      const worker = started.backend.openWorker(
+        'mail',
+        async ({ data }) => void received.push((data as WorkJob).id),
+        {},
+      )
       onTestFinished(() => worker.close())
     }
-    return { ...relay, startWorker }
+    return { ...started, startWorker, publishing: { ...ctx, db: pool.db } }
   }
 
   /** Enqueues work that refers to no record. Returns its UUIDs. */
-  async function enqueueMany(count: number): Promise<string[]> {
+  async function enqueueMany(count: number, on: Ctx = ctx): Promise<string[]> {
     const uuids = Array.from({ length: count }, () => randomUUID())
-    for (const uuid of uuids) await enqueue(ctx, 'MAIL', idOf('mai', uuid))
+    for (const uuid of uuids) await enqueue(on, 'MAIL', idOf('mai', uuid))
     return uuids
   }
 
@@ -58,7 +68,7 @@ describe('a relay publishes work', () => {
     waitUntil(() => uuids.every((uuid) => received.includes(uuid)), { describe: 'the jobs are received' })
   const waitUntilPublished = () =>
     waitUntil(async () => (await database.pool.query('select from work where published_at is null')).rowCount === 0, {
-      describe: 'the relay has published all work',
+      describe: 'the poll has published all work',
     })
 
   test('that was added while Redis was stopped', async () => {
@@ -83,6 +93,19 @@ describe('a relay publishes work', () => {
     await waitUntilReceived(uuids)
   })
 
+  test.each(['stopped', 'hung'])('whose publisher found Redis %s', async (fault) => {
+    const { startWorker, publishing } = await start({ publishes: true, republishMs: 500 })
+    startWorker()
+    await waitUntilReceived(await enqueueMany(1, publishing))
+    if (fault === 'stopped') await redis.stop()
+    else redis.pause()
+    const uuids = await enqueueMany(3, publishing)
+    if (fault === 'stopped') await redis.start()
+    else redis.resume()
+    await waitUntilReceived(uuids)
+    await waitUntilReceived(await enqueueMany(1, publishing))
+  })
+
   test('again if Redis restarts without its data', async () => {
     const { startWorker } = await start()
     const uuids = await enqueueMany(3)
@@ -98,11 +121,11 @@ describe('a relay publishes work', () => {
   })
 
   test('and closes also while Redis is stopped', async () => {
-    const { relay } = await start()
+    const { poller } = await start()
     await enqueueMany(1)
     await waitUntilPublished()
     await redis.stop()
-    await expect(relay.close()).resolves.toBeUndefined()
+    await expect(poller.close()).resolves.toBeUndefined()
   })
 })
 
@@ -114,8 +137,8 @@ test('adding a job fails while Redis is stopped and succeeds afterwards', async 
     await queues.close()
     await backend.close()
   })
-  const add = () => queues.add('webhooks', [{ workspaceId: newId('wsp'), id: randomUUID() }])
-  await queues.firstConnection
+  const add = () => queues.add('webhooks', [{ workspaceId: newId('wsp'), kind: 'MAIL', id: randomUUID() }])
+  await backend.firstConnection
   await redis.stop()
   await expect(add()).rejects.toThrow()
   expect(added).toEqual([])

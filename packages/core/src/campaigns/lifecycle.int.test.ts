@@ -46,7 +46,7 @@ async function skip(uuid: string) {
   return finishBatch(ctx, batch)
 }
 
-/** Simulates that the relay has published all work. */
+/** Simulates that all work has been published. */
 const publishAll = () => database.db.execute(sql`update work set published_at = now()`)
 const countUnpublished = async () =>
   (

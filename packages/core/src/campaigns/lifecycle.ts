@@ -11,9 +11,8 @@ import { conflict, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
-import { enqueueMany } from '../work/enqueue.ts'
+import { enqueueMany, publishedUuids, publishEnqueued } from '../work/enqueue.ts'
 import { delayWork, requeueWork } from '../work/publish.ts'
-import { wakeForWork } from '../work/wake-relays.ts'
 import { campaignBatches, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign, toCampaignSummary } from './campaigns.ts'
@@ -169,12 +168,12 @@ async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupt
 
 /** Reopens and enqueues the batches that were DONE. The other batches are still queued. */
 async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
-  await ctx.db.execute(sql`
+  const result = await ctx.db.execute<{ published: string[] | null }>(sql`
     with reopened as (
       update campaign_batches set status = 'PENDING'
       where workspace_id = ${uuidOf(ctx.workspaceId)} and id = any(${sql.param(batchUuids)}::uuid[]) and status = 'DONE'
-      returning workspace_id, id),
+      returning id),
     ${enqueueMany(ctx, 'CAMPAIGN_BATCH', 'reopened')}
-    select`)
-  wakeForWork(ctx.db)
+    select ${publishedUuids}`)
+  publishEnqueued(ctx, 'CAMPAIGN_BATCH', result.rows[0]?.published)
 }

@@ -2,8 +2,7 @@ import { and, eq, gt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { campaigns } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
-import { enqueueMany } from '../work/enqueue.ts'
-import { wakeForWork } from '../work/wake-relays.ts'
+import { enqueueMany, publishedUuids, publishEnqueued } from '../work/enqueue.ts'
 import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
@@ -140,7 +139,7 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
   await ctx.db.execute(sql`set local work_mem = '64MB'; set local jit = off`)
   const { from, where } = await selectSegment(ctx, campaign)
   // Slices of one array: `row_number()` with `group by` takes twice as long.
-  const result = await ctx.db.execute<{ queued: number }>(sql`
+  const result = await ctx.db.execute<{ queued: number; published: string[] | null }>(sql`
     with audience as materialized (
       -- No ORDER BY: the sending order is unspecified.
       select array_agg(s.contact_id) as ids from ${from}
@@ -150,9 +149,9 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
       insert into campaign_batches (workspace_id, id, campaign_id, contact_ids)
       select ${workspaceId}, uuidv7(), ${uuidOf(campaign.id)}::uuid, ids[first : first + ${batchSize}::int - 1]
       from audience cross join generate_series(1, cardinality(ids), ${batchSize}::int) as first
-      returning workspace_id, id, cardinality(contact_ids) as size),
+      returning id, cardinality(contact_ids) as size),
     ${enqueueMany(ctx, 'CAMPAIGN_BATCH', 'batches')}
-    select coalesce(sum(size), 0)::int as queued from batches`)
-  wakeForWork(ctx.db)
+    select coalesce(sum(size), 0)::int as queued, ${publishedUuids} from batches`)
+  publishEnqueued(ctx, 'CAMPAIGN_BATCH', result.rows[0]?.published)
   return result.rows[0]?.queued ?? 0
 }

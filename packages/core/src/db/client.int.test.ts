@@ -7,7 +7,6 @@ import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres
 import { startTestProxy, type TestProxy } from '@rapport/testing/network/proxy.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { transaction } from './transaction.ts'
-import { listen } from './listen.ts'
 
 const maxConnections = 2
 
@@ -147,49 +146,4 @@ test('a new connection replans a statement after the table has grown', async () 
   await waitUntil(async () => (await readPlan(fresh)).includes('Index'), { describe: 'the plan has changed' })
   expect(await readPlan(kept)).toContain('Seq Scan')
   await Promise.all([fresh.close(), kept.close()])
-})
-
-describe('a listener', () => {
-  test('receives notifications, and reconnects when its connection is lost', async () => {
-    let calls = 0
-    let lastPayload: string | undefined
-    const onNotify = (payload: string) => {
-      calls += 1
-      lastPayload = payload
-    }
-    const listener = listen(proxy.url, ['test_channel'], { onNotify, onError: () => {} })
-    await waitUntil(() => calls === 1, { describe: 'onNotify was called after the first connection' })
-    expect(lastPayload).toBe('')
-    await direct.db.execute(sql`select pg_notify('test_channel', 'payload')`)
-    await waitUntil(() => calls === 2, { describe: 'the notification has arrived' })
-    expect(lastPayload).toBe('payload')
-    await direct.db.execute(sql`
-      select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'rapport listen'`)
-    await waitUntil(() => calls === 3, { describe: 'onNotify was called after the reconnection' })
-    await direct.db.execute(sql`select pg_notify('test_channel', '')`)
-    await waitUntil(() => calls === 4, { describe: 'the second notification has arrived' })
-    await listener.close()
-  })
-
-  test('closes while it cannot connect', async () => {
-    const errors: Error[] = []
-    const listener = listen('postgres://127.0.0.1:1/none', ['test_channel'], {
-      onNotify: () => {},
-      onError: (error) => void errors.push(error),
-    })
-    await waitUntil(() => errors.length > 0, { describe: 'a connection attempt has failed' })
-    await listener.close()
-  })
-
-  test('closes a connection on which LISTEN failed', async () => {
-    proxy.cut(/listen test_channel/, 'answer')
-    const errors: Error[] = []
-    const listener = listen(proxy.url, ['test_channel'], {
-      onNotify: () => {},
-      onError: (error) => void errors.push(error),
-    })
-    await waitUntil(() => errors.length > 0, { describe: 'LISTEN has failed' })
-    proxy.cut(undefined)
-    await listener.close()
-  })
 })

@@ -27,10 +27,7 @@ export function memoizePerDb<Made, On extends Db = Db>(make: (db: On) => Made): 
   }
 }
 
-/**
- * The maximum number of pooled connections per process. A worker opens one more for LISTEN, and an API up to
- * `maxSnapshots` for exports.
- */
+/** The maximum number of pooled connections per process. An API opens up to `maxSnapshots` more for exports. */
 export const poolSize = 20
 
 /** Idle connections that stay open: opening a connection takes longer than almost any request. */

@@ -6,10 +6,20 @@ type Work<Result> = (db: Db) => Promise<Result>
 /** Whether statements on `db` belong to an open transaction. */
 export const isInTransaction = (db: Db) => !(db.$client instanceof pg.Pool)
 
-/** The calls that `afterCommit` collected for the open transaction of a connection. */
-const afterCommits = new WeakMap<pg.PoolClient, Map<string, AfterCommit>>()
-
 type AfterCommit = (pool: Db) => void
+
+interface OpenTransaction {
+  pool: Db
+  /** The calls that `afterCommit` collected, by key. */
+  callbacks: Map<string, AfterCommit>
+}
+
+const openTransactions = new WeakMap<pg.PoolClient, OpenTransaction>()
+
+/** The pool that the connection of a transaction belongs to. */
+export function poolOf(db: Db): Db | undefined {
+  return db.$client instanceof pg.Pool ? db : openTransactions.get(db.$client)?.pool
+}
 
 /**
  * Calls `work` with the pool after the transaction of `db` has committed, or immediately if `db` is a pool. There is
@@ -18,7 +28,7 @@ type AfterCommit = (pool: Db) => void
  */
 export function afterCommit(db: Db, key: string, work: AfterCommit): void {
   if (db.$client instanceof pg.Pool) work(db)
-  else afterCommits.get(db.$client)?.set(key, work)
+  else openTransactions.get(db.$client)?.callbacks.set(key, work)
 }
 
 /**
@@ -33,7 +43,7 @@ export async function transaction<Result>(
   if (!(db.$client instanceof pg.Pool)) return runSavepoint(db.$client, () => work(db))
   const client = await db.$client.connect()
   const callbacks = new Map<string, AfterCommit>()
-  afterCommits.set(client, callbacks)
+  openTransactions.set(client, { pool: db, callbacks })
   const assignments = Object.entries(settings).map(([name, value]) => `; set local ${name} = ${value}`)
   const result = await runTransaction(client, work, `begin${assignments.join('')}`)
   for (const callback of callbacks.values()) callback(db)
@@ -69,7 +79,7 @@ async function runTransaction<Result>(client: pg.PoolClient, work: Work<Result>,
 /** Nested savepoints share a name: PostgreSQL uses the newest. If the rollback fails, later statements fail too. */
 async function runSavepoint<Result>(client: pg.PoolClient, work: () => Promise<Result>): Promise<Result> {
   await client.query('savepoint nested')
-  const callbacks = afterCommits.get(client)
+  const callbacks = openTransactions.get(client)?.callbacks
   const callbacksBefore = new Map(callbacks)
   const result = await work().catch(async (error: unknown) => {
     callbacks?.clear()

@@ -21,7 +21,9 @@ const changedOnPurpose = {
   renamed: { outbox: 'work' } as Record<string, string>,
   /** `table.column` whose values a migration rewrites. */
   rewritten: [
-    ...['mails.status', 'mails.attempts', 'campaign_batches.status'],
+    'mails.status',
+    'mails.attempts',
+    'campaign_batches.status',
     ...['status', 'error', 'worker_id', 'attempted_at'].map((column) => `deliveries.${column}`),
     ...['worker_id', 'token', 'delivery_ids'].map((column) => `webhook_drains.${column}`),
   ] as string[],

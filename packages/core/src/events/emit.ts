@@ -5,7 +5,7 @@ import { createCommittedCounter } from './committed-counter.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 import { defaultRetention, type Retention } from '../kernel/retention.ts'
 import { type DeliveryId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
-import { publishDrain } from '../work/wake-relays.ts'
+import { publishDrain } from '../work/publisher.ts'
 import { type Params, preparedSql } from '../db/prepared-query.ts'
 import { transaction } from '../db/transaction.ts'
 

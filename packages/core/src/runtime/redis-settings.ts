@@ -1,6 +1,6 @@
 /** Reads the settings of Redis from the response to INFO. Imports no Redis library. */
 
-/** Returns warnings about settings that lose jobs. Relays publish lost jobs again, but with a delay. */
+/** Returns warnings about settings that lose jobs. Workers publish lost jobs again, but with a delay. */
 export function getRedisWarnings(info: string): string[] {
   const policy = getRedisInfoField(info, 'maxmemory_policy')
   return [

@@ -6,7 +6,12 @@ export type RedisClient = Redis | Cluster
 
 type Options = Pick<
   RedisOptions,
-  'connectionName' | 'enableOfflineQueue' | 'maxRetriesPerRequest' | 'commandTimeout' | 'connectTimeout'
+  | 'connectionName'
+  | 'enableOfflineQueue'
+  | 'maxRetriesPerRequest'
+  | 'commandTimeout'
+  | 'connectTimeout'
+  | 'socketTimeout'
 > & {
   /** Always returns a delay: the client never stops reconnecting. */
   retryStrategy?: (attempt: number) => number

@@ -8,7 +8,7 @@
  *
  * | the process dies, or              | then                                                                            |
  * |-----------------------------------|---------------------------------------------------------------------------------|
- * | before the claim                  | the queue runs the job again, or a relay adds another; it may also run twice:   |
+ * | before the claim                  | the queue runs the job again, or the poll adds another; it may also run twice:  |
  * |                                   | the second one finds a token and does nothing                                   |
  * | with the claim, before it acts    | recovery, which cannot tell: as in the next row                                 |
  * | while it acts                     | recovery: what may be out becomes INTERRUPTED, unless a duplicate is better     |
@@ -38,7 +38,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { WorkspaceWork } from './enqueue.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
-import { wakeForWork } from './wake-relays.ts'
+import { hasPublisher, publishAfterCommit } from './publisher.ts'
 
 export interface Claim {
   readonly workspaceId: WorkspaceId
@@ -102,16 +102,20 @@ export async function finishClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promis
 }
 
 /**
- * Gives the work up. `now`: relays publish it again at once. `later`: relays publish it ten seconds after they did last,
- * unless the queue runs the job again before, because it failed. Does nothing if the claim was lost.
+ * Gives the work up. `now`: it is published again at once. `later`: the poll publishes it ten seconds after it was last
+ * published, unless the queue runs the job again before, because it failed. Does nothing if the claim was lost.
  */
 export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, when: 'now' | 'later'): Promise<void> {
   const free = { token: null, workerId: null, claimedAt: null }
-  await db
+  const publishedAt = hasPublisher(db) ? new Date() : null
+  const [released] = await db
     .update(work)
-    .set(when === 'now' ? { ...free, publishedAt: null } : free)
+    .set(when === 'now' ? { ...free, publishedAt } : free)
     .where(isHeld(claim))
-  if (when === 'now') wakeForWork(db)
+    .returning({ requestId: work.requestId, traceparent: work.traceparent })
+  if (when === 'later' || !released) return
+  const { workspaceId, kind, id } = claim
+  publishAfterCommit(db, { queue: kindsOfWork[kind].queue, job: { workspaceId, kind, id, ...released } })
 }
 
 /**

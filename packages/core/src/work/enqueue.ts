@@ -1,34 +1,63 @@
 /**
  * Work begins with a row, written in the transaction of the change that causes it, and ends with the deletion of that
- * row, in the transaction that records the outcome. In between, relays publish it (`publish.ts`) and jobs claim it
- * (`claims.ts`).
+ * row, in the transaction that records the outcome. In between, it is published (`publisher.ts`, `publish.ts`) and
+ * jobs claim it (`claims.ts`).
  */
 import { and, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import { work } from '../db/schema/index.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import type { WorkKind } from './kinds.ts'
-import { wakeForWork } from './wake-relays.ts'
+import { kindsOfWork, type WorkKind } from './kinds.ts'
+import { hasPublisher, publishAfterCommit } from './publisher.ts'
 
 /** The workspace whose work changes. */
 export type WorkspaceWork = Pick<Ctx, 'db' | 'workspaceId'>
 
 /** Enqueues work in the caller's transaction. `id` is the id of the subject, such as a mail or an import. */
 export async function enqueue(ctx: Ctx, kind: WorkKind, id: IdOf<IdPrefix>): Promise<void> {
-  const { requestId, traceparent = null } = ctx
-  await ctx.db.insert(work).values({ id: uuidOf(id), workspaceId: ctx.workspaceId, kind, requestId, traceparent })
-  wakeForWork(ctx.db)
+  const result = await ctx.db.execute<{ published: string[] | null }>(sql`
+    with subject (id) as (values (${uuidOf(id)}::uuid)), ${enqueueMany(ctx, kind, 'subject')}
+    select ${publishedUuids}`)
+  publishEnqueued(ctx, kind, result.rows[0]?.published)
 }
 
 /**
- * Enqueues every `workspace_id` and `id` of the CTE `source`, as a CTE of the caller's statement. The caller calls
- * `wakeForWork` afterwards.
+ * Enqueues every `id` of the CTE `source`, as CTEs of the caller's statement. The caller selects `publishedUuids`, and
+ * passes it to `publishEnqueued`.
+ *
+ * What this process publishes after the commit is written as published: work for which the workspace has a free place
+ * among its published jobs. The rest waits for the poll, so that workspaces take turns. As the poll does, this counts
+ * all older work that is not delayed. Concurrent transactions do not see each other's work and may publish a few too
+ * many, which does no harm.
  */
 export function enqueueMany(ctx: Ctx, kind: WorkKind, source: string): SQL {
+  const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
+  const now = sql`${new Date().toISOString()}::timestamptz`
+  const limit = sql`${hasPublisher(ctx.db) ? kindsOfWork[kind].published : 0}::int`
   return sql`
+    older as (
+      select from work
+      where workspace_id = ${workspaceId} and kind = ${kind} and (published_at is null or published_at <= ${now})
+      limit ${limit}),
     enqueued as (
-      insert into work (id, workspace_id, kind, request_id, traceparent)
-      select id, workspace_id, ${kind}, ${ctx.requestId}, ${ctx.traceparent ?? null} from ${sql.identifier(source)})`
+      insert into work (id, workspace_id, kind, request_id, traceparent, published_at)
+      select id, ${workspaceId}, ${kind}, ${ctx.requestId}, ${ctx.traceparent ?? null},
+        case when row_number() over (order by id) <= ${limit} - (select count(*) from older) then ${now} end
+      from ${sql.identifier(source)}
+      returning id, published_at)`
+}
+
+/** The UUIDs that `enqueueMany` has written as published. */
+export const publishedUuids = sql`
+  (select array_agg(id) from enqueued where published_at is not null) as published`
+
+/** Publishes what `enqueueMany` has written as published. */
+export function publishEnqueued(ctx: Ctx, kind: WorkKind, uuids: readonly string[] | null | undefined): void {
+  const { workspaceId, requestId, traceparent = null } = ctx
+  for (const id of uuids ?? []) {
+    const job = { workspaceId, kind, id, requestId, traceparent }
+    publishAfterCommit(ctx.db, { queue: kindsOfWork[kind].queue, job })
+  }
 }
 
 /** Deletes the work that no job has claimed, and returns its UUIDs. Call it in a transaction that has locked the subjects. */

@@ -41,7 +41,7 @@ async function enqueueSome(count: number, options: { on?: Ctx; kind?: WorkKind }
 
 const find = async () => (await findPublishableWork(database.db)).map(({ job }) => job.id)
 
-/** Publishes all publishable work, as a relay does. Returns its UUIDs. */
+/** Publishes all publishable work, as the poll does. Returns its UUIDs. */
 async function publish(): Promise<string[]> {
   const jobs = (await findPublishableWork(database.db)).map(({ job }) => job)
   await markPublished(database.db, jobs)
@@ -111,7 +111,7 @@ describe('work', () => {
     expect(await publish()).toEqual([kept])
   })
 
-  test('does not block a relay while it is being claimed', async () => {
+  test('does not block the poll while it is being claimed', async () => {
     const uuids = await enqueueSome(3)
     const claiming = await openTransaction(database.db, (db) =>
       db.execute(sql`select from work where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuids[0]} for update`),

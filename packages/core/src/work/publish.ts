@@ -1,7 +1,7 @@
 /**
- * Relays publish work: they add a job for each row to the queue of its kind. Publishing a row twice is harmless: the
- * queue ignores a job that it still has, and a claim guards the work. Rows that are unclaimed some seconds after
- * publishing are published again, so lost jobs need no tracking.
+ * The poll publishes the work that no publisher has published (`publisher.ts`): it adds a job for each row to the queue
+ * of its kind. Publishing a row twice is harmless: the queue ignores a job that it still has, and a claim guards the
+ * work. Rows that are unclaimed some seconds after publishing are published again, so lost jobs need no tracking.
  */
 import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
@@ -10,20 +10,17 @@ import { idOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import type { WorkspaceWork } from './enqueue.ts'
 import { kindsOfWork, type WorkKind, workKinds } from './kinds.ts'
-import type { QueueName, WorkJob } from './queues.ts'
-import { wakeForWork } from './wake-relays.ts'
+import type { PublishableWork, WorkJob } from './queues.ts'
 
-/** Makes the relays publish work again immediately, or as soon as its claim is released. */
+/** Makes the next poll publish work again, or the next one after its claim is released. */
 export async function requeueWork(ctx: WorkspaceWork, uuids: readonly string[]): Promise<void> {
   if (uuids.length === 0) return
   await setPublishedAt(ctx, null, isOneOf(uuids))
-  wakeForWork(ctx.db)
 }
 
-/** Makes the relays publish all delayed work of the workspace, in the caller's transaction. */
+/** Makes the next poll publish all delayed work of the workspace, in the caller's transaction. */
 export async function requeueWorkOfWorkspace(ctx: Ctx): Promise<void> {
   await setPublishedAt(ctx, null)
-  wakeForWork(ctx.db)
 }
 
 const delayMs = 600_000
@@ -88,12 +85,6 @@ const passingSuspension = sql.param(workKinds.filter((kind) => kindsOfWork[kind]
 
 /** After this time published work that no job has claimed is published again: Redis may have lost the job. */
 export const republishMs = 10_000
-
-/** A job to be added to a queue. */
-export interface PublishableWork {
-  queue: QueueName
-  job: WorkJob
-}
 
 /**
  * Finds the work to publish: of the oldest rows of each workspace and kind, those that were not published recently and

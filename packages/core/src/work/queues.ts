@@ -25,11 +25,14 @@ export const drainId = '00000000-0000-0000-0000-000000000000'
 /** The job that drains the webhooks of a workspace. */
 export const drainJobOf = (workspaceId: WorkspaceId): WorkJob => ({ workspaceId, kind: 'DRAIN', id: drainId })
 
+/** A job to be added to a queue. */
+export interface PublishableWork {
+  queue: QueueName
+  job: WorkJob
+}
+
 /** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */
 export const queuePrefix = (queue: QueueName) => `{rapport:${queue}}`
 
 /** The database schema of BullMQ's tables if the queues are stored in PostgreSQL. */
 export const queueSchema = 'bullmq'
-
-/** The NOTIFY channel of the relays, see `wake-relays.ts`. */
-export const workChannel = 'rapport_outbox'

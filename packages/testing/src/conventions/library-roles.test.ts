@@ -16,7 +16,7 @@ const roles: Record<string, { in: RegExp; only?: RegExp }> = {
   'fastify-type-provider-zod': { in: /^apps\/api\/src\//, only: /^apps\/api\// },
   'drizzle-orm': { in: /^packages\/core\/src\/db\//, only: /^packages\/core\// },
   pg: { in: /^packages\/core\/src\/db\// },
-  bullmq: { in: /^apps\/worker\/src\/queues\/queue-backend\.ts$/, only: /^apps\/(worker\/|api\/.*dashboard\.ts$)/ },
+  bullmq: { in: /^apps\/worker\/src\/queues\/queue-backend\.ts$/, only: /^apps\/(worker|api)\/src\/queues\// },
   ioredis: { in: /^packages\/core\/src\/runtime\/redis\.ts$/ },
   undici: { in: /^apps\/worker\/src\/webhook-delivery\//, only: /^apps\/worker\// },
 }

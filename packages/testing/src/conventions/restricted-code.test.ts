@@ -10,8 +10,8 @@ test('only the API, the benchmarks and an example import fastify', () => {
   expect(findImports(sourceFiles, ({ home }, name) => isFastify(name) && !homes.includes(home))).toEqual([])
 })
 
-test('only the worker and the dashboard of the API import bullmq', () => {
-  const isAllowed = (path: string) => path.startsWith('apps/worker/') || path === 'apps/api/src/http/dashboard.ts'
+test('only the worker and the queues of the API import bullmq', () => {
+  const isAllowed = (path: string) => /^apps\/(worker|api\/src\/queues)\//.test(path)
   expect(findImports(sourceFiles, ({ path }, name) => /^bullmq(\/|$)/.test(name) && !isAllowed(path))).toEqual([])
 })
 

@@ -54,5 +54,5 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/webhooks/reseal-secrets.ts findNextBatch`]: reseal,
   [`${core}/webhooks/webhooks.ts purgeWebhooks`]: purge,
   [`${core}/work/claims.ts listClaims`]: recovery,
-  [`${core}/work/publish.ts findPublishableWork`]: 'The relay publishes the work of all workspaces.',
+  [`${core}/work/publish.ts findPublishableWork`]: 'The poll publishes the work of all workspaces.',
 }

@@ -22,8 +22,8 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'a release does not ask for its token',
     file: claims,
-    search: 'publishedAt: null } : free)\n    .where(isHeld(claim))',
-    replacement: 'publishedAt: null } : free)\n    .where(isWorkOf(claim))',
+    search: 'publishedAt } : free)\n    .where(isHeld(claim))',
+    replacement: 'publishedAt } : free)\n    .where(isWorkOf(claim))',
     scenario: 'mails',
     seed: 8,
   },

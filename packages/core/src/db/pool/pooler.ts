@@ -1,8 +1,8 @@
 /**
  * Support for a transaction pooler such as PgBouncer in transaction mode, which assigns a server connection for one
  * transaction at a time. Requests and jobs work behind a pooler: their settings, locks and prepared statements end with
- * the transaction. Three features need a session and connect to DATABASE_DIRECT_URL, without the pooler: the worker's
- * LISTEN, the lock of migrations, and the queues if they are stored in PostgreSQL.
+ * the transaction. Three features need a session and connect to DATABASE_DIRECT_URL, without the pooler: the lock of
+ * migrations, backups, and the queues if they are stored in PostgreSQL.
  */
 import { sql } from 'drizzle-orm'
 import pg from 'pg'

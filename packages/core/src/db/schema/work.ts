@@ -8,8 +8,10 @@
  * | work      | from      | when                                                                                  |
  * |-----------|-----------|---------------------------------------------------------------------------------------|
  * | waiting   |           | enqueued in the transaction of the change that causes it                              |
- * |           | claimed   | released: shutdown, end of a turn, crash (`publishedAt` is null: published at once)   |
- * | published | waiting   | a relay added a job to the queue at `publishedAt`; again after ten seconds            |
+ * |           | claimed   | released: shutdown, end of a turn, crash (`publishedAt` is null: by the next poll)    |
+ * | published |           | enqueued by a process with a publisher, which adds the job after the commit           |
+ * |           | claimed   | released by such a process                                                            |
+ * |           | waiting   | the poll added a job to the queue at `publishedAt`; again after ten seconds           |
  * |           | claimed   | released after an error: the queue runs the job again after a pause                   |
  * | delayed   | published | it cannot be claimed, or its campaign is paused: `publishedAt` is in the future       |
  * | claimed   | any above | a job has written its `token`                                                         |

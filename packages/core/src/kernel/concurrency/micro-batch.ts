@@ -1,12 +1,9 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { withTimeout } from './with-timeout.ts'
+import { withoutContext } from './without-context.ts'
 
 const maxBatchSize = 100
 const maxWaitMs = 100
-
-/** Runs a function outside the async context of its caller. */
-const withoutContext = AsyncLocalStorage.snapshot()
 
 /**
  * Combines several calls into one: items that arrive in the same turn of the event loop, or during a call, share the

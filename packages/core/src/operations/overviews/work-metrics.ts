@@ -78,7 +78,7 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   })
   createUnlabeledGauge(registry, {
     name: 'outbox_lag_seconds',
-    help: 'Age of the oldest work that a relay could publish but has not',
+    help: 'Age of the oldest work that could be published but was not',
     read: cacheResult(async () => (await readOutboxLag(db)) ?? 0),
   })
   createUnlabeledGauge(registry, {

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { sendCampaign } from '../../campaigns/send-campaign.ts'
 import { pauseCampaign } from '../../campaigns/lifecycle.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -105,6 +106,9 @@ test('work delayed by fair sharing has no lag, and neither have deliveries', asy
   const [first = ''] = await listPendingWork(ctx, 'mail')
   await markPublished(ctx.db, [{ workspaceId: ctx.workspaceId, id: first }])
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeNull()
+  // Written as published, but its job was not added: no claim, and the poll has not published it again.
+  await database.db.execute(sql`update work set ${backdate('published_at', '1 minute')}`)
+  expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeGreaterThan(250)
 })
 
 test('counts campaigns by status and lists those that are not finished', async () => {

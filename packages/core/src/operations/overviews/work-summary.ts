@@ -37,7 +37,7 @@ export interface CampaignState {
 
 export interface WorkSummary {
   queues: QueueState[]
-  /** Age of the oldest work that a relay could publish but has not; null if there is none. */
+  /** Age of the oldest work that could be published but was not; null if there is none. */
   outboxLagSeconds: number | null
   workers: WorkerState[]
   /** Deliveries of the last hour, by status. */
@@ -112,6 +112,12 @@ async function readQueues(db: Db): Promise<QueueState[]> {
   return result.rows as unknown as QueueState[]
 }
 
+/** The poll publishes unclaimed work again every ten seconds. If it did not, no job was added. */
+const isOverdue = (work: 'o' | 'p') =>
+  sql.raw(
+    `${work}.token is null and (${work}.published_at is null or ${work}.published_at <= now() - interval '30 seconds')`,
+  )
+
 /**
  * Excludes work that fair sharing delays, because its workspace already has published work on the queue. Deliveries
  * have no lag: they wait for their receivers.
@@ -119,9 +125,9 @@ async function readQueues(db: Db): Promise<QueueState[]> {
 export async function readOutboxLag(db: Db): Promise<number | null> {
   const result = await db.execute<{ lag: number | null }>(sql`
     select ${toAgeSeconds('min(o.created_at)')} as lag from work o
-    where o.published_at is null and ${isNoDrain} and not exists (
+    where ${isOverdue('o')} and ${isNoDrain} and not exists (
       select from work p
-      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now())`)
+      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))`)
   return result.rows[0]?.lag ?? null
 }
 

@@ -188,8 +188,7 @@ test.skipIf(hidesPlans)('a drain that is planned with empty tables reads each de
   if ((await readMajorVersion(database)) < 17) await database.pool.query('analyze deliveries')
   const before = await countReadRows(on)
   expect(await drainTestBacklog(on, { workerId })).toHaveLength(2_000)
-  // Usually 7 rows per delivery, more with dead index entries; 700 if each step reads all deliveries. PostgreSQL 16 and
-  // older overestimate the lookups of two lists, and read up to 10,000 deliveries of a workspace for a step instead.
+  // Usually 7 rows per delivery; 700 if each step reads all. PostgreSQL 16 and older may read 10,000 rows for a step.
   const maxRows = (await readMajorVersion(database)) < 17 ? 1_200_000 : 250_000
   expect((await countReadRows(on)) - before).toBeLessThan(maxRows)
 })

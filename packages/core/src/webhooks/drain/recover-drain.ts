@@ -3,7 +3,7 @@ import { transaction } from '../../db/transaction.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import type { Claim, Recovery } from '../../work/claims.ts'
 import type { WorkspaceWork } from '../../work/enqueue.ts'
-import { publishDrain } from '../../work/wake-relays.ts'
+import { publishDrain } from '../../work/publisher.ts'
 import { isDrainOf } from './drain-claim.ts'
 
 /**

@@ -11,7 +11,7 @@ import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { QueueBackend } from './queue-backend.ts'
-import { shortTimings, startTestRelay, testWorkerConfig } from '../../test/fixtures.ts'
+import { shortTimings, startTestPoller, testWorkerConfig } from '../../test/fixtures.ts'
 import type { WorkerTimings } from '../process/worker-timings.ts'
 
 let testDatabase: TestDatabase
@@ -58,7 +58,7 @@ const waitUntilPublished = (uuids: string[]) =>
       ])
       return waiting.rowCount === 0
     },
-    { describe: 'the relay has published all work' },
+    { describe: 'the poll has published all work' },
   )
 const countUnpublished = async () => (await database.pool.query('select from work where published_at is null')).rowCount
 
@@ -69,9 +69,11 @@ const backdatePublished = () =>
   )
 
 /** Published work is published again only after it was backdated, unless `republishMs` is set. */
-async function start(config: WorkerConfig, timings: Partial<WorkerTimings> = {}) {
-  const started = await startTestRelay(config, {
+async function start(config: WorkerConfig, options: Partial<WorkerTimings> & { publishes?: boolean } = {}) {
+  const { publishes = false, ...timings } = options
+  const started = await startTestPoller(config, {
     database,
+    publishes,
     timings: { ...shortTimings, republishMs: 30_000, ...timings },
   })
   closers.push(started.close)
@@ -99,7 +101,7 @@ describe.each([
   ['Redis', onRedis],
   ['PostgreSQL', onPostgres],
 ])('with the queues in %s', (_name, config) => {
-  test('publishes committed work, and never publishes rolled back work', async () => {
+  test('the poll publishes committed work, and never rolled back work', async () => {
     const { backend } = await start(config())
     startWorker(backend)
     const rolledBack = inTransaction(ctx, async (ctx) => {
@@ -114,14 +116,22 @@ describe.each([
     expect((await listPendingWork(ctx)).toSorted()).toEqual(uuids.toSorted())
   })
 
-  test('a commit notifies the relay, which publishes the work before its next poll', async () => {
-    const { backend } = await start(config(), { pollMs: 3_600_000 })
+  test('a commit publishes its work, once, before the next poll', async () => {
+    const never = { pollMs: 3_600_000, otherWorkersPollMs: 3_600_000, republishMs: 3_600_000 }
+    const { backend } = await start(config(), { ...never, publishes: true })
     startWorker(backend)
-    await waitUntilReceived(await enqueueMany(1))
-    for (let piece = 0; piece < 10; piece++) await waitUntilReceived(await enqueueMany(1))
+    const on = { ...ctx, db: database.db }
+    const uuids: string[] = []
+    for (let piece = 0; piece < 10; piece++) {
+      uuids.push(...(await enqueueMany(1, on)))
+      await waitUntilReceived(uuids)
+    }
+    uuids.push(...(await inTransaction(on, (on) => enqueueMany(20, on))))
+    await waitUntilReceived(uuids)
+    expect(received.toSorted()).toEqual(uuids.toSorted())
   })
 
-  test('two relays publish all pieces of work', async () => {
+  test('two workers poll and publish all pieces of work', async () => {
     const { rows } = await testDatabase.pool.query<{ id: string }>(
       `insert into work (id, workspace_id, kind)
        select gen_random_uuid(), $1, 'MAIL' from generate_series(1, 250) returning id`,
@@ -134,7 +144,7 @@ describe.each([
     await waitUntil(async () => (await listPendingWork(ctx)).length === 0, { describe: 'all work is done' })
   })
 
-  test('publishes unfinished work again after a delay, and not earlier', async () => {
+  test('the poll publishes unfinished work again after a delay, and not earlier', async () => {
     const { backend } = await start(config())
     startWorker(backend)
     const uuids = await enqueueMany(2)
@@ -142,15 +152,15 @@ describe.each([
     const later = await enqueueMany(1)
     await waitUntilReceived(later)
     expect(received.toSorted()).toEqual([...uuids, ...later].toSorted())
-    // The relay adds a job before it marks the row as published.
+    // The poll adds a job before it marks the row as published.
     await waitUntil(async () => (await countUnpublished()) === 0, { describe: 'all rows are marked as published' })
     await backdatePublished()
     await waitUntil(() => received.length === 6, { describe: 'every job is received again' })
   })
 
-  test('publishes work that a closed relay left unpublished', async () => {
-    const { relay } = await start(config())
-    await relay.close()
+  test('the poll publishes work that a closed worker left unpublished', async () => {
+    const { poller } = await start(config())
+    await poller.close()
     const uuids = await enqueueMany(2)
     const { backend } = await start(config())
     startWorker(backend)

@@ -1,41 +1,64 @@
-import { kindsOfWork, type WorkKind } from '@rapport/core/work/kinds.ts'
-import type { QueueName, WorkJob } from '@rapport/core/work/queues.ts'
-import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
-import type { JobsOptions } from 'bullmq'
-import type { QueueBackend, WorkQueue } from './queue-backend.ts'
-import type { WorkerTimings } from '../process/worker-timings.ts'
+/** Adds jobs to the queues, for the API and the worker. Independent of the queue library, which only they import. */
+import { withTimeout } from '../kernel/concurrency/with-timeout.ts'
+import { kindsOfWork, type WorkKind } from './kinds.ts'
+import type { QueueName, WorkJob } from './queues.ts'
 
-/** The queues of a worker: adds jobs and reads their state. */
-export interface JobQueues {
+export type QueueTimings = Readonly<typeof defaultQueueTimings>
+
+export const defaultQueueTimings = {
+  addTimeoutMs: 8_000,
+  closeTimeoutMs: 1_000,
+  redisCommandTimeoutMs: 5_000,
+  /** How soon a queue retries a failed job. The delay doubles with each attempt. */
+  retryDelayMs: { campaigns: 10_000, mail: 30_000, imports: 1_000, maintenance: 5_000 },
+}
+
+interface JobOptions {
+  attempts: number
+  backoff?: { type: 'exponential'; delay: number; jitter: number }
+}
+
+/** A queue of BullMQ, on either of its backends. */
+interface JobQueue {
+  addBulk(
+    jobs: {
+      name: string
+      data: WorkJob
+      opts: JobOptions & { deduplication: { id: string; keepLastIfActive: true } }
+    }[],
+  ): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** The queues of a process: adds jobs and reads their state. */
+export interface JobQueues<Queue = JobQueue> {
   /**
    * Adds a job for each record. If a job for the same record is waiting, nothing is added; if it is active, one more
    * job runs after it. Rejects within seconds when the queues are unavailable; some jobs may already have been added.
    */
   add(queue: QueueName, jobs: readonly WorkJob[]): Promise<void>
-  queueOf: (queue: QueueName) => WorkQueue
-  /** Resolves after the first connection attempt, so that startup is not reported as an outage. */
-  firstConnection: Promise<void>
+  queueOf: (queue: QueueName) => Queue
   close(): Promise<void>
 }
 
 /**
  * How often and how soon the queue retries a failed job. Retries are safe: a claim in PostgreSQL prevents duplicate
- * deliveries and mails. A drain needs no retry, as the relay polls for backlogs.
+ * deliveries and mails. A drain needs no retry, as the poll finds its backlog.
  */
-function createJobOptions({ retryDelayMs }: WorkerTimings, kind: WorkKind): JobsOptions {
+function createJobOptions({ retryDelayMs }: QueueTimings, kind: WorkKind): JobOptions {
   const { queue, attempts } = kindsOfWork[kind]
   if (queue === 'webhooks') return { attempts }
   return { attempts, backoff: { type: 'exponential', delay: retryDelayMs[queue], jitter: 0.2 } }
 }
 
-export function openJobQueues(
-  backend: QueueBackend,
-  { timings, onAdd }: { timings: WorkerTimings; onAdd?: (queue: QueueName, count: number) => void },
-): JobQueues {
-  const queues = new Map<QueueName, WorkQueue>()
+export function openJobQueues<Queue extends JobQueue>(
+  backend: { openQueue(name: QueueName): Queue },
+  { timings, onAdd }: { timings: QueueTimings; onAdd?: ((queue: QueueName, count: number) => void) | undefined },
+): JobQueues<Queue> {
+  const queues = new Map<QueueName, Queue>()
 
   /** Opens a queue on first use. A queue that is opened while Redis is unavailable would wait for it. */
-  function queueOf(name: QueueName): WorkQueue {
+  function queueOf(name: QueueName): Queue {
     const queue = queues.get(name) ?? backend.openQueue(name)
     queues.set(name, queue)
     return queue
@@ -50,14 +73,13 @@ export function openJobQueues(
 
   return {
     queueOf,
-    firstConnection: backend.firstConnection,
     async add(queue, jobs) {
       const entries = jobs.map((data) => ({
         name: kindsOfWork[data.kind].title,
         data,
         opts: {
           ...createJobOptions(timings, data.kind),
-          deduplication: { id: `${data.workspaceId}/${data.id}`, keepLastIfActive: true },
+          deduplication: { id: `${data.workspaceId}/${data.id}`, keepLastIfActive: true as const },
         },
       }))
       try {
@@ -74,13 +96,4 @@ export function openJobQueues(
       await withTimeout(closed, timings.closeTimeoutMs).catch(() => {})
     },
   }
-}
-
-const maintenanceEveryMs = 3_600_000
-
-/** Creates the schedule of the maintenance job if it is missing, for example after Redis was flushed. */
-export async function ensureSchedule({ queueOf }: JobQueues): Promise<void> {
-  const maintenance = queueOf('maintenance')
-  if (await maintenance.getJobScheduler('purge-expired')) return
-  await maintenance.upsertJobScheduler('purge-expired', { every: maintenanceEveryMs }, { name: 'purge-expired' })
 }
