@@ -1,4 +1,7 @@
-/** A webhook receiver in a separate process. It never responds to /hang, and reports receipts to the parent process. */
+/**
+ * A webhook receiver in a separate process. It never responds to /hang, responds to /slow/300 after 300 ms, and reports
+ * receipts to the parent process.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -15,7 +18,9 @@ const onRequest = (request: IncomingMessage, response: ServerResponse) => {
   const { url = '', headers } = request
   receipts.push([url, String(headers['webhook-id']), String(process.hrtime.bigint())])
   request.resume().on('end', () => {
-    if (url !== '/hang') response.end()
+    const [, slowMs] = /^\/slow\/(\d+)/.exec(url) ?? []
+    if (slowMs !== undefined) setTimeout(() => response.end(), Number(slowMs))
+    else if (url !== '/hang') response.end()
   })
 }
 const server = flags.tls ? createTlsServer({ key: testKey, cert: goodCertificate }, onRequest) : createServer(onRequest)

@@ -15,7 +15,7 @@ import { type Bench, type Figure, type Options, quantile, measureRounds } from '
 import { type Installation, withInstallation, type Workspace } from '../installation.ts'
 import { waitUntil } from '../processes.ts'
 
-/** Number of deliveries in the backlog of a receiver when it starts to hang. */
+/** Number of deliveries in the backlog of a receiver when it starts to hang, or to respond slowly. */
 const backlog = 200
 
 interface Setup extends Options {
@@ -27,8 +27,9 @@ interface Setup extends Options {
 interface Scenario {
   name: string
   workspaces: Workspace[]
-  /** In these workspaces the receiver of the first webhook hangs. */
-  hanging: Workspace[]
+  /** In these workspaces the receiver of the first webhook has this path instead of `/0`. */
+  changed: Workspace[]
+  path: '/hang' | '/slow/9000'
 }
 
 export const hangingReceivers: Bench = {
@@ -43,39 +44,57 @@ export const hangingReceivers: Bench = {
       const setup: Setup = { ...options, installation, receiver, api: { url, agent } }
       const few = await createWorkspacesWithWebhooks(installation, receiver, { workspaces: 5, webhooksEach: 4 })
       const many = await createWorkspacesWithWebhooks(installation, receiver, { workspaces: 40, webhooksEach: 1 })
+      const one = await createWorkspacesWithWebhooks(installation, receiver, { workspaces: 1, webhooksEach: 20 })
+      const hanging = { path: '/hang' } as const
       return [
-        await compareHanging(setup, { name: '1 of 20 receivers', workspaces: few, hanging: few.slice(0, 1) }),
-        await compareHanging(setup, { name: '20 of 40 workspaces', workspaces: many, hanging: many.slice(0, 20) }),
+        await compareChanged(setup, {
+          name: '1 of 20 receivers hanging',
+          workspaces: few,
+          changed: few.slice(0, 1),
+          ...hanging,
+        }),
+        await compareChanged(setup, {
+          name: '20 of 40 workspaces hanging',
+          workspaces: many,
+          changed: many.slice(0, 20),
+          ...hanging,
+        }),
+        await compareChanged(setup, {
+          name: '1 of 20 webhooks of a workspace responding in 9 s',
+          workspaces: one,
+          changed: one,
+          path: '/slow/9000',
+        }),
       ]
     }),
 }
 
-async function compareHanging(setup: Setup, scenario: Scenario): Promise<Figure> {
+async function compareChanged(setup: Setup, scenario: Scenario): Promise<Figure> {
   const times = await measureRounds(
     setup,
-    { hanging: () => measureHanging(setup, scenario), none: () => measureOthers(setup, scenario) },
+    { changed: () => measureChanged(setup, scenario), none: () => measureOthers(setup, scenario) },
     { warmUp: false },
   )
   return {
-    name: `webhooks, commit to receipt with ${scenario.name} hanging, p99 of the other receivers`,
+    name: `webhooks, commit to receipt with ${scenario.name}, p99 of the other receivers`,
     unit: 'ms',
-    values: times.hanging,
-    baseline: { name: 'with none hanging', values: times.none },
+    values: times.changed,
+    baseline: { name: 'with none', values: times.none },
     target: { atMost: 1.5 },
   }
 }
 
-async function measureHanging(setup: Setup, scenario: Scenario): Promise<number> {
+async function measureChanged(setup: Setup, scenario: Scenario): Promise<number> {
   const { installation, receiver, quick } = setup
-  await changeUrls(installation, scenario, { from: '/0', to: '/hang' })
+  await changeUrls(installation, scenario, { from: '/0', to: scenario.path })
   const records = Array.from({ length: backlog }, () => exampleContact)
-  for (const { ctx } of scenario.hanging) await emitMany(ctx, contactUpdated, records)
-  // The worker needs up to a minute to detect which receivers hang.
+  for (const { ctx } of scenario.changed) await emitMany(ctx, contactUpdated, records)
+  // The worker needs up to a minute to detect which receivers hang or are slow.
   await sleep(quick ? 5_000 : 60_000)
   await waitForOthers(installation)
   await receiver.takeReceipts()
   const p99 = await measureOthers(setup, scenario)
-  await changeUrls(installation, scenario, { from: '/hang', to: '/0' })
+  await changeUrls(installation, scenario, { from: scenario.path, to: '/0' })
   await installation.waitUntilDone()
   await receiver.takeReceipts()
   return p99
@@ -98,10 +117,10 @@ async function measureOthers({ installation, receiver, api, quick }: Setup, { wo
 /** Changes the URLs and ends pauses, as an update of the URL over the API does. */
 async function changeUrls(
   { client }: Installation,
-  { hanging }: Scenario,
+  { changed }: Scenario,
   path: { from: string; to: string },
 ): Promise<void> {
-  const ids = hanging.map(({ ctx }) => uuidOf(ctx.workspaceId))
+  const ids = changed.map(({ ctx }) => uuidOf(ctx.workspaceId))
   const move = `update webhooks set url = replace(url, $2, $3) where workspace_id = any($1) and url like '%' || $2`
   await client.query(move, [ids, path.from, path.to])
   const resume = 'update webhook_drains set paused_until = null, unreachable_count = 0 where workspace_id = any($1)'
@@ -111,6 +130,6 @@ async function changeUrls(
 async function waitForOthers({ client }: Installation): Promise<void> {
   const left = `select from deliveries join webhooks
     on webhooks.workspace_id = deliveries.workspace_id and webhooks.id = deliveries.webhook_id
-    where deliveries.status = 'PENDING' and url not like '%/hang' limit 1`
+    where deliveries.status = 'PENDING' and url not like '%/hang' and url not like '%/slow/%' limit 1`
   await waitUntil(async () => (await client.query(left)).rowCount === 0)
 }

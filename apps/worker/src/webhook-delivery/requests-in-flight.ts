@@ -27,11 +27,12 @@ interface Options {
 export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsInFlight {
   const inFlight = new Map<string, { webhookId: WebhookId; request: Promise<void> }>()
   let ended: EndedDelivery[] = []
+  let failure: { error: unknown } | undefined
   let awaited = { count: 0, ...Promise.withResolvers<void>() }
 
   function whenEnded(count: number): Promise<void> {
     awaited = { count, ...Promise.withResolvers<void>() }
-    if (ended.length >= count) awaited.resolve()
+    if (failure || ended.length >= count) awaited.resolve()
     return awaited.promise
   }
 
@@ -41,7 +42,8 @@ export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsI
       ended.push(outcome)
       if (ended.length >= awaited.count) awaited.resolve()
     } catch (error) {
-      awaited.reject(error)
+      failure = { error }
+      awaited.resolve()
     }
   }
 
@@ -53,6 +55,7 @@ export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsI
     },
     async collectEnded() {
       await whenEnded(1)
+      if (failure) throw failure.error
       // The other half goes on while the outcomes of this one are recorded.
       await withTimeout(whenEnded(Math.ceil(inFlight.size / 2)), batchMs).catch(() => {})
       const collected = ended
