@@ -139,7 +139,7 @@ async function openDeps(config: WorkerConfig, opened: Opened): Promise<WorkerDep
     mailRateLimiter: createMailRateLimiter(db, config.MAIL_RATE, stopping),
     http,
     webhookQuota,
-    drains: { active: 0, max: config.WORKER_CONCURRENCY },
+    drains: { active: new Map(), max: config.WORKER_CONCURRENCY },
     receivers: createReceiverMemory(),
     // While the queues are unavailable, the add fails; the poll finds the backlog later.
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),

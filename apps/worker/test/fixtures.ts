@@ -76,7 +76,7 @@ export async function createTestDeps(
     mailRateLimiter: createMailRateLimiter(db, mailRate, stopping.signal),
     http,
     webhookQuota,
-    drains: { active: 0, max: 40 },
+    drains: { active: new Map(), max: 40 },
     receivers: createReceiverMemory(),
     requeueDrain: async () => {},
     log: silentLog,
@@ -103,7 +103,7 @@ export const jobOf = (ctx: Ctx, kind: WorkKind, id: string): WorkJob => ({
 
 /** Runs one job that drains the webhooks of the workspace. */
 export const drain = (deps: WorkerDeps, { workspaceId }: Pick<Ctx, 'workspaceId'>): Promise<DrainResult> =>
-  drainWebhooks(deps, drainJobOf(workspaceId), () => {})
+  drainWebhooks(deps, drainJobOf(workspaceId), { onProgress: () => {}, allowNextJob: () => {} })
 
 /** A worker configuration that allows requests to local receivers. */
 export function testWorkerConfig(env: Record<string, string> & { DATABASE_URL: string }): WorkerConfig {

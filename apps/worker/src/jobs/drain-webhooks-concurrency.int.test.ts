@@ -151,7 +151,7 @@ describe('after its turn', () => {
 
   test('a drain ends if all places are taken, and requeues the rest once', async () => {
     const requeued: string[] = []
-    const drains = { active: 0, max: 1 }
+    const drains = { active: new Map(), max: 1 }
     const requeueDrain = async ({ workspaceId }: WorkJob) => void requeued.push(workspaceId)
     const { delivered, durationMs } = await run({ timings, drains, requeueDrain })
     expect(requeued).toEqual([ctx.workspaceId])
@@ -159,30 +159,15 @@ describe('after its turn', () => {
     expect(delivered).toBeLessThan(600)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: delivered, PENDING: 600 - delivered })
     expect(await readDrain(ctx)).toBeUndefined()
-    expect(drains.active).toBe(0)
+    expect(drains.active.size).toBe(0)
   })
 
   test('a drain goes on while a place is free', async () => {
     const requeueDrain = () => Promise.reject(new Error('requeued'))
-    expect(await run({ timings, drains: { active: 0, max: 2 }, requeueDrain })).toMatchObject({ delivered: 600 })
+    expect(await run({ timings, drains: { active: new Map(), max: 2 }, requeueDrain })).toMatchObject({
+      delivered: 600,
+    })
   })
-})
-
-test('a receiver that does not respond delays no other webhook of the workspace', async () => {
-  const never = Promise.withResolvers<undefined>()
-  const hanging = await startHttpReceiver(() => never.promise)
-  const { id } = await createTestWebhook(ctx, { url: hanging.url })
-  await addBacklog(ctx, id, 50)
-  await addBacklog(ctx, webhookId, 50)
-  const draining = run()
-  await hanging.waitFor(1)
-  await waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === 50, {
-    describe: 'the deliveries of the other webhook are done',
-  })
-  expect(hanging.requests).toHaveLength(1)
-  never.resolve(undefined)
-  await draining
-  await hanging.close()
 })
 
 test('a drain of the whole backlog requeues nothing', async () => {

@@ -1,5 +1,4 @@
 import { runForWorkspace } from '@rapport/core/db/pool/fair-pool.ts'
-import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import type { EndedDelivery } from '@rapport/core/webhooks/drain/delivery-outcome.ts'
 import { type DrainClaim, prepareDrain } from '@rapport/core/webhooks/drain/drain-claim.ts'
@@ -27,6 +26,13 @@ export interface DrainResult extends DrainProgress {
   durationMs: number
 }
 
+/** The job, as the queue runs it. */
+export interface JobControl {
+  onProgress: (progress: DrainProgress) => void
+  /** From now on, new deliveries of the workspace add a job, although this one is active. */
+  allowNextJob: () => void
+}
+
 /**
  * Drains the webhooks of a workspace: takes the oldest deliveries, attempts them concurrently, and in each step records
  * what has ended and takes the next, until nothing is left or a turn is over while other workspaces wait. Three limits
@@ -36,73 +42,76 @@ export interface DrainResult extends DrainProgress {
  * 2. how many requests of a workspace are in flight (`QUOTA_WEBHOOK_REQUESTS`), slow receivers at most half of them,
  * 3. how many of a webhook: 1 to 20, see `receiver-memory.ts`; none while it is paused, see `circuit-breaker.ts`.
  *
+ * While requests do not end, new deliveries of other webhooks must not wait for them. So the job then looks for new ones,
+ * after a time that doubles. It also lets the next job start, which ends its wait if it is in this process; otherwise,
+ * the next look finds what that job was for.
+ *
  * The transactions run for their workspace: work that runs for no workspace, such as the heartbeat, gets the next free
  * connection of the pool before them (`FairPool`).
  */
-export async function drainWebhooks(
-  deps: WorkerDeps,
-  job: WorkJob,
-  onProgress: (progress: DrainProgress) => void,
-): Promise<DrainResult> {
+export async function drainWebhooks(deps: WorkerDeps, job: WorkJob, control: JobControl): Promise<DrainResult> {
   const startedAt = performance.now()
   const progress: DrainProgress = { delivered: 0, failed: 0 }
-  deps.drains.active += 1
-  try {
-    await runForWorkspace(job.workspaceId, () => drain(deps, job, { progress, onProgress }))
-  } finally {
-    deps.drains.active -= 1
-  }
+  const endWait = deps.drains.active.get(job.workspaceId)
+  if (endWait) endWait()
+  else await runForWorkspace(job.workspaceId, () => drain(deps, job, { progress, ...control }))
   return { ...progress, durationMs: performance.now() - startedAt }
 }
 
-interface Report {
+interface Turn extends JobControl {
   progress: DrainProgress
-  onProgress: (progress: DrainProgress) => void
 }
 
-async function drain(deps: WorkerDeps, job: WorkJob, report: Report): Promise<void> {
-  if (deps.stopping.aborted) return
+async function drain(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise<void> {
   const { workspaceId } = job
-  await deps.webhookQuota.read(ctxOf(deps, job))
   const claim = prepareDrain({ workspaceId, workerId: deps.workerId, firstPauseMs: deps.timings.firstPauseMs })
   const connections = deps.http.openConnections()
   const requests = createRequestsInFlight({
     attempt: (delivery) => attemptDelivery(deps, { workspaceId, connections }, delivery),
     batchMs: deps.timings.outcomeBatchMs,
   })
+  deps.drains.active.set(workspaceId, requests.endWait)
   deps.liveClaims.add(claim)
+  let hasMore = false
   try {
-    const first = await claimDrain(deps.db, claim, limitsOf(deps, workspaceId, requests)).catch(
-      async (error: unknown) => {
-        // The claim may be committed; nothing was sent.
-        await retryWhileDatabaseDown(deps, () => releaseUnansweredDrain(deps.db, claim))
-        throw error
-      },
-    )
-    if (first && (await runTurn(deps, claim, { first, requests, ...report }))) await deps.requeueDrain(job)
+    const limits = await readLimits(deps, claim, requests)
+    if (deps.stopping.aborted) return
+    const first = await claimDrain(deps.db, claim, limits).catch(async (error: unknown) => {
+      // The claim may be committed; nothing was sent.
+      await retryWhileDatabaseDown(deps, () => releaseUnansweredDrain(deps.db, claim))
+      throw error
+    })
+    if (first) hasMore = await runTurn(deps, claim, { ...turn, first, requests })
   } finally {
     await requests.waitForAll()
     await connections.close()
     deps.liveClaims.delete(claim)
+    deps.drains.active.delete(workspaceId)
   }
+  // A job that ended right after the last step relies on this one.
+  if (hasMore || requests.hasNewDeliveries()) await deps.requeueDrain(job)
 }
 
 /** Returns whether more deliveries can be taken now. */
 async function runTurn(
   deps: WorkerDeps,
   claim: DrainClaim,
-  { first, requests, progress, onProgress }: Report & { first: TakeResult; requests: RequestsInFlight },
+  { first, requests, progress, onProgress, allowNextJob }: Turn & { first: TakeResult; requests: RequestsInFlight },
 ): Promise<boolean> {
-  const endsAt = performance.now() + deps.timings.drainTurnMs
+  const { timings, drains } = deps
+  const endsAt = performance.now() + timings.drainTurnMs
   let current: TakeResult | undefined = first
+  let lookMs = timings.minDrainLookMs
   requests.start(first.deliveries)
   while (requests.uuids().length > 0) {
-    const ended = await requests.collectEnded()
+    const ended = await requests.collectEnded(lookMs)
+    if (ended.length === 0) allowNextJob()
+    lookMs = ended.length === 0 ? Math.min(lookMs * 2, timings.maxDrainLookMs) : timings.minDrainLookMs
     countOutcomes(progress, ended)
     onProgress(progress)
     adaptPaces(deps, claim, ended)
-    const isTurnOver = performance.now() > endsAt && deps.drains.active >= deps.drains.max
-    const limits = limitsOf(deps, claim.workspaceId, requests)
+    const isTurnOver = performance.now() > endsAt && drains.active.size >= drains.max
+    const limits = await readLimits(deps, claim, requests)
     const step = {
       ended,
       inFlight: requests.uuids(),
@@ -117,17 +126,15 @@ async function runTurn(
 /** More than any receiver needs, for a workspace without a quota. */
 const maxRequests = 1_000
 
-function limitsOf(
-  { receivers, webhookQuota }: WorkerDeps,
-  workspaceId: WorkspaceId,
-  requests: RequestsInFlight,
-): TakeLimits {
-  const quota = Math.min(webhookQuota.peek(workspaceId), maxRequests)
-  const paces = receivers.read(workspaceId)
+async function readLimits(deps: WorkerDeps, claim: DrainClaim, requests: RequestsInFlight): Promise<TakeLimits> {
+  const { workspaceId } = claim
+  const quota = Math.min(await deps.webhookQuota.read(ctxOf(deps, { ...claim, requestId: null })), maxRequests)
+  const paces = deps.receivers.read(workspaceId)
   const counts = requests.countByWebhook()
   const webhooks = [...new Set([...paces.keys(), ...counts.keys()])].map((webhookId) => {
     const { concurrency, isSlow } = paces.get(webhookId) ?? initialPace
-    return { webhookId, concurrency, isSlow, inFlight: counts.get(webhookId) ?? 0 }
+    const isUnreachable = (claim.receivers.get(webhookId)?.unreachableCount ?? 0) > 0
+    return { webhookId, concurrency, isSlow: isSlow || isUnreachable, inFlight: counts.get(webhookId) ?? 0 }
   })
   const sum = (counted: typeof webhooks) => counted.reduce((total, { inFlight }) => total + inFlight, 0)
   return {

@@ -2,7 +2,7 @@ import type { Ctx, Settings } from '@rapport/core/request/context.ts'
 import type { Retention } from '@rapport/core/kernel/retention.ts'
 import type { Db } from '@rapport/core/db/client.ts'
 import type { Tracer } from '@rapport/core/runtime/tracer.ts'
-import type { WebhookId } from '@rapport/core/kernel/ids.ts'
+import type { WebhookId, WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import type { QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import type { Logger } from 'pino'
 import type { ReceiverMemory } from '../webhook-delivery/receiver-memory.ts'
@@ -23,8 +23,8 @@ export interface WorkerDeps {
   http: OutboundHttp
   /** The number of webhook requests that a workspace may have in flight. */
   webhookQuota: QuotaCache
-  /** How many workspaces this worker drains now, and at most. */
-  drains: { active: number; readonly max: number }
+  /** The workspaces that this worker drains now, with the function that makes the drain look for new deliveries. */
+  drains: { readonly active: Map<WorkspaceId, () => void>; readonly max: number }
   receivers: ReceiverMemory
   /** Adds a job for the rest of a workspace's backlog, at the end of the queue. */
   requeueDrain: (job: WorkJob) => Promise<void>
@@ -42,7 +42,7 @@ export interface WorkerDeps {
 }
 
 /** The context of a job. The actor is the system. */
-export function ctxOf(deps: WorkerDeps, job: WorkJob): Ctx {
+export function ctxOf(deps: WorkerDeps, job: Omit<WorkJob, 'kind'>): Ctx {
   return {
     db: deps.db,
     settings: deps.settings,

@@ -40,6 +40,9 @@ export const defaultTimings = {
   nameQueryTimeoutMs: 1_500,
   /** How long a job drains a workspace before it is requeued, if all places for drains are taken. */
   drainTurnMs: 2_000,
+  /** How soon a drain looks for new deliveries while no request ends. The time doubles with each look. */
+  minDrainLookMs: 50,
+  maxDrainLookMs: 2_000,
   /** How long the first outcome waits for others, so that they are recorded in one transaction. */
   outcomeBatchMs: 10,
   firstPauseMs,

@@ -27,7 +27,9 @@ export function openJobWorkers(
         (progress: object) => void job.updateProgress(progress).catch(() => {}),
         timings.progressEveryMs,
       )
-      if (isKnownJob(name, data)) return jobTracker.track(measured(data, onProgress))
+      // While Redis is away, it fails or waits; the drain looks for new deliveries itself.
+      const allowNextJob = () => void job.removeDeduplicationKey().catch(() => {})
+      if (isKnownJob(name, data)) return jobTracker.track(measured(data, { onProgress, allowNextJob }))
       log.warn({ queue: name }, 'job ignored: unknown data')
     }
     return backend.openWorker(name, processJob, { concurrency })

@@ -3,7 +3,7 @@ import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { kindsOfWork, type WorkKind } from '@rapport/core/work/kinds.ts'
 import { type QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import { clearCustomField, clearList, clearWorkspace, eraseContact } from '../jobs/clear-deleted.ts'
-import { describeResult, type DrainProgress, drainWebhooks } from '../jobs/drain-webhooks.ts'
+import { describeResult, drainWebhooks, type JobControl } from '../jobs/drain-webhooks.ts'
 import { runHourlyMaintenance } from '../jobs/hourly-maintenance.ts'
 import { runImport } from '../jobs/run-import.ts'
 import { sendCampaignBatch } from '../jobs/send-campaign-batch.ts'
@@ -26,7 +26,7 @@ const handlers: Record<Exclude<WorkKind, 'DRAIN'>, Handler> = {
 
 interface QueueHandler {
   /** The dashboard shows the resolved value. */
-  handle: (data: WorkJob, onProgress: (progress: DrainProgress) => void) => Promise<unknown>
+  handle: (data: WorkJob, control: JobControl) => Promise<unknown>
   concurrency: number
 }
 
@@ -50,7 +50,7 @@ export function createQueueHandlers(deps: WorkerDeps, config: WorkerConfig): Rec
   return {
     // Each delivery has its own span, so the job has none.
     webhooks: {
-      handle: (job, onProgress) => drainWebhooks(deps, job, onProgress).then(describeResult),
+      handle: (job, control) => drainWebhooks(deps, job, control).then(describeResult),
       concurrency: config.WORKER_CONCURRENCY,
     },
     campaigns: { handle: handle('campaigns'), concurrency: 4 },

@@ -6,6 +6,8 @@ const slowMs = 1_000
 /** The number of durations that decide whether a receiver is slow. */
 const rememberedDurations = 20
 const rememberedWorkspaces = 10_000
+/** Of a workspace. Deleted webhooks are forgotten when others have attempts. */
+const rememberedWebhooks = 200
 
 /** What a worker remembers of the receiver of a webhook. It is held in memory only: a new worker starts with nothing. */
 export interface ReceiverPace {
@@ -45,7 +47,12 @@ export function createReceiverMemory(): ReceiverMemory {
     adapt(workspaceId, webhookId, round) {
       if (round.length === 0) return
       const paces = workspaces.get(workspaceId) ?? new Map<WebhookId, ReceiverPace>()
-      paces.set(webhookId, nextPace(paces.get(webhookId) ?? initialPace, round))
+      const pace = nextPace(paces.get(webhookId) ?? initialPace, round)
+      // At the end, so that the first one had no attempt for the longest time.
+      paces.delete(webhookId)
+      paces.set(webhookId, pace)
+      const [oldest] = paces.keys()
+      if (paces.size > rememberedWebhooks && oldest) paces.delete(oldest)
       workspaces.set(workspaceId, paces)
     },
   }

@@ -19,10 +19,10 @@ function openRequests({ batchMs = 10_000 } = {}) {
   return {
     requests,
     start: (uuids: string, of: WebhookId = webhookId) =>
-      requests.start([...uuids].map((uuid) => ({ uuid, webhookId: of }) as TakenDelivery)),
-    end: (uuids: string) => [...uuids].forEach((uuid) => running.get(uuid)?.resolve()),
+      requests.start(Array.from(uuids, (uuid) => ({ uuid, webhookId: of }) as TakenDelivery)),
+    end: (uuids: string) => Array.from(uuids, (uuid) => running.get(uuid)?.resolve()),
     fail: (uuid: string) => running.get(uuid)?.reject(new Error('broken')),
-    collect: async () => (await requests.collectEnded()).map(({ uuid }) => uuid).join(''),
+    collect: async (maxWaitMs = 10_000) => (await requests.collectEnded(maxWaitMs)).map(({ uuid }) => uuid).join(''),
   }
 }
 
@@ -68,11 +68,27 @@ test('the requests in flight are counted by webhook', () => {
   )
 })
 
-test('the error of an attempt is thrown by the next call, and all requests can be awaited', async () => {
+test('the next call throws the error of an attempt', async () => {
   const { requests, start, end, fail, collect } = openRequests()
   start('ab')
   fail('a')
   end('b')
   await requests.waitForAll()
   await expect(collect()).rejects.toThrow('broken')
+})
+
+test('a wait without an outcome ends after its time, and with `endWait`', async () => {
+  const { requests, start, end, collect } = openRequests()
+  start('ab')
+  expect(await collect(1)).toBe('')
+  const collecting = collect()
+  requests.endWait()
+  expect(await collecting).toBe('')
+  expect(requests.hasNewDeliveries()).toBe(false)
+  requests.endWait()
+  expect(await collect()).toBe('')
+  end('ab')
+  expect(await collect()).toBe('ab')
+  requests.endWait()
+  expect(requests.hasNewDeliveries()).toBe(true)
 })

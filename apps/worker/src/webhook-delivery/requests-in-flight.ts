@@ -8,9 +8,14 @@ export interface RequestsInFlight {
   start(deliveries: readonly TakenDelivery[]): void
   /**
    * Waits until a request ends, and then a moment for others, so that their outcomes are recorded together. Returns the
-   * outcomes in the order in which the requests ended. Rejects if an attempt does.
+   * outcomes in the order in which the requests ended; none after `maxWaitMs`, or after `endWait`. Rejects if an
+   * attempt does.
    */
-  collectEnded(): Promise<EndedDelivery[]>
+  collectEnded(maxWaitMs: number): Promise<EndedDelivery[]>
+  /** Ends the wait of this or the next `collectEnded`, because there are new deliveries. */
+  endWait: () => void
+  /** Whether `endWait` was called after the last `collectEnded`. */
+  hasNewDeliveries(): boolean
   /** The UUIDs of the deliveries. */
   uuids(): string[]
   countByWebhook(): Map<WebhookId, number>
@@ -28,11 +33,12 @@ export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsI
   const inFlight = new Map<string, { webhookId: WebhookId; request: Promise<void> }>()
   let ended: EndedDelivery[] = []
   let failure: { error: unknown } | undefined
+  let hasNewDeliveries = false
   let awaited = { count: 0, ...Promise.withResolvers<void>() }
 
   function whenEnded(count: number): Promise<void> {
     awaited = { count, ...Promise.withResolvers<void>() }
-    if (failure || ended.length >= count) awaited.resolve()
+    if (failure || hasNewDeliveries || ended.length >= count) awaited.resolve()
     return awaited.promise
   }
 
@@ -53,16 +59,22 @@ export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsI
         inFlight.set(delivery.uuid, { webhookId: delivery.webhookId, request: send(delivery) })
       }
     },
-    async collectEnded() {
-      await whenEnded(1)
-      if (failure) throw failure.error
+    async collectEnded(maxWaitMs) {
+      await withTimeout(whenEnded(1), maxWaitMs).catch(() => {})
       // The other half goes on while the outcomes of this one are recorded.
-      await withTimeout(whenEnded(Math.ceil(inFlight.size / 2)), batchMs).catch(() => {})
+      if (ended.length > 0) await withTimeout(whenEnded(Math.ceil(inFlight.size / 2)), batchMs).catch(() => {})
+      if (failure) throw failure.error
       const collected = ended
       ended = []
+      hasNewDeliveries = false
       for (const { uuid } of collected) inFlight.delete(uuid)
       return collected
     },
+    endWait() {
+      hasNewDeliveries = true
+      awaited.resolve()
+    },
+    hasNewDeliveries: () => hasNewDeliveries,
     uuids: () => [...inFlight.keys()],
     countByWebhook() {
       const counts = new Map<WebhookId, number>()

@@ -4,7 +4,7 @@ import { findPublishableWork, markPublished } from '@rapport/core/work/publish.t
 import { kindsOfWork } from '@rapport/core/work/kinds.ts'
 import { deregisterWorker, recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
-import { drainWebhooks } from '../../src/jobs/drain-webhooks.ts'
+import { drain } from '../fixtures.ts'
 import { sendCampaignBatch } from '../../src/jobs/send-campaign-batch.ts'
 import { sendMail } from '../../src/jobs/send-mail.ts'
 import type { WorkerDeps } from '../../src/process/worker-deps.ts'
@@ -19,7 +19,7 @@ import { mailFaults, type Scenario, type SimulatedWork, type Worker, type World 
 const queueOf = ({ kind }: SimulatedWork) => kindsOfWork[kind].queue
 
 async function runJob(deps: WorkerDeps, job: SimulatedWork): Promise<void> {
-  if (job.kind === 'DRAIN') await drainWebhooks(deps, job, () => {})
+  if (job.kind === 'DRAIN') await drain(deps, job)
   else await (queueOf(job) === 'mail' ? sendMail : sendCampaignBatch)(deps, job)
 }
 

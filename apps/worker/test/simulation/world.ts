@@ -13,12 +13,13 @@ import { currentTask, type Scheduler } from './scheduler.ts'
 import type { SimulatedProcess, Task } from './tasks.ts'
 import { outcomeBatchMs, retryPauseMs } from './virtual-timers-patch.ts'
 
-/** Retries and outcomes wait for the scheduler; no turn ends, as places are free. */
+/** Retries and outcomes wait for the scheduler, no drain looks for new deliveries by itself; no turn ends, as places are free. */
 const timings = {
   ...defaultTimings,
   minRetryPauseMs: retryPauseMs,
   maxRetryPauseMs: retryPauseMs,
   outcomeBatchMs,
+  minDrainLookMs: 3_600_000,
 }
 
 /** A mail or a request that left a process. */

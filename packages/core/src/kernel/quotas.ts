@@ -29,7 +29,7 @@ export const quotaDefaults = {
   singleMails: 500,
   /** Emails of one kind to one address in 24 hours. */
   mailsPerAddress: 5,
-  /** The webhook requests under way in one worker. */
+  /** The webhook requests in flight. */
   webhookRequests: 20,
 } as const
 

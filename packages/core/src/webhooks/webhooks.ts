@@ -105,11 +105,10 @@ export async function updateWebhook(ctx: Ctx, id: WebhookId, change: WebhookChan
 
 /** Disables all webhooks of the workspace. After the caller's commit, workers take no more of their deliveries. */
 export async function disableWebhooks(ctx: Ctx): Promise<void> {
-  const disabled = await ctx.db
-    .update(webhooks)
-    .set({ enabled: false })
-    .where(and(isLiveInWorkspace(ctx), eq(webhooks.enabled, true)))
-    .returning()
+  const isEnabled = and(isLiveInWorkspace(ctx), eq(webhooks.enabled, true))
+  // In the order in which a step of a drain locks them.
+  await ctx.db.select({ id: webhooks.id }).from(webhooks).where(isEnabled).orderBy(webhooks.id).for('no key update')
+  const disabled = await ctx.db.update(webhooks).set({ enabled: false }).where(isEnabled).returning()
   for (const { id, url } of disabled) await audit(ctx, 'webhook.changed', { subjectId: id, url, enabled: 'false' })
 }
 

@@ -20,7 +20,7 @@ export async function requeueWork(ctx: WorkspaceWork, uuids: readonly string[]):
 
 /** Makes the next poll publish all delayed work of the workspace, in the caller's transaction. */
 export async function requeueWorkOfWorkspace(ctx: Ctx): Promise<void> {
-  await setPublishedAt(ctx, null)
+  await setPublishedAt(ctx, null, sql`${work.kind} is distinct from 'DRAIN'`)
 }
 
 const delayMs = 600_000

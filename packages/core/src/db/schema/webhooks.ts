@@ -78,7 +78,7 @@ export const webhookHealth = tenantTable(
 export const deliveryStatuses = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
 
 /**
- * Partitioned by the timestamp in the ids, see `partitions.ts`. The PENDING rows are the queue of their webhook. Every
+ * Partitioned by the timestamp in the ids, see `partitions.ts`. The PENDING rows are the queue of their workspace. Every
  * delivery is written twice, so there are few indexes: filters of the delivery log use the primary key, except those
  * for failures.
  */

@@ -10,8 +10,6 @@ export interface FairSlots {
   /** Acquires a slot if one is free now. */
   tryAcquire(workspaceId: WorkspaceId): boolean
   release(workspaceId: WorkspaceId): void
-  /** Whether any work waits for a slot. */
-  hasWaiting(): boolean
 }
 
 /**
@@ -102,6 +100,5 @@ export function createFairSlots(
       adjustHeld(workspaceId, -1)
       while (admitNext());
     },
-    hasWaiting: () => waiting.size > 0,
   }
 }

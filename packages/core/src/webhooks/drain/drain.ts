@@ -11,8 +11,8 @@
  * - Every step requires the token of the step before and writes a new one. So the following take nothing: a second job of
  *   the workspace, a job whose claim was recovered, and a statement that arrives after its retry.
  * - A step locks the row of `work` before it reads deliveries, so it sees everything that the former owner recorded. Then
- *   it locks the health of webhooks, and then webhooks FOR SHARE, each in the order of their ids: disabling and deleting
- *   wait for the step, and later steps see that change.
+ *   it updates what ended and, in the order of their ids, the health of those webhooks, and locks webhooks FOR SHARE:
+ *   disabling and deleting wait for the step, and later steps see that change.
  * - A take reads the PENDING deliveries in the order of `created_at`. A cursor would miss an older delivery of a slow
  *   transaction that commits later.
  */
@@ -27,6 +27,7 @@ import { drainId } from '../../work/queues.ts'
 import { failAbandonedDeliveries } from './abandoned-deliveries.ts'
 import type { EndedDelivery } from './delivery-outcome.ts'
 import { type DrainClaim, isDrainOf, lockDrain } from './drain-claim.ts'
+import { hasBacklog } from './find-backlogs.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 import { recordOutcomes } from './record-outcomes.ts'
 import { takeDeliveries, type TakeLimits, type TakenDelivery } from './take-deliveries.ts'
@@ -98,16 +99,14 @@ async function runWithNewToken<Result>(
   return result
 }
 
-/** The job of a workspace without PENDING deliveries writes nothing. */
+/** The job of a workspace writes nothing if the poll would not find it. */
 const insertClaim = preparedSql<{ workspaceId: string; workerId: string; token: string; now: Date }>(
   'claim a drain',
   (param) => sql`
     insert into work as drain (workspace_id, id, kind, token, worker_id, claimed_at)
     select ${param('workspaceId')}::uuid, ${drainId}::uuid, 'DRAIN', ${param('token')}::uuid, ${param('workerId')}::uuid,
       ${param('now')}::timestamptz
-    where (
-        select true from deliveries where workspace_id = ${param('workspaceId')}::uuid and status = 'PENDING'
-        order by webhook_id, created_at, id limit 1)
+    where ${hasBacklog(sql`${param('workspaceId')}::uuid`, param('now'))}
       and ${not(isInSuspendedWorkspace(sql`${param('workspaceId')}::uuid`))}
     on conflict (workspace_id, id) do update
     set token = excluded.token, worker_id = excluded.worker_id, claimed_at = excluded.claimed_at

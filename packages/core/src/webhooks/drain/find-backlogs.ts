@@ -1,4 +1,4 @@
-import { not, sql } from 'drizzle-orm'
+import { not, type Placeholder, sql, type SQLWrapper } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
 import { transaction } from '../../db/transaction.ts'
@@ -43,9 +43,22 @@ interface PageRow {
 }
 
 /**
+ * A condition: the workspace has PENDING deliveries of a webhook that is not paused, or of a disabled one.
+ *
  * The inner sub-select is not an EXISTS, which PostgreSQL might turn into a join that reads all PENDING deliveries. Its
  * ORDER BY is that of `deliveries_pending_index`: in the index of the primary key, PostgreSQL would read ended deliveries.
  */
+export const hasBacklog = (workspaceId: SQLWrapper, now: Placeholder) => sql`
+  coalesce((
+    select true from webhooks w
+    left join webhook_drains health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
+    where w.workspace_id = ${workspaceId} and (not w.enabled or paused_until is null or paused_until <= ${now}::timestamptz)
+      and (
+        select true from deliveries d
+        where d.workspace_id = ${workspaceId} and d.webhook_id = w.id and d.status = 'PENDING'
+        order by d.created_at, d.id limit 1)
+    limit 1), false)`
+
 const findPage = preparedSql<{ after: string; now: Date }, PageRow>(
   'find backlogs',
   (param) => sql`
@@ -56,16 +69,7 @@ const findPage = preparedSql<{ after: string; now: Date }, PageRow>(
     select workspace_id, not coalesce((
         select token is not null from work where work.workspace_id = backlog.workspace_id and id = ${drainId}::uuid), false)
       and ${not(isInSuspendedWorkspace(sql`backlog.workspace_id`))}
-      and coalesce((
-        select true from webhooks w
-        left join webhook_drains health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
-        where w.workspace_id = backlog.workspace_id
-          and (not w.enabled or paused_until is null or paused_until <= ${param('now')}::timestamptz)
-          and (
-            select true from deliveries d
-            where d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.status = 'PENDING'
-            order by d.created_at, d.id limit 1)
-        limit 1), false) as is_claimable,
+      and ${hasBacklog(sql`backlog.workspace_id`, param('now'))} as is_claimable,
       (select count(*) from pending) = ${pageSize}::int as is_full_page
     from (select distinct workspace_id from pending) backlog order by workspace_id`,
 )

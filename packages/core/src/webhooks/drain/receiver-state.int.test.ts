@@ -153,7 +153,7 @@ describe('the circuit breaker', () => {
     const health = await read()
     expect(health).toMatchObject({ unreachableCount: 3 })
     expect(msUntil(health.pausedUntil)).toBe(1_000)
-    expect((await claimTestDrain(ctx, { workerId })).take).toEqual({ deliveries: [], hasMore: false })
+    expect((await claimTestDrain(ctx, { workerId })).take).toBeUndefined()
   })
 
   test('doubles the pause with each further round, and closes with a response', async () => {

@@ -147,6 +147,19 @@ describe('disabling and deleting', () => {
   })
 })
 
+test('disabling all webhooks and a step that takes from several do not deadlock', async () => {
+  const second = (await createTestWebhook(ctx)).id
+  await insertDeliveries(ctx, second, { count: 3 })
+  const { claim } = await makeClaim(1)
+  // The row of the first webhook is now behind that of the second.
+  await updateWebhook(ctx, webhookId, { url: 'https://example.com/new' })
+  const [disabling, taking] = [
+    disableWebhooks(ctx),
+    recordTestOutcomes(ctx, claim, { inFlight: uuids.slice(0, 1), limit: 5 }),
+  ]
+  await expect(Promise.all([disabling, taking])).resolves.toHaveLength(2)
+})
+
 test('rows of a deleted webhook are purged in steps, in-flight deliveries last', async () => {
   const { claim } = await makeClaim(1)
   await deleteWebhook(ctx, webhookId)

@@ -119,13 +119,13 @@ export async function markWarned(ctx: Ctx, id: WebhookId): Promise<boolean> {
 /** Disables a webhook, with an event and an audit entry. Returns undefined if it is no longer failing or enabled. */
 export function disableFailingWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook | undefined> {
   return inTransaction(ctx, async (ctx) => {
-    const [drain] = await ctx.db
+    const [health] = await ctx.db
       .select({ failingSince: webhookHealth.failingSince, failureCount: webhookHealth.failureCount })
       .from(webhookHealth)
       .where(and(healthById(ctx, id), shouldBeDisabled))
       .for('no key update')
-    if (!drain?.failingSince) return undefined
-    const disabledReason = `All ${drain.failureCount} attempts since ${formatToSeconds(drain.failingSince)} failed`
+    if (!health?.failingSince) return undefined
+    const disabledReason = `All ${health.failureCount} attempts since ${formatToSeconds(health.failingSince)} failed`
     const { rowCount } = await ctx.db
       .update(webhooks)
       .set({ enabled: false, disabledReason })

@@ -1,0 +1,94 @@
+/** What a receiver that does not respond means for the other webhooks of its workspace. */
+import type { WebhookId } from '@rapport/core/kernel/ids.ts'
+import { drainJobOf } from '@rapport/core/work/queues.ts'
+import { resetPause } from '@rapport/core/webhooks/health/webhook-health.ts'
+import { countDeliveries, createTestWebhook, testSettings } from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDeps, drain, shortTimings } from '../../test/fixtures.ts'
+import { defaultTimings } from '../process/worker-timings.ts'
+import { openOutboundHttp } from '../webhook-delivery/outbound-http.ts'
+import { drainWebhooks } from './drain-webhooks.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const deps = useForFile(() => createTestDeps(database.db))
+const receiver = useForTest(() => startHttpReceiver())
+let webhookId: WebhookId
+beforeEach(async () => {
+  webhookId = (await createTestWebhook(ctx, { url: receiver.url })).id
+})
+
+const run = (overrides: Partial<typeof deps> = {}) => drain({ ...deps, ...overrides }, ctx)
+
+describe('a receiver that does not respond', () => {
+  const hanging = useForTest(() => startHttpReceiver(() => new Promise(() => {})))
+  let hangingId: WebhookId
+  const timings = { ...shortTimings, requestTimeoutMs: 3_000 }
+  const areOthersDone = (count: number) =>
+    waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === count, {
+      describe: 'the deliveries of the other webhook are done',
+    })
+  beforeEach(async () => {
+    hangingId = (await createTestWebhook(ctx, { url: hanging.url })).id
+    await addBacklog(ctx, hangingId, 50)
+  })
+
+  test('delays no other webhook of its workspace', async () => {
+    await addBacklog(ctx, webhookId, 50)
+    const http = openOutboundHttp([...testSettings.allowedNetworks], { timings })
+    const draining = run({ http, timings })
+    await hanging.waitFor(1)
+    await areOthersDone(50)
+    expect(hanging.requests).toHaveLength(1)
+    await http.close()
+    await draining
+  })
+
+  test('delays no delivery that is created while it hangs, with or without a job', async () => {
+    const http = openOutboundHttp([...testSettings.allowedNetworks], { timings: defaultTimings })
+    let allowed = 0
+    const [minDrainLookMs, maxDrainLookMs] = [20, 50]
+    const looking = { ...shortTimings, minDrainLookMs, maxDrainLookMs }
+    const control = { onProgress: () => {}, allowNextJob: () => void (allowed += 1) }
+    const draining = drainWebhooks({ ...deps, http, timings: looking }, drainJobOf(ctx.workspaceId), control)
+    await hanging.waitFor(1)
+    await waitUntil(() => allowed > 0, { describe: 'the next job may start' })
+    await addBacklog(ctx, webhookId, 1)
+    await areOthersDone(1)
+    await http.close()
+    await draining
+
+    const idle = { ...shortTimings, minDrainLookMs: 3_600_000 }
+    const http2 = openOutboundHttp([...testSettings.allowedNetworks], { timings: defaultTimings })
+    await resetPause(ctx, hangingId)
+    const before = hanging.requests.length
+    const drainingAgain = run({ http: http2, timings: idle })
+    await hanging.waitFor(before + 1)
+    await addBacklog(ctx, webhookId, 1)
+    expect(await run({ http: http2, timings: idle })).toMatchObject({ delivered: 0 })
+    await areOthersDone(2)
+    await http2.close()
+    await drainingAgain
+  })
+
+  test('of many, at most half of the quota, also after the worker was restarted', async () => {
+    for (let n = 0; n < 19; n++) {
+      const { id } = await createTestWebhook(ctx, { url: hanging.url })
+      await addBacklog(ctx, id, 1)
+      await setHealth(ctx, id, { unreachableCount: 2 })
+    }
+    await setHealth(ctx, hangingId, { unreachableCount: 2 })
+    await addBacklog(ctx, webhookId, 100)
+    const restarted = await createTestDeps(database.db)
+    const draining = drain(restarted, ctx)
+    await areOthersDone(100)
+    expect(hanging.requests).toHaveLength(10)
+    await restarted.close()
+    await draining
+  })
+})
