@@ -61,8 +61,7 @@ export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsI
     },
     async collectEnded(maxWaitMs) {
       await withTimeout(whenEnded(1), maxWaitMs).catch(() => {})
-      // The other half goes on while the outcomes of this one are recorded.
-      if (ended.length > 0) await withTimeout(whenEnded(Math.ceil(inFlight.size / 2)), batchMs).catch(() => {})
+      if (ended.length > 0) await withTimeout(whenEnded(inFlight.size), batchMs).catch(() => {})
       if (failure) throw failure.error
       const collected = ended
       ended = []
