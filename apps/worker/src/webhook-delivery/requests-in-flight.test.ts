@@ -92,3 +92,14 @@ test('a wait without an outcome ends after its time, and with `endWait`', async 
   requests.endWait()
   expect(requests.hasNewDeliveries()).toBe(true)
 })
+
+test('outcomes wait for no request that started before theirs', async () => {
+  const { start, end, collect } = openRequests()
+  start('a')
+  start('bc')
+  end('bc')
+  expect(await collect()).toBe('bc')
+  start('d')
+  end('d')
+  expect(await collect()).toBe('d')
+})

@@ -30,7 +30,8 @@ interface Options {
 }
 
 export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsInFlight {
-  const inFlight = new Map<string, { webhookId: WebhookId; request: Promise<void> }>()
+  const inFlight = new Map<string, { webhookId: WebhookId; round: number; request: Promise<void> }>()
+  let round = 0
   let ended: EndedDelivery[] = []
   let failure: { error: unknown } | undefined
   let hasNewDeliveries = false
@@ -40,6 +41,12 @@ export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsI
     awaited = { count, ...Promise.withResolvers<void>() }
     if (failure || hasNewDeliveries || ended.length >= count) awaited.resolve()
     return awaited.promise
+  }
+
+  /** The requests that started with those that have ended, or later: an older one may take seconds. */
+  function countSinceEnded(): number {
+    const first = Math.min(...ended.map(({ uuid }) => inFlight.get(uuid)?.round ?? round))
+    return [...inFlight.values()].filter((request) => request.round >= first).length
   }
 
   async function send(delivery: TakenDelivery): Promise<void> {
@@ -55,13 +62,14 @@ export function createRequestsInFlight({ attempt, batchMs }: Options): RequestsI
 
   return {
     start(deliveries) {
+      round += 1
       for (const delivery of deliveries) {
-        inFlight.set(delivery.uuid, { webhookId: delivery.webhookId, request: send(delivery) })
+        inFlight.set(delivery.uuid, { webhookId: delivery.webhookId, round, request: send(delivery) })
       }
     },
     async collectEnded(maxWaitMs) {
       await withTimeout(whenEnded(1), maxWaitMs).catch(() => {})
-      if (ended.length > 0) await withTimeout(whenEnded(inFlight.size), batchMs).catch(() => {})
+      if (ended.length > 0) await withTimeout(whenEnded(countSinceEnded()), batchMs).catch(() => {})
       if (failure) throw failure.error
       const collected = ended
       ended = []
