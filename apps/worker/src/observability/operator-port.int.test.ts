@@ -149,14 +149,14 @@ test.each(['redis', 'postgres'])(
     const worker = await start({ DATABASE_URL: own.url, ...(redis && { REDIS_URL: redis.url }) })
     await createTestContact(ctx)
     const lines = async () => (await worker.get('/metrics')).text.split('\n')
-    // A webhook may get one more job, which finds no backlog.
-    const isDone = /^rapport_job_duration_seconds_count\{queue="webhooks",outcome="done"\} [2-9]/m
+    // The workspace may get one more job, which finds no backlog.
+    const isDone = /^rapport_job_duration_seconds_count\{queue="webhooks",outcome="done"\} [1-9]/m
     await waitUntil(
       async () => {
         const text = (await lines()).join('\n')
         return isDone.test(text) && text.includes('\nrapport_delivery_duration_seconds_count 2\n')
       },
-      { describe: 'both jobs are done and counted', timeoutMs: 20_000 },
+      { describe: 'the job is done and counted', timeoutMs: 20_000 },
     )
     expect(await lines()).toEqual(
       expect.arrayContaining([
@@ -165,7 +165,7 @@ test.each(['redis', 'postgres'])(
         'rapport_deliveries_total{outcome="interrupted"} 0',
         'rapport_delivery_duration_seconds_count 2',
         'rapport_mails_total{kind="CAMPAIGN",outcome="sent"} 0',
-        expect.stringMatching(/^rapport_relay_published_total\{queue="webhooks"\} [2-9]/),
+        expect.stringMatching(/^rapport_relay_published_total\{queue="webhooks"\} [1-9]/),
         'rapport_queues_up 1',
         'rapport_queue_jobs{queue="webhooks",state="waiting"} 0',
         'rapport_queue_oldest_job_seconds{queue="mail"} 0',
