@@ -40,8 +40,8 @@ interface Options {
 }
 
 /**
- * Starts the worker: the publisher, the poll, and a BullMQ worker for each queue. `close` stops fetching jobs, waits for active jobs,
- * requeues unfinished work and leaves no claims. A start that fails closes what it has opened.
+ * Starts the worker: the publisher, the poll, and a BullMQ worker for each queue. `close` stops fetching jobs, waits for
+ * active jobs, requeues unfinished work and leaves no claims. A start that fails closes what it has opened.
  */
 export async function startWorker(
   config: WorkerConfig,

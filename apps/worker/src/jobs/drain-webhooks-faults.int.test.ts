@@ -1,5 +1,6 @@
 /** Drains while the database fails, the claim is lost, or the worker shuts down. */
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { WebhookId } from '@rapport/core/kernel/ids.ts'
 import { drainId } from '@rapport/core/work/queues.ts'
 import { deregisterWorker } from '@rapport/core/work/worker-registry.ts'
@@ -120,6 +121,19 @@ describe('on an unreliable database connection', () => {
     expectEachOnce(100)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 100 })
   })
+})
+
+test('an outcome is recorded although the quota cannot be read at first', async () => {
+  await addBacklog(ctx, webhookId, 10)
+  let reads = 0
+  const read = async () => {
+    reads += 1
+    if (reads === 2 || reads === 3) throw new AppError('unavailable', 'The database is unavailable')
+    return 20
+  }
+  expect(await run({ ...deps, webhookQuota: { read, peek: () => 20 } })).toMatchObject({ delivered: 10 })
+  expectEachOnce(10)
+  expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 10 })
 })
 
 test('a worker marks deliveries as INTERRUPTED if it cannot record their outcomes', async () => {

@@ -111,13 +111,12 @@ async function runTurn(
     onProgress(progress)
     adaptPaces(deps, claim, ended)
     const isTurnOver = performance.now() > endsAt && drains.active.size >= drains.max
-    const limits = await readLimits(deps, claim, requests)
-    const step = {
-      ended,
-      inFlight: requests.uuids(),
-      limits: isTurnOver || deps.stopping.aborted ? { ...limits, total: 0 } : limits,
-    }
-    current = await retryWhileDatabaseDown(deps, () => recordAndTakeNext(deps.db, claim, step))
+    const isEnding = isTurnOver || deps.stopping.aborted
+    current = await retryWhileDatabaseDown(deps, async () => {
+      const limits = await readLimits(deps, claim, requests)
+      const step = { ended, inFlight: requests.uuids(), limits: isEnding ? { ...limits, total: 0 } : limits }
+      return recordAndTakeNext(deps.db, claim, step)
+    })
     if (current) requests.start(current.deliveries)
   }
   return current?.hasMore ?? false
@@ -127,8 +126,8 @@ async function runTurn(
 const maxRequests = 1_000
 
 async function readLimits(deps: WorkerDeps, claim: DrainClaim, requests: RequestsInFlight): Promise<TakeLimits> {
-  const { workspaceId } = claim
-  const quota = Math.min(await deps.webhookQuota.read(ctxOf(deps, { ...claim, requestId: null })), maxRequests)
+  const { workspaceId, id } = claim
+  const quota = Math.min(await deps.webhookQuota.read(ctxOf(deps, { workspaceId, id })), maxRequests)
   const paces = deps.receivers.read(workspaceId)
   const counts = requests.countByWebhook()
   const webhooks = [...new Set([...paces.keys(), ...counts.keys()])].map((webhookId) => {

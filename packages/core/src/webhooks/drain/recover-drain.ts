@@ -20,7 +20,7 @@ export function recoverDrain(
     const held = await db.execute<{ id: string }>(sql`select id from work where ${isHeld} for update`)
     if (held.rows.length === 0) return 0
     // The ids come from a CTE, to prevent partition pruning: see `take-deliveries.ts`.
-    const interrupted = await db.execute<{ id: string }>(sql`
+    const interrupted = await db.execute(sql`
       with drain as materialized (
         select in_flight, worker_id, claimed_at from work where ${isDrainOf(workspaceId)})
       update deliveries d set status = 'INTERRUPTED', error = ${error},
