@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { staticResponse } from '../http/conditional-requests/static-response.ts'
+import type { OpenApiDocument } from './bruno/openapi-document.ts'
 import { hrefOf, renderGuidePage, renderReferencePage } from './documentation-page.ts'
 import { type Guide, guides } from './guides.ts'
 import { joinGuides, renderLlmsTxt } from './llms-txt.ts'
@@ -23,7 +24,8 @@ const html = (policy: string) => ({
 const plainText = 'text/plain; charset=utf-8'
 
 /**
- * The documentation at `/docs/`: guides, each also as Markdown, and the API reference. `/llms.txt` links to all of it.
+ * The documentation at `/docs/`: guides, each also as Markdown, the API reference, and a collection for Bruno.
+ * `/llms.txt` links to the guides and the reference.
  */
 export const documentation = fp(
   async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
@@ -36,6 +38,12 @@ export const documentation = fp(
         .replaceAll('http://localhost:3000', publicUrl)
     const renderGuide = (guide: Guide) =>
       renderGuidePage(guide, { guides, content: renderMarkdown(complete(guide), resolveLink) })
+
+    /** The modules that make the archive are loaded only if someone downloads it. */
+    async function buildBrunoArchive() {
+      const { zipBrunoCollection } = await import('./bruno/bruno-archive.ts')
+      return zipBrunoCollection(app.swagger() as unknown as OpenApiDocument, publicUrl)
+    }
 
     // Relative, so that it also works behind a proxy that adds a path.
     app.get('/docs', hidden, (request, reply) => reply.redirect(`docs/${new URL(request.url, publicUrl).search}`, 301))
@@ -58,6 +66,15 @@ export const documentation = fp(
       '/docs/scalar.js',
       hidden,
       staticResponse({ type: 'text/javascript; charset=utf-8', build: readReferenceScript }),
+    )
+    app.get(
+      '/docs/bruno.zip',
+      hidden,
+      staticResponse({
+        type: 'application/zip',
+        headers: { 'content-disposition': 'attachment; filename="rapport-bruno.zip"' },
+        build: buildBrunoArchive,
+      }),
     )
     app.get('/llms.txt', hidden, staticResponse({ type: plainText, build: () => renderLlmsTxt(guides, publicUrl) }))
     app.get(

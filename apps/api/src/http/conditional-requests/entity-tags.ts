@@ -1,8 +1,8 @@
 /** Entity tags (RFC 9110 §8.8.3): each names one version of a record. */
 import { hash } from 'node:crypto'
 
-/** The strong tag of a serialized record: a hash of its content. */
-export function computeEntityTag(content: string): string {
+/** The strong tag of a serialized record or a file: a hash of its content. */
+export function computeEntityTag(content: string | Buffer): string {
   return `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 }
 
