@@ -19,7 +19,6 @@ import { crossOrigin } from './http/cors.ts'
 import { dashboard } from './http/dashboard.ts'
 import { debugLog } from './http/debug-log.ts'
 import { errorHandler } from './http/errors/error-handler.ts'
-import { idempotencyKeys } from './http/idempotency.ts'
 import { metrics } from './http/metrics.ts'
 import { ownHost } from './http/own-host.ts'
 import { createPublicFormCache, type PublicFormCache } from './http/public-form-cache.ts'
@@ -133,7 +132,6 @@ async function workspaceRoutes(
   await scope.register(queryEncoding)
   await scope.register(concurrentRequests, timings)
   await scope.register(meRoutes)
-  await scope.register(idempotencyKeys)
   await scope.register(apiKeyRoutes)
   await scope.register(teamRoutes)
   await scope.register(auditRoutes)

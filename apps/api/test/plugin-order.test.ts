@@ -6,7 +6,6 @@ import { authentication } from '../src/http/authentication.ts'
 import { concurrentRequests } from '../src/http/concurrent-requests.ts'
 import { crossOrigin } from '../src/http/cors.ts'
 import { conditionalRequests } from '../src/http/conditional-requests/conditional-requests.ts'
-import { idempotencyKeys } from '../src/http/idempotency.ts'
 import { rateLimits } from '../src/http/rate-limit/rate-limit.ts'
 import { unknownRoutes } from '../src/http/unknown-routes.ts'
 
@@ -17,7 +16,6 @@ test.each([
   ['authentication', () => Fastify().register(authentication, { authenticate: () => Promise.reject(new Error()) })],
   ['conditional-requests', () => Fastify().register(conditionalRequests)],
   ['concurrent-requests', () => Fastify().register(concurrentRequests, defaultTimings)],
-  ['idempotency-keys', () => Fastify().register(idempotencyKeys)],
 ])('%s fails at boot when registered before its dependencies', async (name, build) => {
   await expect(Promise.resolve(build().ready())).rejects.toThrow(new RegExp(`dependency '.+' of plugin '${name}'`))
 })

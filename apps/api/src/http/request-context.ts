@@ -9,8 +9,8 @@ declare module 'fastify' {
     /** The context of routes without a workspace. */
     baseCtx: BaseCtx
     /**
-     * Adds the workspace and the actor. Set by the plugin `authentication`, in its scope only. With an
-     * `Idempotency-Key`, its `db` is the open transaction.
+     * Adds the workspace and the actor. Set by the plugin `authentication`, in its scope only. In a handler that
+     * `idempotent(…)` or `ifMatch(…)` wraps, its `db` may be the open transaction.
      */
     ctx: Ctx
   }

@@ -27,8 +27,9 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
     app.post(
       '/mcp',
       {
-        // Each tool checks its own role, and whether the workspace is suspended.
-        config: { role: 'VIEWER', errorStatuses: [403], ignoresIdempotencyKey: true, worksWhenSuspended: true },
+        // Each tool checks its own role, and whether the workspace is suspended. Without `idempotent(…)`: clients may
+        // send the same headers with every message.
+        config: { role: 'VIEWER', errorStatuses: [403], worksWhenSuspended: true },
         bodyLimit: templateBodyLimit,
         schema: {
           tags: ['Agents'],

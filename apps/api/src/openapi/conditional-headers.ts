@@ -1,5 +1,6 @@
 /** The request headers of routes that retrieve or change a record: see `http/conditional-requests`. */
-import type { FastifyContextConfig } from 'fastify'
+import type { RouteOptions } from 'fastify'
+import { isWrappedBy } from '../http/handlers/wrap-handler.ts'
 
 const ifMatch = {
   type: 'string',
@@ -12,9 +13,9 @@ const ifNoneMatch = {
 }
 
 /** Returns JSON Schemas by name. */
-export function conditionalHeaders(config: FastifyContextConfig = {}): Record<string, object> {
+export function conditionalHeaders(route: RouteOptions): Record<string, object> {
   return {
-    ...(config.lockForIfMatch && { 'If-Match': ifMatch }),
-    ...(config.etag === true && { 'If-None-Match': ifNoneMatch }),
+    ...(isWrappedBy('ifMatch', route) && { 'If-Match': ifMatch }),
+    ...(route.config?.etag === true && { 'If-None-Match': ifNoneMatch }),
   }
 }

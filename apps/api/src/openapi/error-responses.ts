@@ -3,6 +3,7 @@ import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { ErrorBody } from '../http/errors/error-handler.ts'
 import { isReading, requiredRole } from '../http/required-role.ts'
+import { isWrappedBy } from '../http/handlers/wrap-handler.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -20,7 +21,7 @@ export function withErrorResponses(route: RouteOptions): Record<string, unknown>
 
 function findErrorStatuses(route: RouteOptions): number[] {
   const { method, config, schema = {} } = route
-  const { rateLimit, lockForIfMatch, ignoresIdempotencyKey, errorStatuses = [] } = config ?? {}
+  const { rateLimit, errorStatuses = [] } = config ?? {}
   // A suspended workspace can only be read.
   const isWriting = !isReading(method) && !config?.worksWhenSuspended
   const isSecured = schema.security !== undefined
@@ -30,11 +31,10 @@ function findErrorStatuses(route: RouteOptions): number[] {
     ...(isSecured ? [401] : []),
     ...(isSecured && (requiredRole(route) !== 'VIEWER' || isWriting) ? [403] : []),
     ...(schema.params === undefined ? [] : [404]),
-    ...(lockForIfMatch === undefined ? [] : [412]),
+    ...(isWrappedBy('ifMatch', route) ? [412] : []),
     // A body that is sent too slowly, is too large or has another content type.
     ...(isReading(method) ? [] : [408, 413, 415]),
-    // `Idempotency-Key`.
-    ...(isSecured && method === 'POST' && !ignoresIdempotencyKey ? [409, 422] : []),
+    ...(isWrappedBy('idempotent', route) ? [409, 422] : []),
     ...(rateLimit === false ? [] : [429]),
     500,
     503,

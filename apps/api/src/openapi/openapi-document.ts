@@ -5,6 +5,7 @@ import { completeJsonSchema, simplifySchemas } from '@rapport/core/kernel/json-s
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requiredRole } from '../http/required-role.ts'
+import { isWrappedBy } from '../http/handlers/wrap-handler.ts'
 import { EmptyBody } from '../routes/shapes.ts'
 import { conditionalHeaders } from './conditional-headers.ts'
 import { type Document, operationsOf } from './document.ts'
@@ -40,10 +41,11 @@ export const describeRoute: SwaggerTransform = (input) => {
   if (input.schema.body === EmptyBody) delete schema.body
   const { security = [] } = schema
   const isSecured = security.some((scheme) => 'bearer' in scheme)
-  const { method, config } = input.route
-  const takesKey = isSecured && method === 'POST' && !config?.ignoresIdempotencyKey
-  const keys = { ...(takesKey && idempotencyKey), ...(config?.recognizesRepetition && repetitionKey) }
-  const headers = { ...keys, ...conditionalHeaders(config) }
+  const headers = {
+    ...(isWrappedBy('idempotent', input.route) && idempotencyKey),
+    ...(input.route.config?.recognizesRepetition && repetitionKey),
+    ...conditionalHeaders(input.route),
+  }
   return {
     schema: {
       ...schema,

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { computeEntityTag, isNotModified } from '../http/conditional-requests/entity-tags.ts'
 import { PublicQuery } from '../routes/shapes.ts'
 
 const script = readFileSync(join(import.meta.dirname, 'rapport-form.js'), 'utf8')
-const etag = `"${createHash('sha256').update(script).digest('base64url').slice(0, 22)}"`
+const etag = computeEntityTag(script)
 
 /** The script that defines the element `<rapport-form>` for use on any website. */
 export const embedScript: FastifyPluginAsyncZod = async (app) => {
@@ -33,7 +33,7 @@ export const embedScript: FastifyPluginAsyncZod = async (app) => {
         .cacheControl('max-age', 3600)
         .header('access-control-allow-origin', '*')
         .header('cross-origin-resource-policy', 'cross-origin')
-      if (request.headers['if-none-match'] === etag) return reply.code(304).send(null)
+      if (isNotModified(request.headers['if-none-match'], etag)) return reply.code(304).send(null)
       return reply.type('text/javascript; charset=utf-8').send(script)
     },
   )

@@ -1,11 +1,16 @@
 import { createApiKey, deleteApiKey, listApiKeys, readApiKey } from '@rapport/core/auth/api-keys.ts'
 import { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['API keys'], security: [{ bearer: [] }] }
+const params = IdParams('key')
 const config = { role: 'ADMIN' } as const
+const currentKey = recordById(ApiKey, { lock: lockRecord, read: readApiKey })
 
 export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -22,11 +27,11 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: CreatedApiKey },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const created = await createApiKey(request.ctx, request.body)
       reply.code(201).header('location', `/api-keys/${created.id}`)
       return created
-    },
+    }),
   )
 
   app.get(
@@ -54,7 +59,7 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'apiKeys.get',
         summary: 'Retrieve an API key',
         description: 'Returns the name, the role and the prefix of the key, but not the key itself.',
-        params: IdParams('key'),
+        params,
         querystring: NoQuery,
         response: { 200: ApiKey },
       },
@@ -71,15 +76,15 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'apiKeys.delete',
         summary: 'Revoke an API key',
         description: 'Takes effect immediately: the next request with the key returns 401.',
-        params: IdParams('key'),
+        params,
         querystring: NoQuery,
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentKey, async (request, reply) => {
       await deleteApiKey(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 }

@@ -177,8 +177,8 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/resend-verification',
     {
-      // A repetition returns 409: there is at most one email an hour.
-      config: { role: 'VIEWER', errorStatuses: [403, 409], ignoresIdempotencyKey: true },
+      // Without `idempotent(…)`: there is at most one email an hour.
+      config: { role: 'VIEWER', errorStatuses: [403, 409] },
       schema: {
         ...common,
         operationId: 'auth.resendVerification',
@@ -251,8 +251,8 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/logout',
     {
-      // A repetition returns 401: the session has ended.
-      config: { role: 'VIEWER', errorStatuses: [403], ignoresIdempotencyKey: true, worksWhenSuspended: true },
+      // Without `idempotent(…)`: the credential of a repetition has ended.
+      config: { role: 'VIEWER', errorStatuses: [403], worksWhenSuspended: true },
       schema: {
         tags,
         operationId: 'auth.logOut',

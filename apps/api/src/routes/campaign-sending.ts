@@ -17,10 +17,12 @@ import {
   SendTestInput,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
+const params = IdParams('cmp')
 
 /** The routes that send a campaign and report on it. */
 export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -34,7 +36,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve the audience of a campaign',
         description:
           'Counts the subscribers that would receive the campaign now, and those that would not, by reason. Returns 409 if something that the segment of the campaign refers to was deleted.',
-        params: IdParams('cmp'),
+        params,
         querystring: NoQuery,
         response: { 200: Audience },
       },
@@ -51,13 +53,13 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Preview a campaign',
         description:
           'Renders the campaign for a contact, or for an example contact. Sends no email and adds no tracking; the unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty.',
-        params: IdParams('cmp'),
+        params,
         querystring: NoQuery,
         body: PreviewInput,
         response: { 200: Preview },
       },
     },
-    (request) => previewCampaign(request.ctx, request.params.id, request.body),
+    idempotent((request) => previewCampaign(request.ctx, request.params.id, request.body)),
   )
 
   app.post(
@@ -69,17 +71,17 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Send a campaign',
         description:
           'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none, or if the operator no longer allows the sender. Returns 409 with issues if a template uses a variable, a filter or a custom field that does not exist (anymore), or if the subject is empty for the example contact of a preview. A recipient whose subject or body is empty becomes FAILED. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.',
-        params: IdParams('cmp'),
+        params,
         querystring: NoQuery,
         body: EmptyBody,
         response: { 202: SendResult },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const result = await sendCampaign(request.ctx, request.params.id)
       reply.code(202)
       return result
-    },
+    }),
   )
 
   app.post(
@@ -91,17 +93,17 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Send a test email',
         description:
           'Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.',
-        params: IdParams('cmp'),
+        params,
         querystring: NoQuery,
         body: SendTestInput,
         response: { 202: SendResult },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const result = await sendTestMail(request.ctx, request.params.id, request.body)
       reply.code(202)
       return result
-    },
+    }),
   )
 
   app.post(
@@ -113,17 +115,17 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retry failed recipients',
         description:
           'Sends the campaign again to FAILED recipients. INTERRUPTED recipients are included only with `includeInterrupted: true`, because they may receive the email twice. `queued` is the number of recipients.',
-        params: IdParams('cmp'),
+        params,
         querystring: NoQuery,
         body: RetryInput,
         response: { 202: SendResult },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const result = await retryCampaign(request.ctx, request.params.id, request.body)
       reply.code(202)
       return result
-    },
+    }),
   )
 
   const transitions = [
@@ -150,13 +152,13 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
           operationId: `campaigns.${step}`,
           summary,
           description: `${description} Repeating the request is a no-op. Returns 409 for any other status.`,
-          params: IdParams('cmp'),
+          params,
           querystring: NoQuery,
           body: EmptyBody,
           response: { 200: Campaign },
         },
       },
-      (request) => apply(request.ctx, request.params.id),
+      idempotent((request) => apply(request.ctx, request.params.id)),
     )
   }
 
@@ -169,7 +171,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve the statistics of a campaign',
         description:
           'Counts the recipients by status. At any time, queued = sent + failed + skipped + interrupted + pending.',
-        params: IdParams('cmp'),
+        params,
         querystring: NoQuery,
         response: { 200: CampaignStats },
       },
@@ -185,7 +187,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'campaigns.listRecipients',
         summary: 'List the recipients of a campaign',
         description: 'Returns the recipients with the status of their email, and the reason if it was not sent.',
-        params: IdParams('cmp'),
+        params,
         querystring: RecipientQuery,
         response: { 200: PageOf(CampaignRecipient) },
       },

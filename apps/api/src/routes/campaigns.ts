@@ -15,12 +15,17 @@ import {
 import { listTemplateVariables } from '@rapport/core/campaigns/templates/list-template-variables.ts'
 import { TemplateVariables } from '@rapport/core/campaigns/templates/template-variables.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { entityTagOf } from '../http/conditional-requests/conditional-requests.ts'
+import { entityTagOf } from '../http/conditional-requests/entity-tags.ts'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
+const params = IdParams('cmp')
 /** A template may have 1 MiB; JSON escapes can make it longer. */
 export const templateBodyLimit = 4 * 1_048_576
+const currentCampaign = recordById(Campaign, { lock: lockRecord, read: readCampaign })
 
 export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -38,11 +43,11 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: Campaign },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const campaign = await createCampaign(request.ctx, request.body)
       reply.code(201).header('location', `/campaigns/${campaign.id}`)
       return campaign
-    },
+    }),
   )
 
   app.get(
@@ -69,7 +74,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'campaigns.get',
         summary: 'Retrieve a campaign',
         description: 'Returns the campaign with its templates.',
-        params: IdParams('cmp'),
+        params,
         querystring: NoQuery,
         response: { 200: Campaign },
       },
@@ -88,17 +93,17 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Update a campaign',
         description:
           'Only a DRAFT can be updated. Any other status returns 409. Templates are checked as when a campaign is created.',
-        params: IdParams('cmp'),
+        params,
         querystring: NoQuery,
         body: CampaignChange,
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentCampaign, async (request, reply) => {
       const campaign = await updateCampaign(request.ctx, request.params.id, request.body)
       reply.code(204).header('etag', entityTagOf(Campaign, campaign))
       return null
-    },
+    }),
   )
 
   app.delete(
@@ -111,16 +116,16 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Delete a campaign',
         description:
           'Only a DRAFT can be deleted. Any other status returns 409, because the campaign is the record of who received the email.',
-        params: IdParams('cmp'),
+        params,
         querystring: NoQuery,
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentCampaign, async (request, reply) => {
       await deleteCampaign(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 
   app.get(

@@ -1,6 +1,7 @@
 import { ContactBatch, ContactBatchResults } from '@rapport/core/contacts/batch/contact-batch.schema.ts'
 import { writeContactBatch } from '@rapport/core/contacts/batch/write-contact-batch.ts'
 import { withoutParameters } from '@rapport/core/kernel/errors.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { NoQuery } from './shapes.ts'
 
@@ -23,9 +24,10 @@ export const contactBatchRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: ContactBatchResults },
       },
     },
-    (request) =>
+    idempotent((request) =>
       writeContactBatch(request.ctx, request.body, (error) =>
         request.log.error({ err: withoutParameters(error) }, 'contact of a batch failed'),
       ),
+    ),
   )
 }

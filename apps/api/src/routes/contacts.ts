@@ -24,6 +24,10 @@ import {
 } from '@rapport/core/contacts/contacts.schema.ts'
 import { SingleLine } from '@rapport/core/kernel/validation.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { ApiTimings } from '../http/server/api-timings.ts'
@@ -33,6 +37,14 @@ import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')
+const currentContact = recordById(Contact, { lock: lockRecord, read: readContact })
+const contactByKey: CurrentRecord<{ ctx: Ctx; body: ContactInput }> = {
+  schema: Contact,
+  async lockAndRead({ ctx, body }) {
+    const [row] = await lockContactsByEmail(ctx, [body.email])
+    return row && toContact(row)
+  },
+}
 
 export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs'>> = async (app, { exportIdleMs }) => {
   app.post(
@@ -49,23 +61,17 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         response: { 201: Contact },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const contact = await createContact(request.ctx, request.body)
       reply.code(201).header('location', `/contacts/${contact.id}`)
       return contact
-    },
+    }),
   )
 
   app.put(
     '/contacts',
     {
-      config: {
-        errorStatuses: [409],
-        async lockForIfMatch({ ctx, body }) {
-          const [row] = await lockContactsByEmail(ctx, [(body as ContactInput).email])
-          return row && toContact(row)
-        },
-      },
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         operationId: 'contacts.upsert',
@@ -76,11 +82,11 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         response: { 200: Contact, 201: Contact },
       },
     },
-    async (request, reply) => {
+    ifMatch(contactByKey, async (request, reply) => {
       const { contact, isNew } = await upsertContact(request.ctx, request.body)
       if (isNew) reply.code(201).header('location', `/contacts/${contact.id}`)
       return contact
-    },
+    }),
   )
 
   app.get(
@@ -166,7 +172,7 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         response: { 200: Contact },
       },
     },
-    (request) => updateContact(request.ctx, request.params.id, request.body),
+    ifMatch(currentContact, (request) => updateContact(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -183,11 +189,11 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentContact, async (request, reply) => {
       await deleteContact(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 
   app.get(
@@ -228,7 +234,7 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         response: { 200: Contact },
       },
     },
-    (request) => addTags(request.ctx, request.params.id, request.body),
+    idempotent((request) => addTags(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -264,7 +270,7 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         response: { 200: Contact },
       },
     },
-    (request) => mergeContacts(request.ctx, request.params.id, request.body),
+    idempotent((request) => mergeContacts(request.ctx, request.params.id, request.body)),
   )
 
   app.get(

@@ -12,11 +12,15 @@ import {
   CustomFieldQuery,
 } from '@rapport/core/custom-fields/custom-fields.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('cfd')
+const currentField = recordById(CustomField, { lock: lockRecord, read: readCustomField })
 
 export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -33,11 +37,11 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: CustomField },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const field = await createCustomField(request.ctx, request.body)
       reply.code(201).header('location', `/custom-fields/${field.id}`)
       return field
-    },
+    }),
   )
 
   app.get(
@@ -87,7 +91,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CustomField },
       },
     },
-    (request) => updateCustomField(request.ctx, request.params.id, request.body),
+    ifMatch(currentField, (request) => updateCustomField(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -104,10 +108,10 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentField, async (request, reply) => {
       await deleteCustomField(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 }

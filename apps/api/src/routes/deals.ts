@@ -4,11 +4,15 @@ import { createDeal } from '@rapport/core/deals/create-deal.ts'
 import { updateDeal, deleteDeal, readDeal } from '@rapport/core/deals/update-deal.ts'
 import { Deal, DealChange, DealInput, DealMove, DealMoveQuery, DealQuery } from '@rapport/core/deals/deals.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Deals'], security: [{ bearer: [] }] }
 const params = IdParams('dea')
+const currentDeal = recordById(Deal, { lock: lockRecord, read: readDeal })
 
 export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -25,11 +29,11 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: Deal },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const deal = await createDeal(request.ctx, request.body)
       reply.code(201).header('location', `/deals/${deal.id}`)
       return deal
-    },
+    }),
   )
 
   app.get(
@@ -82,7 +86,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Deal },
       },
     },
-    (request) => updateDeal(request.ctx, request.params.id, request.body),
+    ifMatch(currentDeal, (request) => updateDeal(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -98,11 +102,11 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentDeal, async (request, reply) => {
       await deleteDeal(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 
   app.get(

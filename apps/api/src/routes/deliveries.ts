@@ -8,6 +8,7 @@ import {
 import { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from '@rapport/core/webhooks/deliveries.schema.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
@@ -64,11 +65,11 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 202: Delivery },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const delivery = await testWebhook(request.ctx, request.params.id)
       reply.code(202)
       return delivery
-    },
+    }),
   )
 
   app.post(
@@ -86,12 +87,12 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 202: Delivery },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const { id, deliveryId } = request.params
       const delivery = await redeliver(request.ctx, id, deliveryId)
       reply.code(202)
       return delivery
-    },
+    }),
   )
 
   app.post(
@@ -109,10 +110,10 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 202: RedeliverResult },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const result = await redeliverMany(request.ctx, request.params.id, request.body)
       reply.code(202)
       return result
-    },
+    }),
   )
 }

@@ -10,13 +10,26 @@ import {
 import { deleteSubmission, listSubmissions, readSubmission } from '@rapport/core/forms/submissions.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Forms'], security: [{ bearer: [] }] }
 const params = IdParams('frm')
 const submissionParams = params.extend({ submissionId: Id('sub') })
+const currentForm = recordById(Form, { lock: lockRecord, read: readForm })
+const currentSubmission: CurrentRecord<{ ctx: Ctx; params: z.output<typeof submissionParams> }> = {
+  schema: Submission,
+  async lockAndRead({ ctx, params: { id, submissionId } }) {
+    await lockRecord(ctx, submissionId)
+    return readSubmission(ctx, { formId: id, submissionId })
+  },
+}
 
 /** The routes of forms and their submissions. */
 export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod {
@@ -34,11 +47,11 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           response: { 201: Form },
         },
       },
-      async (request, reply) => {
+      idempotent(async (request, reply) => {
         const form = await createForm(request.ctx, request.body)
         reply.code(201).header('location', `/forms/${form.id}`)
         return form
-      },
+      }),
     )
 
     app.get(
@@ -87,11 +100,11 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           response: { 200: Form },
         },
       },
-      async (request) => {
+      ifMatch(currentForm, async (request) => {
         const form = await updateForm(request.ctx, request.params.id, request.body)
         publicForms.drop(request.ctx, form.id)
         return form
-      },
+      }),
     )
 
     app.delete(
@@ -107,12 +120,12 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           response: { 204: Empty },
         },
       },
-      async (request, reply) => {
+      ifMatch(currentForm, async (request, reply) => {
         await deleteForm(request.ctx, request.params.id)
         publicForms.drop(request.ctx, request.params.id)
         reply.code(204)
         return null
-      },
+      }),
     )
 
     app.get(
@@ -161,11 +174,11 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           response: { 204: Empty },
         },
       },
-      async ({ ctx, params: { id, submissionId } }, reply) => {
+      ifMatch(currentSubmission, async ({ ctx, params: { id, submissionId } }, reply) => {
         await deleteSubmission(ctx, { formId: id, submissionId })
         reply.code(204)
         return null
-      },
+      }),
     )
   }
 }

@@ -8,17 +8,25 @@ import { discardImport, listImports, queueImport, readImport, receiveImport } fr
 import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyError, FastifyRequest } from 'fastify'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { ApiTimings } from '../http/server/api-timings.ts'
 import { handleError } from '../http/errors/error-handler.ts'
 import { readCoding } from '../http/body/body-encoding.ts'
 import { createUploadLimit } from '../http/body/concurrent-uploads.ts'
-import { handleIdempotently, hashRequest, readIdempotencyKey } from '../http/idempotency.ts'
+import {
+  handleIdempotently,
+  hashRequest,
+  readIdempotencyKey,
+  uploadIdempotently,
+} from '../http/handlers/idempotency.ts'
 import { readUpload } from '../http/body/upload.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Imports'], security: [{ bearer: [] }] }
+const params = IdParams('imp')
 
 type Format = 'csv' | 'ndjson'
 
@@ -47,6 +55,7 @@ const formats = new Map<string, Format>([
 const documentedTypes = ['text/csv', 'application/x-ndjson']
 
 type Timings = Pick<ApiTimings, 'uploadIdleMs' | 'uploadGraceMs' | 'quotaTtlMs'>
+const currentImport = recordById(Import, { lock: lockRecord, read: readImport })
 
 export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings) => {
   const stopping = new AbortController()
@@ -65,7 +74,7 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
   app.post(
     '/contacts/import',
     {
-      config: { streamsBody: true, handlesIdempotency: true, hasOwnQuota: true },
+      config: { streamsBody: true, hasOwnQuota: true },
       schema: {
         ...common,
         operationId: 'imports.create',
@@ -83,7 +92,7 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
         response: { 202: Import },
       },
     },
-    (request, reply) =>
+    uploadIdempotently((request, reply) =>
       limitUploads(request.ctx, async () => {
         const { ctx } = request
         const { format, charset } = formatOf(request)
@@ -116,6 +125,7 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
           if (id !== undefined && !isQueued) await discardImport(ctx, id).catch(() => {})
         }
       }),
+    ),
   )
 
   app.get(
@@ -143,7 +153,7 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
         summary: 'Retrieve an import',
         description:
           'Returns the import with its counts so far. Request it again until `status` is `COMPLETED`, `FAILED` or `CANCELED`.',
-        params: IdParams('imp'),
+        params,
         querystring: NoQuery,
         response: { 200: Import },
       },
@@ -161,16 +171,16 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
         summary: 'Cancel an import',
         description:
           'Stops an import. Its status becomes `CANCELED`, the contacts that it has imported remain, and its file is deleted. Emits `import.completed` unless it was a dry run or still being uploaded; the upload then fails with 409. An import that has ended returns 409.',
-        params: IdParams('imp'),
+        params,
         querystring: NoQuery,
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentImport, async (request, reply) => {
       await cancelImport(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 }
 

@@ -13,6 +13,10 @@ import {
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
@@ -26,6 +30,15 @@ const SubscribeResult = z
 const common = { tags: ['Lists'], security: [{ bearer: [] }] }
 const params = IdParams('lst')
 const subscriberParams = params.extend({ contactId: Id('con') })
+/** Its contact is locked first by every change of it. */
+const currentSubscription: CurrentRecord<{ ctx: Ctx; params: z.output<typeof subscriberParams> }> = {
+  schema: Subscription,
+  async lockAndRead({ ctx, params: { id, contactId } }) {
+    await lockRecord(ctx, contactId)
+    return readSubscriber(ctx, id, contactId)
+  },
+}
+const currentList = recordById(List, { lock: lockRecord, read: readList })
 
 export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -41,11 +54,11 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: List },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const list = await createList(request.ctx, request.body)
       reply.code(201).header('location', `/lists/${list.id}`)
       return list
-    },
+    }),
   )
 
   app.get(
@@ -94,7 +107,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: List },
       },
     },
-    (request) => updateList(request.ctx, request.params.id, request.body),
+    ifMatch(currentList, (request) => updateList(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -112,11 +125,11 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentList, async (request, reply) => {
       await deleteList(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 
   app.get(
@@ -150,12 +163,12 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Subscription, 201: Subscription },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const { subscription, isNew } = await addSubscriber(request.ctx, request.params.id, request.body)
       reply.code(isNew ? 201 : 200)
       if (isNew) reply.header('location', `/lists/${subscription.listId}/subscribers/${subscription.contactId}`)
       return subscription
-    },
+    }),
   )
 
   app.get(
@@ -189,11 +202,11 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentSubscription, async (request, reply) => {
       await removeSubscriber(request.ctx, request.params.id, request.params.contactId)
       reply.code(204)
       return null
-    },
+    }),
   )
 }
 

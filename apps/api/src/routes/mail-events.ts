@@ -1,5 +1,6 @@
 import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
 import { MailReport, MailReportResult } from '@rapport/core/operations/mail/mail-events.schema.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { NoQuery } from './shapes.ts'
 
@@ -19,10 +20,10 @@ export const mailEventRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 202: MailReportResult },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       await reportMailEvent(request.ctx, request.body)
       reply.code(202)
       return { success: true as const }
-    },
+    }),
   )
 }

@@ -14,11 +14,15 @@ import {
   PipelineQuery,
   PipelineSummary,
 } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Pipelines'], security: [{ bearer: [] }] }
 const params = IdParams('pip')
+const currentPipeline = recordById(Pipeline, { lock: lockRecord, read: readPipeline })
 
 export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -34,11 +38,11 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: Pipeline },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const pipeline = await createPipeline(request.ctx, request.body)
       reply.code(201).header('location', `/pipelines/${pipeline.id}`)
       return pipeline
-    },
+    }),
   )
 
   app.get(
@@ -89,7 +93,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Pipeline },
       },
     },
-    (request) => updatePipeline(request.ctx, request.params.id, request.body),
+    ifMatch(currentPipeline, (request) => updatePipeline(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -106,11 +110,11 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentPipeline, async (request, reply) => {
       await deletePipeline(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 
   app.get(

@@ -68,7 +68,8 @@ test('a matching If-None-Match in any form returns 304; HEAD has the same header
     'content-type': 'application/json; charset=utf-8',
     'content-length': String(Buffer.byteLength(text)),
   })
-  for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, `"x",W/${etag}`, '*']) {
+  const changedByProxy = [etag.replace(/"$/, '-gzip"'), `W/${etag.replace(/"$/, ';br"')}`]
+  for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, `"x",W/${etag}`, '*', ...changedByProxy]) {
     const response = await read({ 'if-none-match': tag })
     expect([tag, response.status, response.text, response.headers['etag']]).toEqual([tag, 304, '', etag])
   }
@@ -140,14 +141,23 @@ test('with If-Match, a submission for an older version of the form returns 412',
   expect((await submit(values, { headers: { 'if-match': etag } })).status).toBe(201)
   const before = await countSubmissions()
   await change({ fields: [...fields, { label: 'More', type: 'TEXT' }] })
-  for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, '"x"', 'x', '""']) {
+  for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, '"x"', '""', etag.replace(/"$/, '-gzip"')]) {
     const refused = await submit(values, { headers: { 'if-match': tag } })
     expect([tag, refused.status]).toEqual([tag, 412])
     expectError(refused, 412, 'This form has changed. Please review your answers and submit again.')
   }
+  const malformed = await submit(values, { headers: { 'if-match': 'x' } })
+  expectError(malformed, 400, 'If-Match: must be "*" or a list of ETags in double quotes')
   expect(await countSubmissions()).toBe(before)
   const now = (await read()).headers['etag'] ?? ''
-  for (const tag of [now, `W/${now}`, `${etag}, ${now}`, '*']) {
+  for (const tag of [
+    now,
+    `W/${now}`,
+    `${etag}, ${now}`,
+    '*',
+    now.replace(/"$/, '--gzip"'),
+    now.replace(/"$/, ';br"'),
+  ]) {
     expect([tag, (await submit(values, { headers: { 'if-match': tag } })).status]).toEqual([tag, 201])
   }
 })

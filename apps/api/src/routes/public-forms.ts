@@ -2,7 +2,8 @@ import { honeypotId, PublicForm, SubmitInput, SubmitResult } from '@rapport/core
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { readIdempotencyKey } from '../http/idempotency.ts'
+import { isNotModified, readIfMatch, toVersions } from '../http/conditional-requests/entity-tags.ts'
+import { readIdempotencyKey } from '../http/handlers/idempotency.ts'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { IdParams, PublicQuery } from './shapes.ts'
@@ -29,7 +30,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
       async (request, reply) => {
         const { body, etag } = await publicForms.get(request.baseCtx, request.params.id)
         reply.header('etag', etag).cacheControl('public').cacheControl('no-cache')
-        if (namesTag(request.headers['if-none-match'], etag)) return reply.code(304).send(null)
+        if (isNotModified(request.headers['if-none-match'], etag)) return reply.code(304).send(null)
         // The cache holds the serialized body.
         return reply.type('application/json; charset=utf-8').send(body as never)
       },
@@ -64,17 +65,8 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
   }
 }
 
-/** Whether `If-None-Match` matches: any tag of the list, weak or strong, or `*` (RFC 9110 §13.1.2). */
-function namesTag(header: string | undefined, etag: string): boolean {
-  return header !== undefined && tagsIn(header).some((tag) => tag === etag || tag === '*')
-}
-
-/**
- * The form versions that `If-Match` accepts; undefined for any. Weak tags match too: compressing proxies weaken them.
- */
+/** The form versions that `If-Match` accepts; undefined for any. Proxies between the visitor and the API change tags. */
 function versionsIn(header: string | undefined): string[] | undefined {
-  const tags = header === undefined ? ['*'] : tagsIn(header)
-  return tags.includes('*') ? undefined : tags.map((tag) => tag.replaceAll('"', ''))
+  const tags = readIfMatch(header) ?? '*'
+  return tags === '*' ? undefined : toVersions(tags).map((tag) => tag.replaceAll('"', ''))
 }
-
-const tagsIn = (header: string) => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''))

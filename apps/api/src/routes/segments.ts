@@ -11,11 +11,15 @@ import {
   SegmentQuery,
 } from '@rapport/core/segments/segments.schema.ts'
 import { createSegment, listSegments, readSegment, updateSegment } from '@rapport/core/segments/segments.ts'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Segments'], security: [{ bearer: [] }] }
 const params = IdParams('seg')
+const currentSegment = recordById(Segment, { lock: lockRecord, read: readSegment })
 
 export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -32,11 +36,11 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: Segment },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const segment = await createSegment(request.ctx, request.body)
       reply.code(201).header('location', `/segments/${segment.id}`)
       return segment
-    },
+    }),
   )
 
   app.get(
@@ -69,7 +73,7 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: FilterPreview },
       },
     },
-    (request) => previewFilter(request.ctx, request.body.filter),
+    idempotent((request) => previewFilter(request.ctx, request.body.filter)),
   )
 
   app.get(
@@ -103,7 +107,7 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Segment },
       },
     },
-    (request) => updateSegment(request.ctx, request.params.id, request.body),
+    ifMatch(currentSegment, (request) => updateSegment(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -121,11 +125,11 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentSegment, async (request, reply) => {
       await deleteSegment(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 
   app.get(

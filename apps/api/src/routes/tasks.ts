@@ -3,13 +3,17 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import { listTasks, listTasksOfContact } from '@rapport/core/tasks/list-tasks.ts'
 import { updateTask, createTask, deleteTask, readTask } from '@rapport/core/tasks/tasks.ts'
 import { ContactTaskQuery, Task, TaskChange, TaskInput, TaskQuery } from '@rapport/core/tasks/tasks.schema.ts'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Tasks'], security: [{ bearer: [] }] }
 const params = IdParams('tsk')
 const contactParams = z.object({ contactId: Id('con') })
+const currentTask = recordById(Task, { lock: lockRecord, read: readTask })
 
 export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -26,11 +30,11 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: Task },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const task = await createTask(request.ctx, request.params.contactId, request.body)
       reply.code(201).header('location', `/tasks/${task.id}`)
       return task
-    },
+    }),
   )
 
   app.get(
@@ -96,7 +100,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Task },
       },
     },
-    (request) => updateTask(request.ctx, request.params.id, request.body),
+    ifMatch(currentTask, (request) => updateTask(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -112,10 +116,10 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentTask, async (request, reply) => {
       await deleteTask(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 }

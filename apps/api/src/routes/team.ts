@@ -8,12 +8,27 @@ import { deleteWorkspace } from '@rapport/core/operations/workspaces/delete-work
 import { readUsage } from '@rapport/core/operations/overviews/workspace-usage.ts'
 import { Usage } from '@rapport/core/operations/overviews/workspace-usage.schema.ts'
 import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
+import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 import { Workspace, WorkspaceChange, WorkspaceDeletion } from '@rapport/core/workspaces/workspaces.schema.ts'
 
 const common = { tags: ['Team'], security: [{ bearer: [] }] }
+const inviteParams = IdParams('inv')
+const memberParams = IdParams('usr')
 const config = { role: 'ADMIN' } as const
+const currentWorkspace: CurrentRecord<{ ctx: Ctx }> = {
+  schema: Workspace,
+  async lockAndRead({ ctx }) {
+    await lockRecord(ctx, ctx.workspaceId)
+    return readWorkspace(ctx)
+  },
+}
+const currentInvite = recordById(Invite, { lock: lockRecord, read: readInvite })
+const currentMember = recordById(Member, { lock: lockRecord, read: readMember })
 
 export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
@@ -63,7 +78,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Workspace },
       },
     },
-    (request) => updateWorkspace(request.ctx, request.body),
+    ifMatch(currentWorkspace, (request) => updateWorkspace(request.ctx, request.body)),
   )
 
   app.delete(
@@ -81,11 +96,11 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentWorkspace, async (request, reply) => {
       await deleteWorkspace(request.ctx, request.body)
       reply.code(204)
       return null
-    },
+    }),
   )
 
   app.post(
@@ -103,11 +118,11 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: Invite },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const invite = await createInvite(request.ctx, request.body)
       reply.code(201).header('location', `/invites/${invite.id}`)
       return invite
-    },
+    }),
   )
 
   app.get(
@@ -135,7 +150,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'invites.get',
         summary: 'Retrieve an invite',
         description: 'Returns a pending invite. Accepted and deleted invites are not found.',
-        params: IdParams('inv'),
+        params: inviteParams,
         querystring: NoQuery,
         response: { 200: Invite },
       },
@@ -153,16 +168,16 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Resend an invite',
         description:
           'Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.',
-        params: IdParams('inv'),
+        params: inviteParams,
         querystring: NoQuery,
         body: EmptyBody,
         response: { 202: Invite },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       reply.code(202)
       return resendInvite(request.ctx, request.params.id)
-    },
+    }),
   )
 
   app.delete(
@@ -174,16 +189,16 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'invites.delete',
         summary: 'Revoke an invite',
         description: 'The link in the email is invalid immediately.',
-        params: IdParams('inv'),
+        params: inviteParams,
         querystring: NoQuery,
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentInvite, async (request, reply) => {
       await deleteInvite(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 
   app.get(
@@ -210,7 +225,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'members.get',
         summary: 'Retrieve a member',
         description: 'Returns the user and the role in the workspace.',
-        params: IdParams('usr'),
+        params: memberParams,
         querystring: NoQuery,
         response: { 200: Member },
       },
@@ -228,13 +243,13 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Update the role of a member',
         description:
           'The new role is at most your own. API keys that the member created are lowered to the new role, and invites that the new role may not create are revoked. Returns 409 for the last OWNER.',
-        params: IdParams('usr'),
+        params: memberParams,
         querystring: NoQuery,
         body: MemberChange,
         response: { 200: Member },
       },
     },
-    (request) => updateMember(request.ctx, request.params.id, request.body),
+    ifMatch(currentMember, (request) => updateMember(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -247,17 +262,17 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Remove a member',
         description:
           'Ends the sessions of the member immediately, revokes the API keys and invites that they created, and clears the assignee of their tasks, with a `task.updated` event for each. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.',
-        params: IdParams('usr'),
+        params: memberParams,
         querystring: NoQuery,
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentMember, async (request, reply) => {
       const { actor } = request.ctx
       if (actor.kind !== 'user' || actor.userId !== request.params.id) requireRole(actor, 'ADMIN')
       await removeMember(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 }

@@ -14,11 +14,15 @@ import {
   WebhookInput,
   WebhookQuery,
 } from '@rapport/core/webhooks/webhooks.schema.ts'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Webhooks'], security: [{ bearer: [] }] }
 const params = IdParams('whk')
+const currentWebhook = recordById(Webhook, { lock: lockRecord, read: readWebhook })
 
 export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -36,11 +40,11 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: CreatedWebhook },
       },
     },
-    async (request, reply) => {
+    idempotent(async (request, reply) => {
       const webhook = await createWebhook(request.ctx, request.body)
       reply.code(201).header('location', `/webhooks/${webhook.id}`)
       return webhook
-    },
+    }),
   )
 
   app.get(
@@ -90,7 +94,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Webhook },
       },
     },
-    (request) => updateWebhook(request.ctx, request.params.id, request.body),
+    ifMatch(currentWebhook, (request) => updateWebhook(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(
@@ -107,11 +111,11 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 204: Empty },
       },
     },
-    async (request, reply) => {
+    ifMatch(currentWebhook, async (request, reply) => {
       await deleteWebhook(request.ctx, request.params.id)
       reply.code(204)
       return null
-    },
+    }),
   )
 
   app.post(
@@ -129,6 +133,6 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CreatedWebhook },
       },
     },
-    (request) => rotateSecret(request.ctx, request.params.id),
+    idempotent((request) => rotateSecret(request.ctx, request.params.id)),
   )
 }

@@ -18,7 +18,7 @@ const exceptions: Record<string, string[]> = {
   workspaces: ['workspaces/', 'operations/workspaces/'],
   members: ['auth/', 'team/', 'operations/workspaces/'],
   invites: ['team/', 'operations/workspaces/'],
-  idempotencyRecords: ['request/idempotency.ts', 'apps/api/src/http/idempotency.ts'],
+  idempotencyRecords: ['request/idempotency.ts', 'apps/api/src/http/handlers/idempotency.ts'],
   contacts: ['contacts/', 'custom-fields/clear-custom-field.ts', 'subscriptions/subscribed-status.ts'],
   subscriptions: ['subscriptions/', 'lists/'],
   // Recovery, and the command for a restored backup, mark orphaned claims as interrupted in every table with claims.

@@ -108,14 +108,18 @@ describe.each(Object.entries(records))('%s', (template, { path: toPath, change }
     const tag = await readTag(path)
     for (const method of changes) {
       const send = (value: string) => requestIfMatch(method, path, { tag: value, body: change })
-      for (const value of ['"other"', '"other", "else"', '""']) {
+      for (const value of ['"other"', '"other", "else"', '""', 'W/"other"', '"other-gzip"']) {
         expectError(await send(value), 412, 'The record has changed since it was read: read it again')
       }
-      for (const value of [`W/${tag}`, tag.replace(/"$/, '-gzip"'), `W/"x", ${tag.replace(/"$/, ';br"')}`])
-        expectError(await send(value), 412, 'The ETag is not as the API returned it: a proxy has changed it')
-      for (const value of ['', 'other', '"other', `${tag} "b"`, `*, ${tag}`, `${tag};`, 'W/']) {
-        expectError(await send(value), 400, 'If-Match: must be "*" or a list of ETags in double quotes')
+      for (const [value, additions] of [
+        [`W/${tag}`, '"W/"'],
+        [`"other", ${tag.replace(/"$/, '-gzip"')}`, '"-gzip"'],
+        [`W/${tag.replace(/"$/, ';br"')}`, '"W/" and ";br"'],
+      ] as const) {
+        const message = `The ETag is not as the API returned it: a proxy has added ${additions} to it`
+        expectError(await send(value), 412, message)
       }
+      expectError(await send('other'), 400, 'If-Match: must be "*" or a list of ETags in double quotes')
       expect(await readTag(path)).toBe(tag)
     }
   })

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { freshEmail, startTestApi } from '../../test/testing.ts'
+import { freshEmail, startTestApi } from '../../../test/testing.ts'
 
 test('rejects a request with two idempotency keys', async () => {
   const api = await startTestApi()

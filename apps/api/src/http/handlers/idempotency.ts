@@ -1,41 +1,34 @@
 import { createHash } from 'node:crypto'
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import { type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
-import fp from 'fastify-plugin'
-import { toErrorBody } from './errors/error-handler.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { toErrorBody } from '../errors/error-handler.ts'
+import { type Handler, wrapHandler } from './wrap-handler.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The handler calls `handleIdempotently` itself, because its work does not fit into one transaction. */
-    handlesIdempotency?: boolean
     /** The handler of a public route uses `Idempotency-Key` to recognize a repeated request. */
     recognizesRepetition?: boolean
-    /** The route ignores `Idempotency-Key`: its clients may send the same headers with every request. */
-    ignoresIdempotencyKey?: boolean
   }
 }
 
 /**
- * Supports `Idempotency-Key` on each POST of this scope. After validation, the handler runs in the transaction that
- * stores its response. A repeated request gets the stored response with `idempotent-replayed: true`.
+ * Supports `Idempotency-Key` on a POST. After validation, the handler runs in the transaction that stores its response:
+ * `request.ctx.db` is this transaction. A repeated request gets the stored response with `idempotent-replayed: true`.
  */
-export const idempotencyKeys = fp(
-  async (scope: FastifyInstance) => {
-    scope.addHook('onRoute', (route) => {
-      const { handlesIdempotency, ignoresIdempotencyKey } = route.config ?? {}
-      if (route.method === 'POST' && !handlesIdempotency && !ignoresIdempotencyKey)
-        route.handler = idempotent(route.handler)
-    })
-  },
-  { name: 'idempotency-keys', dependencies: ['authentication'] },
-)
+export function idempotent<Inner extends Handler>(handler: Inner): Inner {
+  return wrapHandler(handler, {
+    wrapper: 'idempotent',
+    around(request, reply, handle) {
+      const hash = () => hashRequest(request, JSON.stringify(request.body, sortKeys) ?? '')
+      return handleIdempotently(request, reply, { hash, work: handle })
+    },
+  })
+}
 
-function idempotent(handler: RouteHandlerMethod): RouteHandlerMethod {
-  return function (request, reply) {
-    const hash = () => hashRequest(request, JSON.stringify(request.body, sortKeys) ?? '')
-    return handleIdempotently(request, reply, { hash, work: async () => handler.call(this, request, reply) })
-  }
+/** For a handler that calls `handleIdempotently` itself, because its work does not fit into one transaction. */
+export function uploadIdempotently<Inner extends Handler>(handler: Inner): Inner {
+  return wrapHandler(handler, { wrapper: 'idempotent', around: (_request, _reply, handle) => handle() })
 }
 
 /**

@@ -3,7 +3,7 @@ import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { CreatedApiKey, Me } from '@rapport/core/auth/auth.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { expectError, freshEmail, startTestApi } from '../../test/testing.ts'
+import { expectError, freshEmail, startTestApi } from '../../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())

@@ -1,7 +1,7 @@
 import type { Invite } from '@rapport/core/team/team.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { expectError, freshEmail, startTestApi } from '../../test/testing.ts'
+import { expectError, freshEmail, startTestApi } from '../../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())

@@ -12,7 +12,7 @@ import {
   operationsOf,
   startTestApi,
   type TestApi,
-} from '../../test/testing.ts'
+} from '../../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())

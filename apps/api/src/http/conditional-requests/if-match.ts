@@ -1,0 +1,71 @@
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import { type Ctx, inTransaction } from '@rapport/core/request/context.ts'
+import type { z } from 'zod'
+import { type Handler, wrapHandler } from '../handlers/wrap-handler.ts'
+import { entityTagOf, readIfMatch, undoCompression } from './entity-tags.ts'
+
+/** The record that `If-Match` of a route is about. */
+export interface CurrentRecord<Request> {
+  /** The schema of the record in responses, from which its tag is computed. */
+  schema: z.ZodType
+  /** Locks the record until the transaction ends, and reads it as GET returns it; undefined if there is none. */
+  lockAndRead: (request: Request) => Promise<unknown>
+}
+
+/** The parts of a request that `lockAndRead` uses: its types are those of the route. */
+type RequestOf<Inner> = Inner extends (request: infer Request, ...rest: never) => unknown ? Request : never
+
+/** The record that the path names by its id. */
+export function recordById<Id extends string>(
+  schema: z.ZodType,
+  { lock, read }: { lock: (ctx: Ctx, id: Id) => Promise<void>; read: (ctx: Ctx, id: Id) => Promise<unknown> },
+): CurrentRecord<{ ctx: Ctx; params: { id: Id } }> {
+  return {
+    schema,
+    async lockAndRead({ ctx, params }) {
+      await lock(ctx, params.id)
+      return read(ctx, params.id)
+    },
+  }
+}
+
+/**
+ * Supports `If-Match` (RFC 9110 §13) on a route that changes a record. With the header, the handler runs in a
+ * transaction that has locked the record and compared its tag, so that of two concurrent changes only one succeeds:
+ * `request.ctx.db` is this transaction. The handler must return its response: the transaction commits before it is sent.
+ */
+export function ifMatch<Inner extends Handler>(
+  record: CurrentRecord<NoInfer<RequestOf<Inner>>>,
+  handler: Inner,
+): Inner {
+  return wrapHandler(handler, {
+    wrapper: 'ifMatch',
+    async around(request, reply, handle) {
+      const tags = readIfMatch(request.headers['if-match'])
+      if (tags === undefined) return handle()
+      const { ctx } = request
+      return inTransaction(ctx, async (ctx) => {
+        request.ctx = ctx
+        const current = await record.lockAndRead(request as never)
+        checkTags(tags, current === undefined ? undefined : entityTagOf(record.schema, current))
+        const result = await handle()
+        if (reply.sent) throw new Error('The response was sent before the commit')
+        return result
+      }).finally(() => (request.ctx = ctx))
+    },
+  })
+}
+
+/** Strong comparison. `current` is undefined if there is no record. */
+function checkTags(tags: '*' | string[], current: string | undefined) {
+  if (current === undefined) throw new AppError('precondition_failed', 'There is no record for If-Match')
+  if (tags === '*' || tags.includes(current)) return
+  const changed = tags.map(undoCompression).find(({ original }) => original === current)
+  const additions = changed?.additions.map((addition) => `"${addition}"`).join(' and ')
+  throw new AppError(
+    'precondition_failed',
+    additions
+      ? `The ETag is not as the API returned it: a proxy has added ${additions} to it`
+      : 'The record has changed since it was read: read it again',
+  )
+}
