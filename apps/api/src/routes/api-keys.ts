@@ -1,16 +1,15 @@
-import { createApiKey, deleteApiKey, listApiKeys, readApiKey } from '@rapport/core/auth/api-keys.ts'
+import { lockApiKey, createApiKey, deleteApiKey, listApiKeys, readApiKey } from '@rapport/core/auth/api-keys.ts'
 import { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['API keys'], security: [{ bearer: [] }] }
 const params = IdParams('key')
 const config = { role: 'ADMIN' } as const
-const currentKey = recordById(ApiKey, { lock: lockRecord, read: readApiKey })
+const currentKey = recordById(ApiKey, { lock: lockApiKey, read: readApiKey })
 
 export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

@@ -19,11 +19,11 @@ import { logIn, logOut, signUp } from '@rapport/core/auth/login.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { acceptInvite } from '@rapport/core/team/invites.ts'
 import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
+import { resetPassword } from '@rapport/core/operations/mail/reset-password.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../http/authentication.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
-import { resetPassword } from '@rapport/core/operations/mail/reset-password.ts'
 
 const tags = ['Authentication']
 

@@ -17,8 +17,8 @@ import {
   SendTestInput,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { idempotent } from '../http/handlers/idempotency.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import { IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }

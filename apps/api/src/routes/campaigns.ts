@@ -1,3 +1,4 @@
+import { lockCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import {
   updateCampaign,
   createCampaign,
@@ -15,17 +16,16 @@ import {
 import { listTemplateVariables } from '@rapport/core/campaigns/templates/list-template-variables.ts'
 import { TemplateVariables } from '@rapport/core/campaigns/templates/template-variables.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { entityTagOf } from '../http/conditional-requests/entity-tags.ts'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
 const params = IdParams('cmp')
 /** A template may have 1 MiB; JSON escapes can make it longer. */
 export const templateBodyLimit = 4 * 1_048_576
-const currentCampaign = recordById(Campaign, { lock: lockRecord, read: readCampaign })
+const currentCampaign = recordById(Campaign, { lock: lockCampaign, read: readCampaign })
 
 export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

@@ -1,8 +1,8 @@
 import { ContactBatch, ContactBatchResults } from '@rapport/core/contacts/batch/contact-batch.schema.ts'
 import { writeContactBatch } from '@rapport/core/contacts/batch/write-contact-batch.ts'
 import { withoutParameters } from '@rapport/core/kernel/errors.ts'
-import { idempotent } from '../http/handlers/idempotency.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import { NoQuery } from './shapes.ts'
 
 export const contactBatchRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -1,3 +1,4 @@
+import { lockContact } from '@rapport/core/contacts/lock-contact.ts'
 import { lockContactsByEmail } from '@rapport/core/contacts/find-contact.ts'
 import { toContact } from '@rapport/core/contacts/contact-record.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
@@ -24,20 +25,19 @@ import {
 } from '@rapport/core/contacts/contacts.schema.ts'
 import { SingleLine } from '@rapport/core/kernel/validation.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
-import { idempotent } from '../http/handlers/idempotency.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { z } from 'zod'
-import type { ApiTimings } from '../http/server/api-timings.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import type { ApiTimings } from '../http/server/api-timings.ts'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')
-const currentContact = recordById(Contact, { lock: lockRecord, read: readContact })
+const currentContact = recordById(Contact, { lock: lockContact, read: readContact })
 const contactByKey: CurrentRecord<{ ctx: Ctx; body: ContactInput }> = {
   schema: Contact,
   async lockAndRead({ ctx, body }) {

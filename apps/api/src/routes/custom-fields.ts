@@ -1,4 +1,5 @@
 import {
+  lockCustomField,
   updateCustomField,
   createCustomField,
   deleteCustomField,
@@ -12,15 +13,14 @@ import {
   CustomFieldQuery,
 } from '@rapport/core/custom-fields/custom-fields.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('cfd')
-const currentField = recordById(CustomField, { lock: lockRecord, read: readCustomField })
+const currentField = recordById(CustomField, { lock: lockCustomField, read: readCustomField })
 
 export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

@@ -1,18 +1,17 @@
 import { listDealMoves } from '@rapport/core/deals/list-deal-moves.ts'
 import { listDeals } from '@rapport/core/deals/list-deals.ts'
 import { createDeal } from '@rapport/core/deals/create-deal.ts'
-import { updateDeal, deleteDeal, readDeal } from '@rapport/core/deals/update-deal.ts'
+import { lockDeal, updateDeal, deleteDeal, readDeal } from '@rapport/core/deals/update-deal.ts'
 import { Deal, DealChange, DealInput, DealMove, DealMoveQuery, DealQuery } from '@rapport/core/deals/deals.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Deals'], security: [{ bearer: [] }] }
 const params = IdParams('dea')
-const currentDeal = recordById(Deal, { lock: lockRecord, read: readDeal })
+const currentDeal = recordById(Deal, { lock: lockDeal, read: readDeal })
 
 export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

@@ -1,4 +1,4 @@
-import { updateForm, createForm, deleteForm, listForms, readForm } from '@rapport/core/forms/forms.ts'
+import { lockForm, updateForm, createForm, deleteForm, listForms, readForm } from '@rapport/core/forms/forms.ts'
 import {
   Form,
   FormChange,
@@ -7,26 +7,25 @@ import {
   Submission,
   SubmissionQuery,
 } from '@rapport/core/forms/forms.schema.ts'
-import { deleteSubmission, listSubmissions, readSubmission } from '@rapport/core/forms/submissions.ts'
+import { lockSubmission, deleteSubmission, listSubmissions, readSubmission } from '@rapport/core/forms/submissions.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
-import { idempotent } from '../http/handlers/idempotency.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
+import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Forms'], security: [{ bearer: [] }] }
 const params = IdParams('frm')
 const submissionParams = params.extend({ submissionId: Id('sub') })
-const currentForm = recordById(Form, { lock: lockRecord, read: readForm })
+const currentForm = recordById(Form, { lock: lockForm, read: readForm })
 const currentSubmission: CurrentRecord<{ ctx: Ctx; params: z.output<typeof submissionParams> }> = {
   schema: Submission,
   async lockAndRead({ ctx, params: { id, submissionId } }) {
-    await lockRecord(ctx, submissionId)
+    await lockSubmission(ctx, submissionId)
     return readSubmission(ctx, { formId: id, submissionId })
   },
 }

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { httpErrors } from '@fastify/sensible'
-import { cancelImport } from '@rapport/core/imports/cancel-import.ts'
+import { lockImport, cancelImport } from '@rapport/core/imports/cancel-import.ts'
 import { AppError, truncateText } from '@rapport/core/kernel/errors.ts'
 import { encodings, type Encoding, findEncoding } from '@rapport/core/imports/file/file-encoding.ts'
 import { isKnownKey } from '@rapport/core/request/idempotency.ts'
@@ -8,10 +8,9 @@ import { discardImport, listImports, queueImport, readImport, receiveImport } fr
 import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyError, FastifyRequest } from 'fastify'
-import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import type { ApiTimings } from '../http/server/api-timings.ts'
 import { handleError } from '../http/errors/error-handler.ts'
 import { readCoding } from '../http/body/body-encoding.ts'
@@ -55,7 +54,7 @@ const formats = new Map<string, Format>([
 const documentedTypes = ['text/csv', 'application/x-ndjson']
 
 type Timings = Pick<ApiTimings, 'uploadIdleMs' | 'uploadGraceMs' | 'quotaTtlMs'>
-const currentImport = recordById(Import, { lock: lockRecord, read: readImport })
+const currentImport = recordById(Import, { lock: lockImport, read: readImport })
 
 export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings) => {
   const stopping = new AbortController()

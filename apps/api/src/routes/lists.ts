@@ -1,6 +1,7 @@
+import { lockContact } from '@rapport/core/contacts/lock-contact.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { deleteList } from '@rapport/core/lists/delete-list.ts'
-import { updateList, createList, listLists, readList } from '@rapport/core/lists/lists.ts'
+import { lockListForUpdate, updateList, createList, listLists, readList } from '@rapport/core/lists/lists.ts'
 import {
   List,
   ListChange,
@@ -13,15 +14,14 @@ import {
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
-import { idempotent } from '../http/handlers/idempotency.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
+import { Subscription } from '@rapport/core/subscriptions/subscriptions.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { Empty, IdParams, NoQuery, PublicQuery } from './shapes.ts'
-import { Subscription } from '@rapport/core/subscriptions/subscriptions.schema.ts'
 
 const SubscribeResult = z
   .object({ success: z.literal(true).describe('Always `true`.') })
@@ -30,15 +30,15 @@ const SubscribeResult = z
 const common = { tags: ['Lists'], security: [{ bearer: [] }] }
 const params = IdParams('lst')
 const subscriberParams = params.extend({ contactId: Id('con') })
-/** Its contact is locked first by every change of it. */
+/** Every change of a subscription locks its contact first. */
 const currentSubscription: CurrentRecord<{ ctx: Ctx; params: z.output<typeof subscriberParams> }> = {
   schema: Subscription,
   async lockAndRead({ ctx, params: { id, contactId } }) {
-    await lockRecord(ctx, contactId)
+    await lockContact(ctx, contactId)
     return readSubscriber(ctx, id, contactId)
   },
 }
-const currentList = recordById(List, { lock: lockRecord, read: readList })
+const currentList = recordById(List, { lock: lockListForUpdate, read: readList })
 
 export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

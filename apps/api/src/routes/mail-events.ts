@@ -1,7 +1,7 @@
 import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
 import { MailReport, MailReportResult } from '@rapport/core/operations/mail/mail-events.schema.ts'
-import { idempotent } from '../http/handlers/idempotency.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { idempotent } from '../http/handlers/idempotency.ts'
 import { NoQuery } from './shapes.ts'
 
 export const mailEventRoutes: FastifyPluginAsyncZod = async (app) => {

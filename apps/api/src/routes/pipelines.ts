@@ -1,6 +1,7 @@
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { summarizePipeline } from '@rapport/core/pipelines/pipeline-summary.ts'
 import {
+  lockPipeline,
   updatePipeline,
   createPipeline,
   deletePipeline,
@@ -14,15 +15,14 @@ import {
   PipelineQuery,
   PipelineSummary,
 } from '@rapport/core/pipelines/pipelines.schema.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Pipelines'], security: [{ bearer: [] }] }
 const params = IdParams('pip')
-const currentPipeline = recordById(Pipeline, { lock: lockRecord, read: readPipeline })
+const currentPipeline = recordById(Pipeline, { lock: lockPipeline, read: readPipeline })
 
 export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

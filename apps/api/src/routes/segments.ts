@@ -10,16 +10,21 @@ import {
   SegmentInput,
   SegmentQuery,
 } from '@rapport/core/segments/segments.schema.ts'
-import { createSegment, listSegments, readSegment, updateSegment } from '@rapport/core/segments/segments.ts'
+import {
+  lockSegmentForUpdate,
+  createSegment,
+  listSegments,
+  readSegment,
+  updateSegment,
+} from '@rapport/core/segments/segments.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Segments'], security: [{ bearer: [] }] }
 const params = IdParams('seg')
-const currentSegment = recordById(Segment, { lock: lockRecord, read: readSegment })
+const currentSegment = recordById(Segment, { lock: lockSegmentForUpdate, read: readSegment })
 
 export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

@@ -1,19 +1,18 @@
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { listTasks, listTasksOfContact } from '@rapport/core/tasks/list-tasks.ts'
-import { updateTask, createTask, deleteTask, readTask } from '@rapport/core/tasks/tasks.ts'
+import { lockTask, updateTask, createTask, deleteTask, readTask } from '@rapport/core/tasks/tasks.ts'
 import { ContactTaskQuery, Task, TaskChange, TaskInput, TaskQuery } from '@rapport/core/tasks/tasks.schema.ts'
-import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Tasks'], security: [{ bearer: [] }] }
 const params = IdParams('tsk')
 const contactParams = z.object({ contactId: Id('con') })
-const currentTask = recordById(Task, { lock: lockRecord, read: readTask })
+const currentTask = recordById(Task, { lock: lockTask, read: readTask })
 
 export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

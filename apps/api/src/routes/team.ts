@@ -1,20 +1,26 @@
 import { requireRole } from '@rapport/core/auth/authenticate.ts'
-import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
+import { lockWorkspace, readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { createInvite, deleteInvite, listInvites, readInvite, resendInvite } from '@rapport/core/team/invites.ts'
+import {
+  lockInvite,
+  createInvite,
+  deleteInvite,
+  listInvites,
+  readInvite,
+  resendInvite,
+} from '@rapport/core/team/invites.ts'
 import { updateMember, listMembers, readMember, removeMember } from '@rapport/core/team/members.ts'
 import { Invite, InviteInput, InviteQuery, Member, MemberChange, MemberQuery } from '@rapport/core/team/team.schema.ts'
 import { deleteWorkspace } from '@rapport/core/operations/workspaces/delete-workspace.ts'
 import { readUsage } from '@rapport/core/operations/overviews/workspace-usage.ts'
 import { Usage } from '@rapport/core/operations/overviews/workspace-usage.schema.ts'
 import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { Workspace, WorkspaceChange, WorkspaceDeletion } from '@rapport/core/workspaces/workspaces.schema.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import type { Ctx } from '@rapport/core/request/context.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
-import { Workspace, WorkspaceChange, WorkspaceDeletion } from '@rapport/core/workspaces/workspaces.schema.ts'
 
 const common = { tags: ['Team'], security: [{ bearer: [] }] }
 const inviteParams = IdParams('inv')
@@ -23,12 +29,13 @@ const config = { role: 'ADMIN' } as const
 const currentWorkspace: CurrentRecord<{ ctx: Ctx }> = {
   schema: Workspace,
   async lockAndRead({ ctx }) {
-    await lockRecord(ctx, ctx.workspaceId)
+    await lockWorkspace(ctx)
     return readWorkspace(ctx)
   },
 }
-const currentInvite = recordById(Invite, { lock: lockRecord, read: readInvite })
-const currentMember = recordById(Member, { lock: lockRecord, read: readMember })
+const currentInvite = recordById(Invite, { lock: lockInvite, read: readInvite })
+/** Every change of a member locks the workspace first. */
+const currentMember = recordById(Member, { lock: lockWorkspace, read: readMember })
 
 export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(

@@ -1,3 +1,4 @@
+import { lockWebhook } from '@rapport/core/webhooks/health/webhook-health.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { rotateSecret } from '@rapport/core/webhooks/rotate-secret.ts'
 import {
@@ -14,15 +15,14 @@ import {
   WebhookInput,
   WebhookQuery,
 } from '@rapport/core/webhooks/webhooks.schema.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { lockRecord } from '@rapport/core/request/lock-record.ts'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Webhooks'], security: [{ bearer: [] }] }
 const params = IdParams('whk')
-const currentWebhook = recordById(Webhook, { lock: lockRecord, read: readWebhook })
+const currentWebhook = recordById(Webhook, { lock: lockWebhook, read: readWebhook })
 
 export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(

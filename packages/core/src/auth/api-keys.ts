@@ -1,7 +1,7 @@
 import { inAccountTransaction } from './account-transaction.ts'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { byId } from '../request/by-id.ts'
+import { byId, lockById } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
@@ -85,6 +85,9 @@ export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<Ap
   })
   return { ...page, data: page.data.map(toApiKey) }
 }
+
+/** Locks an API key until the transaction ends. */
+export const lockApiKey = (ctx: Ctx, id: ApiKeyId): Promise<void> => lockById(apiKeys, ctx, id)
 
 /** Revokes an API key. The next request that uses it is rejected. */
 export async function deleteApiKey(ctx: Ctx, id: ApiKeyId): Promise<void> {

@@ -87,7 +87,8 @@ export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: 
 /** With 200 recipients per batch, a statement stays well below the statement timeout. */
 const batchesPerStatement = 250
 
-async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
+/** Locks a campaign until the transaction ends. */
+export async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
   const [row] = await ctx.db
     .select()
     .from(campaigns)

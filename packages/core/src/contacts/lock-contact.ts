@@ -59,6 +59,19 @@ interface ContactRecord<Row extends { id: string }> {
   otherContactId?: ContactId | undefined
 }
 
+/** Locks the contact of a record, which guards the record, until the transaction ends. */
+export async function lockContactOf<Row extends { id: string; contactId: ContactId }>(
+  ctx: Ctx,
+  { id, find }: Pick<ContactRecord<Row>, 'id' | 'find'>,
+): Promise<void> {
+  let locked: ContactId | undefined
+  // Repeats if the record moved to another contact before the lock was acquired.
+  for (let row = await find(ctx, id); row && row.contactId !== locked; row = await find(ctx, id)) {
+    await lockContact(ctx, row.contactId)
+    locked = row.contactId
+  }
+}
+
 /**
  * Runs `work` in a transaction on a record that belongs to a contact. The contact's lock also guards the record: every
  * change of either takes it first, including a merge or deletion of the contact. Returns undefined if the record does

@@ -90,8 +90,7 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
 /** Updates the label or the options; key and type are immutable. Existing values are kept. */
 export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: CustomFieldChange): Promise<CustomField> {
   return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db.select().from(customFields).where(isLiveCustomField(ctx, id)).for('no key update')
-    if (!current) throw notFound('Custom field')
+    const current = await lockCustomField(ctx, id)
     if (change.options && current.type !== 'SELECT')
       throw invalidField('options', 'options: is only allowed for type SELECT')
     if (Object.values(change).every((value) => value === undefined)) return toCustomField(current)
@@ -100,6 +99,13 @@ export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: Cus
     await updateRow(ctx.db, saved)
     return toCustomField(saved)
   })
+}
+
+/** Locks a definition until the transaction ends. */
+export async function lockCustomField(ctx: Ctx, id: CustomFieldId): Promise<CustomFieldRow> {
+  const [row] = await ctx.db.select().from(customFields).where(isLiveCustomField(ctx, id)).for('no key update')
+  if (!row) throw notFound('Custom field')
+  return row
 }
 
 /** Removes a definition immediately. The worker clears its values in the background; until then the key is taken. */

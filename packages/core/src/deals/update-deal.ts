@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { withContactLocked, lockContact } from '../contacts/lock-contact.ts'
+import { withContactLocked, lockContact, lockContactOf } from '../contacts/lock-contact.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
@@ -145,6 +145,9 @@ async function emitDealEvents(ctx: Ctx, before: DealRow, after: DealRow): Promis
 async function requireContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   if (!(await lockContact(ctx, contactId))) throw invalidField('contactId', 'Contact not found')
 }
+
+/** Locks the contact of a deal, as every change of the deal does, until the transaction ends. */
+export const lockDeal = (ctx: Ctx, id: DealId): Promise<void> => lockContactOf(ctx, { id, find: findDeal })
 
 async function findDeal(ctx: Ctx, id: DealId): Promise<DealRow | undefined> {
   const [row] = await ctx.db

@@ -89,12 +89,7 @@ export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>>
 /** Updates the given properties; `fields` replaces all fields. Existing submissions are unchanged. */
 export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Form> {
   return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db
-      .select()
-      .from(forms)
-      .where(byId(forms, ctx, id))
-      .for('no key update')
-    if (!current) throw notFound('Form')
+    const current = await lockForm(ctx, id)
     const fields = change.fields ? await checkFields(ctx, change.fields) : current.fields
     requireSize('fields', fields, { maxBytes: maxFieldBytes, current: current.fields })
     const next: FormRow = { ...current, ...withoutUndefined(change), fields }
@@ -105,6 +100,17 @@ export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
     await updateRow(ctx.db, saved).catch(listNotFound)
     return toForm(saved)
   })
+}
+
+/** Locks a form until the transaction ends. */
+export async function lockForm(ctx: Ctx, id: FormId): Promise<FormRow> {
+  const [row] = await ctx.db
+    .select()
+    .from(forms)
+    .where(byId(forms, ctx, id))
+    .for('no key update')
+  if (!row) throw notFound('Form')
+  return row
 }
 
 /** Deletes a form and its submissions. Contacts created by it remain. */

@@ -4,7 +4,7 @@ import { audit } from '../audit/audit.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
-import { byId } from '../request/by-id.ts'
+import { byId, lockById } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
@@ -148,6 +148,9 @@ export async function readSubmission(ctx: Ctx, key: SubmissionKey): Promise<Subm
   if (!row) throw await findMissing(ctx, key)
   return toSubmission(row)
 }
+
+/** Locks a submission until the transaction ends. */
+export const lockSubmission = (ctx: Ctx, id: SubmissionId): Promise<void> => lockById(formSubmissions, ctx, id)
 
 /** Deletes one submission; its contact remains. */
 export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<void> {

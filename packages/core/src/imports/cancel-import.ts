@@ -7,7 +7,7 @@ import { type ImportId, uuidOf } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { importCompleted } from './import-events.ts'
-import { endStatuses, toImport } from './imports.ts'
+import { endStatuses, type ImportRecord, toImport } from './imports.ts'
 
 /**
  * Cancels an import that has not ended. Imported rows remain. A job that is running it
@@ -15,12 +15,7 @@ import { endStatuses, toImport } from './imports.ts'
  */
 export function cancelImport(ctx: Ctx, id: ImportId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    const [before] = await ctx.db
-      .select({ status: imports.status })
-      .from(imports)
-      .where(byId(imports, ctx, id))
-      .for('update')
-    if (!before) throw notFound('Import')
+    const before = await lockImport(ctx, id)
     if (endStatuses.includes(before.status))
       throw conflict('wrong_state', `The import has ended: it is ${before.status}`)
     const [row] = await ctx.db
@@ -34,4 +29,15 @@ export function cancelImport(ctx: Ctx, id: ImportId): Promise<void> {
     await requeueWork(ctx, [uuidOf(id)])
     if (!row.dryRun) await emit(ctx, importCompleted, toImport(row))
   })
+}
+
+/** Locks an import until the transaction ends. */
+export async function lockImport(ctx: Ctx, id: ImportId): Promise<Pick<ImportRecord, 'status'>> {
+  const [row] = await ctx.db
+    .select({ status: imports.status })
+    .from(imports)
+    .where(byId(imports, ctx, id))
+    .for('update')
+  if (!row) throw notFound('Import')
+  return row
 }

@@ -82,8 +82,7 @@ export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>>
 
 export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Promise<List> {
   return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db.select().from(lists).where(isLiveList(ctx, id)).for('no key update')
-    if (!current) throw notFound('List')
+    const current = await lockListForUpdate(ctx, id)
     const next = { ...current, ...withoutUndefined(change) }
     requireSize('description', next.description, { maxBytes: maxNoteBytes, current: current.description })
     if (!isDeepStrictEqual(next, current)) {
@@ -91,6 +90,13 @@ export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Prom
     }
     return readList(ctx, id)
   })
+}
+
+/** Locks a list that is about to be changed until the transaction ends. */
+export async function lockListForUpdate(ctx: Ctx, id: ListId): Promise<typeof lists.$inferSelect> {
+  const [row] = await ctx.db.select().from(lists).where(isLiveList(ctx, id)).for('no key update')
+  if (!row) throw notFound('List')
+  return row
 }
 
 /** Finds a list without counting its subscribers. */

@@ -108,7 +108,8 @@ export function deletePipeline(ctx: Ctx, id: PipelineId): Promise<void> {
   })
 }
 
-async function lockPipeline(ctx: Ctx, id: PipelineId): Promise<PipelineRow> {
+/** Locks a pipeline until the transaction ends. */
+export async function lockPipeline(ctx: Ctx, id: PipelineId): Promise<PipelineRow> {
   const [row] = await ctx.db
     .select()
     .from(pipelines)

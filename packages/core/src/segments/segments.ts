@@ -86,12 +86,7 @@ export async function listSegments(ctx: Ctx, query: SegmentQuery): Promise<Page<
 export async function updateSegment(ctx: Ctx, id: SegmentId, change: SegmentChange): Promise<Segment> {
   if (change.filter) await compileFilter(ctx, change.filter)
   return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db
-      .select()
-      .from(segments)
-      .where(byId(segments, ctx, id))
-      .for('no key update')
-    if (!current) throw notFound('Segment')
+    const current = await lockSegmentForUpdate(ctx, id)
     const next = { ...current, ...withoutUndefined(change) }
     requireSize('filter', next.filter, { maxBytes: maxFilterBytes, current: current.filter })
     if (isDeepStrictEqual(next, current)) return toSegment(current)
@@ -99,6 +94,17 @@ export async function updateSegment(ctx: Ctx, id: SegmentId, change: SegmentChan
     await updateRow(ctx.db, saved)
     return toSegment(saved)
   })
+}
+
+/** Locks a segment that is about to be changed until the transaction ends. */
+export async function lockSegmentForUpdate(ctx: Ctx, id: SegmentId): Promise<SegmentRow> {
+  const [row] = await ctx.db
+    .select()
+    .from(segments)
+    .where(byId(segments, ctx, id))
+    .for('no key update')
+  if (!row) throw notFound('Segment')
+  return row
 }
 
 /** Locks a segment that is about to be deleted: no campaign can start to refer to it until the transaction ends. */

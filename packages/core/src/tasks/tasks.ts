@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray, isNotNull, type SQL } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { lockContacts, withContactLocked } from '../contacts/lock-contact.ts'
+import { lockContactOf, lockContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { owningContact, touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
@@ -177,6 +177,9 @@ async function saveTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<Task
 }
 
 const updateRow = updateStatement(tasks)
+
+/** Locks the contact of a task, as every change of the task does, until the transaction ends. */
+export const lockTask = (ctx: Ctx, id: TaskId): Promise<void> => lockContactOf(ctx, { id, find: findTask })
 
 async function findTask(ctx: Ctx, id: TaskId): Promise<TaskRow | undefined> {
   const [row] = await ctx.db

@@ -1,7 +1,7 @@
 import { inAccountTransaction } from '../auth/account-transaction.ts'
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { byId } from '../request/by-id.ts'
+import { byId, lockById } from '../request/by-id.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { publicContext } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
@@ -118,6 +118,9 @@ export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<In
   })
   return { ...page, data: page.data.map(toInvite) }
 }
+
+/** Locks an invite until the transaction ends. */
+export const lockInvite = (ctx: Ctx, id: InviteId): Promise<void> => lockById(invites, ctx, id)
 
 /** Deletes an invite with at most the actor's own role. Its link stops working immediately. */
 export async function deleteInvite(ctx: Ctx, id: InviteId): Promise<void> {

@@ -8,7 +8,7 @@ import { type ApiKey, ApiKeyInput } from '../auth/auth.schema.ts'
 import { requestPasswordReset } from '../auth/password-resets.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Ctx } from '../request/context.ts'
-import { lockRecord } from '../request/lock-record.ts'
+import { lockWorkspace } from '../workspaces/workspaces.ts'
 import { apiKeys, members, type Role, sessions, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { readMailedToken } from '@rapport/testing/fixtures/factories.ts'
@@ -195,7 +195,7 @@ test.each<[string, (key: Ctx) => Promise<unknown>]>([
 test('a change with If-Match and one without it do not deadlock', async () => {
   const eve = await join('ADMIN')
   const { other } = await transaction(database.db, async (db) => {
-    await lockRecord({ ...ctx, db }, eve.userId)
+    await lockWorkspace({ ...ctx, db })
     const other = updateMember(ctx, eve.userId, { role: 'MEMBER' })
     await waitUntilBlocked(database.db)
     await updateMember({ ...ctx, db }, eve.userId, { role: 'VIEWER' })

@@ -12,7 +12,8 @@ import { toTimestamp } from '../kernel/validation.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { members, type Role, users, workspaces } from '../db/schema/index.ts'
+import { members, type Role, users } from '../db/schema/index.ts'
+import { lockWorkspace } from '../workspaces/workspaces.ts'
 import { unassignTasks } from '../tasks/tasks.ts'
 import { deleteInvitesByCreator } from './invites.ts'
 import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
@@ -93,11 +94,7 @@ function deleteMember(ctx: Ctx, userId: UserId): Promise<void> {
 
 /** Locks the workspace, so that two OWNERs cannot demote each other concurrently. */
 async function lockMember(ctx: Ctx, userId: UserId): Promise<MemberRow> {
-  await ctx.db
-    .select({ id: workspaces.id })
-    .from(workspaces)
-    .where(eq(workspaces.id, ctx.workspaceId))
-    .for('no key update')
+  await lockWorkspace(ctx)
   await requireUnchangedActor(ctx)
   const [member] = await selectMembers(ctx).where(byUserId(ctx, userId))
   if (!member) throw notFound('User')

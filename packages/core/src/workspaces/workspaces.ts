@@ -26,6 +26,15 @@ export async function readWorkspace({ db, workspaceId }: Ctx): Promise<Workspace
   return toWorkspace(row)
 }
 
+/** Locks the workspace until the transaction ends. Changes of its members take this lock first, too. */
+export async function lockWorkspace(ctx: Ctx): Promise<void> {
+  await ctx.db
+    .select({ id: workspaces.id })
+    .from(workspaces)
+    .where(eq(workspaces.id, ctx.workspaceId))
+    .for('no key update')
+}
+
 export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
   return {
     id: row.id,

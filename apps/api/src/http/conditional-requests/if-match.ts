@@ -15,10 +15,10 @@ export interface CurrentRecord<Request> {
 /** The parts of a request that `lockAndRead` uses: its types are those of the route. */
 type RequestOf<Inner> = Inner extends (request: infer Request, ...rest: never) => unknown ? Request : never
 
-/** The record that the path names by its id. */
+/** The record that the path names by its id. `lock` is what its verbs lock first: another order could deadlock. */
 export function recordById<Id extends string>(
   schema: z.ZodType,
-  { lock, read }: { lock: (ctx: Ctx, id: Id) => Promise<void>; read: (ctx: Ctx, id: Id) => Promise<unknown> },
+  { lock, read }: { lock: (ctx: Ctx, id: Id) => Promise<unknown>; read: (ctx: Ctx, id: Id) => Promise<unknown> },
 ): CurrentRecord<{ ctx: Ctx; params: { id: Id } }> {
   return {
     schema,

@@ -7,6 +7,7 @@ import { and, eq } from 'drizzle-orm'
 import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
 import { toTimestampOrNull } from '../../kernel/validation.ts'
+import { lockById } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Webhook } from '../webhooks.schema.ts'
 
@@ -56,6 +57,16 @@ export async function resetHealth(ctx: Ctx, id: WebhookId): Promise<void> {
 }
 
 const noPause = { pausedUntil: null, unreachableCount: 0 }
+
+/** Locks a webhook with its health until the transaction ends, in this order. */
+export async function lockWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
+  await ctx.db
+    .select({ id: webhookHealth.webhookId })
+    .from(webhookHealth)
+    .where(healthById(ctx, id))
+    .for('no key update')
+  await lockById(webhooks, ctx, id)
+}
 
 export function healthById(ctx: Ctx, id: WebhookId) {
   return and(eq(webhookHealth.workspaceId, ctx.workspaceId), eq(webhookHealth.webhookId, id))
