@@ -171,7 +171,7 @@ const ClientEnvironment = z.object({
 type Environment = Record<string, string | undefined>
 
 /** Variables that former releases read, and what to do instead. */
-const removedVariables = {
+export const removedVariables = {
   DATABASE_REPLICA_URL: 'unset it, as all reads use DATABASE_URL. A standby is for failover only',
 }
 
@@ -244,7 +244,13 @@ export interface VariableDescription {
   defaultValue: unknown
 }
 
-/** Describes every variable of the environment. The tables in README.md and .env.example are tested against it. */
+/** Not settings: systemd sets the first, and `pnpm start` the second, to the ports of its own servers. */
+const setByPrograms = ['NOTIFY_SOCKET', 'WEBHOOK_REFUSED_PORTS']
+
+/**
+ * Describes every variable that an operator may set. docs/configuration.md, the table of README.md, .env.example and the
+ * chart are tested against it.
+ */
 export function describeVariables(): VariableDescription[] {
   const programs = Object.entries({
     API: ApiEnvironment,
@@ -255,7 +261,8 @@ export function describeVariables(): VariableDescription[] {
   const shapes = programs.flatMap(([program, { shape }]) =>
     Object.entries<z.ZodType>(shape).map(([name, schema]) => ({ program, name, schema })),
   )
-  return [...Map.groupBy(shapes, ({ name }) => name)].map(([name, uses]) => {
+  const settings = shapes.filter(({ name }) => !setByPrograms.includes(name))
+  return [...Map.groupBy(settings, ({ name }) => name)].map(([name, uses]) => {
     const results = uses.map(({ schema }) => schema.safeParse(undefined))
     return {
       name,

@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describeVariables } from '@rapport/core/runtime/config.ts'
 import { expect, test } from 'vitest'
 import { root } from '../conventions/repository-texts.ts'
 import { composeText, readComposeServices } from './compose-file.ts'
@@ -28,11 +27,6 @@ test('the linter finds no error', async () => {
 test.each(Object.keys(required))('without %s the start fails and names it', (name) => {
   const start = () => readComposeServices({ ...required, [name]: '' })
   expect(start).toThrow(`required variable ${name} is missing a value: set it in .env`)
-})
-
-test('every required variable of the programs is set', () => {
-  const names = describeVariables().flatMap(({ name, isRequired }) => (isRequired ? [name] : []))
-  for (const [, { environment }] of ours) expect(Object.keys(environment)).toEqual(expect.arrayContaining(names))
 })
 
 test('programs get every other variable from .env', () => {

@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describeVariables } from '@rapport/core/runtime/config.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readRepositoryText, root } from '../conventions/repository-texts.ts'
@@ -90,20 +89,6 @@ describe.skipIf(helm === '')('the chart', () => {
     const expected = ['ConfigMap', 'Deployment', 'Job', 'PodDisruptionBudget', 'Service']
     expect([...new Set(kinds)].toSorted()).toEqual(expected)
   })
-})
-
-test('the values accept every variable of the programs that is not a secret', () => {
-  const schema = JSON.parse(readRepositoryText('ops/helm/rapport/values.schema.json')) as {
-    properties: { config: { properties: Record<string, unknown> } }
-  }
-  const secrets = /(_URL|_KEY|_KEY_PREVIOUS|_TOKEN|_PASSWORD)$/
-  // The chart or the image sets them.
-  const isFixed = (name: string) =>
-    /^(HOST|PORT|WORKER_HOST|WORKER_PORT|BACKUP_DIRECTORY|NOTIFY_SOCKET|PG_DUMP)$/.test(name)
-  const expected = describeVariables()
-    .map(({ name }) => name)
-    .filter((name) => !isFixed(name) && (name === 'PUBLIC_URL' || !secrets.test(name)))
-  expect(Object.keys(schema.properties.config.properties).toSorted()).toEqual(expected.toSorted())
 })
 
 test('the chart has the version of the programs', () => {
