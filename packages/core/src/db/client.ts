@@ -90,7 +90,7 @@ export function openConnection(client: pg.PoolClient): ConnectionDb {
 
 /** Runs `work` on the transaction's connection, or on a pool connection, which is discarded after an error. */
 export async function onConnection<Result>(
-  { $client }: Db,
+  { $client }: Pick<Db, '$client'>,
   work: (db: ConnectionDb) => Promise<Result>,
 ): Promise<Result> {
   if (!($client instanceof pg.Pool)) return work(openConnection($client))

@@ -19,9 +19,10 @@
 import { randomUUID } from 'node:crypto'
 import { not, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { preparedSql } from '../../db/prepared-query.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { work } from '../../db/schema/index.ts'
+import { timestamptz, uuid } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
-import { uuidOf } from '../../kernel/ids.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { drainId } from '../../work/queues.ts'
 import { failAbandonedDeliveries } from './abandoned-deliveries.ts'
@@ -47,8 +48,8 @@ export interface TakeResult {
 export function claimDrain(db: Db, claim: DrainClaim, limits: TakeLimits): Promise<TakeResult | undefined> {
   return runWithNewToken(db, claim, async (db, claim, token) => {
     const { workspaceId, workerId } = claim
-    const claimed = await insertClaim(db, { workspaceId: uuidOf(workspaceId), workerId, token, now: new Date() })
-    return claimed.length > 0 ? takeNext(db, claim, { token, inFlight: [], limits }) : undefined
+    const claimed = await insertClaim(db, { workspaceId, workerId, token, now: new Date() })
+    return claimed > 0 ? takeNext(db, claim, { token, inFlight: [], limits }) : undefined
   })
 }
 
@@ -100,19 +101,17 @@ async function runWithNewToken<Result>(
 }
 
 /** The job of a workspace writes nothing if the poll would not find it. */
-const insertClaim = preparedSql<{ workspaceId: string; workerId: string; token: string; now: Date }>(
-  'claim a drain',
-  (param) => sql`
+const insertClaim = namedStatement('claim a drain', {
+  isPrepared: true,
+  params: { workspaceId: work.workspaceId, workerId: uuid, token: uuid, now: timestamptz },
+  sql: ({ workspaceId, workerId, token, now }) => sql`
     insert into work as drain (workspace_id, id, kind, token, worker_id, claimed_at)
-    select ${param('workspaceId')}::uuid, ${drainId}::uuid, 'DRAIN', ${param('token')}::uuid, ${param('workerId')}::uuid,
-      ${param('now')}::timestamptz
-    where ${hasBacklog(sql`${param('workspaceId')}::uuid`, param('now'))}
-      and ${not(isInSuspendedWorkspace(sql`${param('workspaceId')}::uuid`))}
+    select ${workspaceId}, ${drainId}::uuid, 'DRAIN', ${token}, ${workerId}, ${now}
+    where ${hasBacklog(workspaceId, now)} and ${not(isInSuspendedWorkspace(workspaceId))}
     on conflict (workspace_id, id) do update
     set token = excluded.token, worker_id = excluded.worker_id, claimed_at = excluded.claimed_at
-    where drain.token is null
-    returning id`,
-)
+    where drain.token is null`,
+})
 
 async function takeNext(
   db: Db,

@@ -1,8 +1,10 @@
-import { not, type Placeholder, sql, type SQLWrapper } from 'drizzle-orm'
+import { not, sql, type SQLWrapper } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { preparedSql } from '../../db/prepared-query.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { deliveries } from '../../db/schema/index.ts'
+import { bool, timestamptz } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
-import { idOf, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
+import { idOf, type WorkspaceId } from '../../kernel/ids.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { drainId } from '../../work/queues.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
@@ -27,20 +29,14 @@ const pageSize = 500
  * workspace, but not over several servers.
  */
 export async function findBacklogs(db: Db, after?: WorkspaceId): Promise<BacklogPage> {
-  const start = after === undefined ? nil : uuidOf(after)
+  const start = after ?? lowestId
   const rows = await transaction(db, (db) => findPage(db, { after: start, now: new Date() }), indexScanSettings)
-  const workspaceIds = rows.filter((row) => row.is_claimable).map((row) => idOf('wsp', row.workspace_id))
+  const workspaceIds = rows.filter((row) => row.isClaimable).map((row) => row.workspaceId)
   const lastRow = rows.at(-1)
-  return { workspaceIds, last: lastRow?.is_full_page ? idOf('wsp', lastRow.workspace_id) : undefined }
+  return { workspaceIds, last: lastRow?.isFullPage ? lastRow.workspaceId : undefined }
 }
 
-const nil = '00000000-0000-0000-0000-000000000000'
-
-interface PageRow {
-  workspace_id: string
-  is_claimable: boolean
-  is_full_page: boolean
-}
+const lowestId = idOf('wsp', '00000000-0000-0000-0000-000000000000')
 
 /**
  * A condition: the workspace has PENDING deliveries of a webhook that is not paused, or of a disabled one.
@@ -48,28 +44,30 @@ interface PageRow {
  * The inner sub-select is not an EXISTS, which PostgreSQL might turn into a join that reads all PENDING deliveries. Its
  * ORDER BY is that of `deliveries_pending_index`: in the index of the primary key, PostgreSQL would read ended deliveries.
  */
-export const hasBacklog = (workspaceId: SQLWrapper, now: Placeholder) => sql`
+export const hasBacklog = (workspaceId: SQLWrapper, now: SQLWrapper) => sql`
   coalesce((
     select true from webhooks w
     left join webhook_drains health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
-    where w.workspace_id = ${workspaceId} and (not w.enabled or paused_until is null or paused_until <= ${now}::timestamptz)
+    where w.workspace_id = ${workspaceId} and (not w.enabled or paused_until is null or paused_until <= ${now})
       and (
         select true from deliveries d
         where d.workspace_id = ${workspaceId} and d.webhook_id = w.id and d.status = 'PENDING'
         order by d.created_at, d.id limit 1)
     limit 1), false)`
 
-const findPage = preparedSql<{ after: string; now: Date }, PageRow>(
-  'find backlogs',
-  (param) => sql`
+const findPage = namedStatement('find backlogs', {
+  isPrepared: true,
+  params: { after: deliveries.workspaceId, now: timestamptz },
+  columns: { workspaceId: deliveries.workspaceId, isClaimable: bool, isFullPage: bool },
+  sql: ({ after, now }) => sql`
     with pending as materialized (
       select workspace_id from deliveries
-      where status = 'PENDING' and workspace_id > ${param('after')}::uuid
+      where status = 'PENDING' and workspace_id > ${after}
       order by workspace_id, webhook_id, created_at, id limit ${pageSize}::int)
     select workspace_id, not coalesce((
         select token is not null from work where work.workspace_id = backlog.workspace_id and id = ${drainId}::uuid), false)
       and ${not(isInSuspendedWorkspace(sql`backlog.workspace_id`))}
-      and ${hasBacklog(sql`backlog.workspace_id`, param('now'))} as is_claimable,
+      and ${hasBacklog(sql`backlog.workspace_id`, now)} as is_claimable,
       (select count(*) from pending) = ${pageSize}::int as is_full_page
     from (select distinct workspace_id from pending) backlog order by workspace_id`,
-)
+})

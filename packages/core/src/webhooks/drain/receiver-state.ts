@@ -1,8 +1,9 @@
 /** Derives the state of a receiver from the outcomes of attempts. The API shows it as the health of the webhook. */
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { preparedSql } from '../../db/prepared-query.ts'
-import { uuidOf } from '../../kernel/ids.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { webhookHealth } from '../../db/schema/index.ts'
+import { arrayOf, int, nullable, timestamptz } from '../../db/statements/sql-types.ts'
 import { countUnreachable, getPauseMs } from './circuit-breaker.ts'
 import type { DeliveryOutcome, EndedDelivery } from './delivery-outcome.ts'
 import type { DrainClaim, KnownReceiver } from './drain-claim.ts'
@@ -73,8 +74,8 @@ export async function updateHealth(db: Db, claim: DrainClaim, ended: readonly En
   })
   const column = <Key extends keyof ReceiverState>(key: Key) => states.map(({ state }) => state[key])
   const updated = await update(db, {
-    workspaceId: uuidOf(claim.workspaceId),
-    webhookIds: states.map(({ webhookId }) => uuidOf(webhookId)),
+    workspaceId: claim.workspaceId,
+    webhookIds: states.map(({ webhookId }) => webhookId),
     succeededAts: column('succeededAt'),
     failedAts: column('failedAt'),
     failingSinces: column('failingSince'),
@@ -83,42 +84,41 @@ export async function updateHealth(db: Db, claim: DrainClaim, ended: readonly En
     unreachableCounts: column('unreachableCount'),
     pausedUntils: column('pausedUntil'),
   })
-  const counts = new Map(updated.map((row) => [row.webhook_id, row.unreachable_count]))
+  const counts = new Map(updated.map((row) => [row.webhookId, row.unreachableCount]))
   for (const { webhookId, ended, known } of states) {
     const isAssessed = getConclusiveOutcomes(known, ended).length > 0
-    const unreachableCount = counts.get(uuidOf(webhookId)) ?? 0
+    const unreachableCount = counts.get(webhookId) ?? 0
     claim.receivers.set(webhookId, { ...known, unreachableCount, ...(isAssessed && { assessedAt: now }) })
   }
-}
-
-interface HealthParams extends Record<string, unknown> {
-  workspaceId: string
-  webhookIds: string[]
-  succeededAts: (Date | null)[]
-  failedAts: (Date | null)[]
-  failingSinces: (Date | null)[]
-  failures: number[]
-  knownCounts: number[]
-  unreachableCounts: number[]
-  pausedUntils: (Date | null)[]
 }
 
 /**
  * If a user has reset the pause concurrently, it stays reset: then `unreachable_count` differs from the count that the
  * worker knows. Outcomes that do not change the count leave the pause. Skips webhooks that were purged.
  */
-const update = preparedSql<HealthParams, { webhook_id: string; unreachable_count: number }>(
-  'update the health of webhooks',
-  (param) => sql`
+const update = namedStatement('update the health of webhooks', {
+  isPrepared: true,
+  params: {
+    workspaceId: webhookHealth.workspaceId,
+    webhookIds: arrayOf(webhookHealth.webhookId),
+    succeededAts: arrayOf(nullable(timestamptz)),
+    failedAts: arrayOf(nullable(timestamptz)),
+    failingSinces: arrayOf(nullable(timestamptz)),
+    failures: arrayOf(int),
+    knownCounts: arrayOf(int),
+    unreachableCounts: arrayOf(int),
+    pausedUntils: arrayOf(nullable(timestamptz)),
+  },
+  columns: { webhookId: webhookHealth.webhookId, unreachableCount: int },
+  sql: (param) => sql`
     with state as materialized (
-      select * from unnest(${param('webhookIds')}::uuid[], ${param('succeededAts')}::timestamptz[],
-        ${param('failedAts')}::timestamptz[], ${param('failingSinces')}::timestamptz[], ${param('failures')}::int[],
-        ${param('knownCounts')}::int[], ${param('unreachableCounts')}::int[], ${param('pausedUntils')}::timestamptz[])
+      select * from unnest(${param.webhookIds}, ${param.succeededAts}, ${param.failedAts}, ${param.failingSinces},
+        ${param.failures}, ${param.knownCounts}, ${param.unreachableCounts}, ${param.pausedUntils})
         as state (webhook_id, succeeded_at, failed_at, failing_since, failures, known_count, unreachable_count, paused_until))
     insert into webhook_drains as health (workspace_id, webhook_id, last_success_at, last_failure_at, failing_since,
       failure_count, unreachable_count, paused_until)
     select w.workspace_id, w.id, succeeded_at, failed_at, failing_since, failures, unreachable_count, paused_until
-    from state join webhooks w on w.workspace_id = ${param('workspaceId')}::uuid and w.id = state.webhook_id
+    from state join webhooks w on w.workspace_id = ${param.workspaceId} and w.id = state.webhook_id
     order by w.id
     on conflict (workspace_id, webhook_id) do update set
       last_success_at = coalesce(excluded.last_success_at, health.last_success_at),
@@ -134,4 +134,4 @@ const update = preparedSql<HealthParams, { webhook_id: string; unreachable_count
             then excluded.paused_until else health.paused_until end
         from state where state.webhook_id = health.webhook_id limit 1)
     returning webhook_id, unreachable_count`,
-)
+})

@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { preparedSql } from '../../db/prepared-query.ts'
-import { uuidOf } from '../../kernel/ids.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { deliveries } from '../../db/schema/index.ts'
+import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../../db/statements/sql-types.ts'
 import { drainId } from '../../work/queues.ts'
 import type { EndedDelivery } from './delivery-outcome.ts'
 import type { DrainClaim } from './drain-claim.ts'
@@ -15,10 +16,10 @@ import { updateHealth } from './receiver-state.ts'
  */
 export async function recordOutcomes(db: Db, claim: DrainClaim, ended: readonly EndedDelivery[]): Promise<boolean> {
   const [row] = await record(db, {
-    workspaceId: uuidOf(claim.workspaceId),
+    workspaceId: claim.workspaceId,
     workerId: claim.workerId,
-    tokens: [...claim.tokens],
-    webhookIds: ended.map(({ webhookId }) => uuidOf(webhookId)),
+    tokens: claim.tokens,
+    webhookIds: ended.map(({ webhookId }) => webhookId),
     ids: ended.map(({ uuid }) => uuid),
     statuses: ended.map(({ outcome }) => outcome.status),
     attemptedAts: ended.map(({ outcome }) => outcome.attemptedAt),
@@ -27,7 +28,7 @@ export async function recordOutcomes(db: Db, claim: DrainClaim, ended: readonly 
     responseBodies: ended.map(({ outcome }) => outcome.responseBody),
     errors: ended.map(({ outcome }) => outcome.error),
   })
-  const isOwner = row?.is_owner ?? false
+  const isOwner = row?.isOwner ?? false
   if (isOwner) {
     const recorded = ended.filter(({ uuid }) => row?.recorded.includes(uuid))
     await updateHealth(db, claim, recorded)
@@ -35,35 +36,34 @@ export async function recordOutcomes(db: Db, claim: DrainClaim, ended: readonly 
   return isOwner
 }
 
-interface RecordParams extends Record<string, unknown> {
-  workspaceId: string
-  workerId: string
-  tokens: string[]
-  webhookIds: string[]
-  ids: string[]
-  statuses: string[]
-  attemptedAts: (Date | null)[]
-  durationsMs: (number | null)[]
-  responseStatuses: (number | null)[]
-  responseBodies: (string | null)[]
-  errors: (string | null)[]
-}
-
 /**
  * Uses no join, so that each delivery is found by its whole primary key. A join that is planned while the table is
  * small would read all deliveries of a webhook. The ids come from a CTE instead of a parameter, to prevent partition
  * pruning: see `take-deliveries.ts`. The update counts the rows of `claim`, so that the claim is locked before.
  */
-const record = preparedSql<RecordParams, { is_owner: boolean; recorded: string[] }>(
-  'record outcomes',
-  (param) => sql`
+const record = namedStatement('record outcomes', {
+  isPrepared: true,
+  params: {
+    workspaceId: deliveries.workspaceId,
+    workerId: uuid,
+    tokens: arrayOf(uuid),
+    webhookIds: arrayOf(deliveries.webhookId),
+    ids: arrayOf(uuid),
+    statuses: arrayOf(deliveries.status),
+    attemptedAts: arrayOf(nullable(timestamptz)),
+    durationsMs: arrayOf(nullable(int)),
+    responseStatuses: arrayOf(nullable(int)),
+    responseBodies: arrayOf(nullable(text)),
+    errors: arrayOf(nullable(text)),
+  },
+  columns: { isOwner: bool, recorded: arrayOf(uuid) },
+  sql: (param) => sql`
     with claim as materialized (
-      select token = any(${param('tokens')}::uuid[]) as is_owner from work
-      where workspace_id = ${param('workspaceId')}::uuid and id = ${drainId}::uuid for update),
+      select token = any(${param.tokens}) as is_owner from work
+      where workspace_id = ${param.workspaceId} and id = ${drainId}::uuid for update),
     outcome as materialized (
-      select * from unnest(${param('webhookIds')}::uuid[], ${param('ids')}::uuid[], ${param('statuses')}::text[],
-        ${param('attemptedAts')}::timestamptz[], ${param('durationsMs')}::int[], ${param('responseStatuses')}::int[],
-        ${param('responseBodies')}::text[], ${param('errors')}::text[])
+      select * from unnest(${param.webhookIds}, ${param.ids}, ${param.statuses}, ${param.attemptedAts},
+        ${param.durationsMs}, ${param.responseStatuses}, ${param.responseBodies}, ${param.errors})
         as outcome (webhook_id, id, status, attempted_at, duration_ms, response_status, response_body, error)),
     recorded as (
       update deliveries d
@@ -71,9 +71,9 @@ const record = preparedSql<RecordParams, { is_owner: boolean; recorded: string[]
         select case when d.status = 'INTERRUPTED' and status = 'PENDING' then 'FAILED' else status end,
           attempted_at, duration_ms, response_status, response_body, error from outcome
         where outcome.id = d.id limit 1)
-      where d.workspace_id = ${param('workspaceId')}::uuid and d.webhook_id = any(array(select webhook_id from outcome))
+      where d.workspace_id = ${param.workspaceId} and d.webhook_id = any(array(select webhook_id from outcome))
         and d.id = any(array(select id from outcome)) and (select count(*) from claim) >= 0
-        and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param('workerId')}::uuid)
+        and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param.workerId})
       returning d.id)
     select coalesce((select is_owner from claim), false) as is_owner, array(select id from recorded) as recorded`,
-)
+})

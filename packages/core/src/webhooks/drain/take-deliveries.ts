@@ -1,8 +1,11 @@
 /** Takes deliveries for a drain: which ones, and how many of each webhook. */
 import { not, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { preparedSql } from '../../db/prepared-query.ts'
-import { type EventId, idOf, uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { deliveries, events, webhooks } from '../../db/schema/index.ts'
+import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../../db/statements/sql-types.ts'
+import { type EventId, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
+import { toTimestamp } from '../../kernel/validation.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { drainId } from '../../work/queues.ts'
 import { serializeEvent } from '../signature.ts'
@@ -53,52 +56,19 @@ export async function takeDeliveries(
   { token, inFlight, limits }: { token: string; inFlight: readonly string[]; limits: TakeLimits },
 ): Promise<Taken> {
   const rows = await take(db, {
-    workspaceId: uuidOf(workspaceId),
+    workspaceId,
     token,
     now: new Date(),
-    inFlight: [...inFlight],
+    inFlight,
     total: Math.max(0, limits.total),
     slow: Math.max(0, limits.slow),
-    webhookIds: limits.webhooks.map(({ webhookId }) => uuidOf(webhookId)),
+    webhookIds: limits.webhooks.map(({ webhookId }) => webhookId),
     concurrencies: limits.webhooks.map(({ concurrency }) => concurrency),
     counts: limits.webhooks.map((webhook) => webhook.inFlight),
     areSlow: limits.webhooks.map(({ isSlow }) => isSlow),
   })
-  const { has_more: hasMore = false, has_abandoned: hasAbandoned = false } = rows[0] ?? {}
+  const { hasMore = false, hasAbandoned = false } = rows[0] ?? {}
   return { deliveries: rows.filter((row): row is TakenRow => row.id !== null).map(toTaken), hasMore, hasAbandoned }
-}
-
-interface TakeParams extends Record<string, unknown> {
-  workspaceId: string
-  token: string
-  now: Date
-  inFlight: string[]
-  total: number
-  slow: number
-  webhookIds: string[]
-  concurrencies: number[]
-  counts: number[]
-  areSlow: boolean[]
-}
-
-interface StepRow {
-  has_more: boolean
-  has_abandoned: boolean
-}
-
-interface TakenRow extends StepRow {
-  id: string
-  webhook_id: string
-  unreachable_count: number
-  url: string
-  encrypted_secret: string
-  former_secrets: Receiver['formerSecrets']
-  event_id: string
-  type: string | null
-  data: string
-  timestamp: string
-  request_id: string | null
-  traceparent: string | null
 }
 
 /**
@@ -108,12 +78,42 @@ interface TakenRow extends StepRow {
  * Trap: a statement that locks rows of `deliveries` must not prune partitions by a parameter, such as a range of ids.
  * PostgreSQL 18.4 crashes if such a statement waits for a row that is being changed.
  */
-const take = preparedSql<TakeParams, (StepRow & { id: null }) | TakenRow>(
-  'take deliveries',
-  (param) => sql`
+const take = namedStatement('take deliveries', {
+  isPrepared: true,
+  params: {
+    workspaceId: deliveries.workspaceId,
+    token: uuid,
+    now: timestamptz,
+    inFlight: arrayOf(uuid),
+    total: int,
+    slow: int,
+    webhookIds: arrayOf(webhooks.id),
+    concurrencies: arrayOf(int),
+    counts: arrayOf(int),
+    areSlow: arrayOf(bool),
+  },
+  columns: {
+    /** Null in a row without a delivery. There, only the last two columns have values. */
+    id: nullable(uuid),
+    webhookId: webhooks.id,
+    unreachableCount: int,
+    url: webhooks.url,
+    encryptedSecret: webhooks.encryptedSecret,
+    formerSecrets: webhooks.formerSecrets,
+    eventId: deliveries.eventId,
+    /** These three are null if there is no such event. */
+    type: nullable(events.type),
+    data: nullable(text),
+    timestamp: nullable(events.createdAt),
+    requestId: deliveries.requestId,
+    traceparent: deliveries.traceparent,
+    hasMore: bool,
+    hasAbandoned: bool,
+  },
+  sql: (param) => sql`
     with known as materialized (
-      select * from unnest(${param('webhookIds')}::uuid[], ${param('concurrencies')}::int[], ${param('counts')}::int[],
-        ${param('areSlow')}::bool[]) as known (webhook_id, concurrency, count, is_slow)),
+      select * from unnest(${param.webhookIds}, ${param.concurrencies}, ${param.counts},
+        ${param.areSlow}) as known (webhook_id, concurrency, count, is_slow)),
     webhook as materialized (
       select w.id, w.enabled, coalesce(unreachable_count, 0) as unreachable_count, coalesce(count, 0) as count,
         coalesce(is_slow, false) or coalesce(unreachable_count, 0) > 0 as is_slow,
@@ -121,64 +121,67 @@ const take = preparedSql<TakeParams, (StepRow & { id: null }) | TakenRow>(
       from webhooks w
       left join webhook_drains health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
       left join known on known.webhook_id = w.id
-      where w.workspace_id = ${param('workspaceId')}::uuid
-        and (not w.enabled or paused_until is null or paused_until <= ${param('now')}::timestamptz)
-        and ${not(isInSuspendedWorkspace(sql`${param('workspaceId')}::uuid`))}),
+      where w.workspace_id = ${param.workspaceId}
+        and (not w.enabled or paused_until is null or paused_until <= ${param.now})
+        and ${not(isInSuspendedWorkspace(param.workspaceId))}),
     waiting as (
       select webhook.id as webhook_id, is_slow, unreachable_count, oldest.*,
         count + row_number() over (partition by webhook.id order by created_at, oldest.id) as place
       from webhook cross join lateral (
         select id, event_id, request_id, traceparent, created_at from deliveries
-        where workspace_id = ${param('workspaceId')}::uuid and webhook_id = webhook.id and status = 'PENDING'
-          and id <> all(${param('inFlight')}::uuid[])
+        where workspace_id = ${param.workspaceId} and webhook_id = webhook.id and status = 'PENDING'
+          and id <> all(${param.inFlight})
         order by created_at, id limit greatest(0, webhook.free)) oldest
       where webhook.enabled),
     ranked as materialized (
       select *, row_number() over (partition by is_slow order by place, created_at, id) as rank from waiting),
     dealt as materialized (
-      select * from ranked where not is_slow or rank <= ${param('slow')}::int
-      order by place, created_at, id limit ${param('total')}::int),
+      select * from ranked where not is_slow or rank <= ${param.slow}
+      order by place, created_at, id limit ${param.total}),
     receiver as materialized (
       select id, url, encrypted_secret, former_secrets from webhooks
-      where workspace_id = ${param('workspaceId')}::uuid and id = any(array(select webhook_id from dealt)) and enabled
+      where workspace_id = ${param.workspaceId} and id = any(array(select webhook_id from dealt)) and enabled
       order by id for share),
     taken as materialized (
       select dealt.*, url, encrypted_secret, former_secrets from dealt join receiver on receiver.id = webhook_id),
     in_flight as materialized (
-      select ${param('inFlight')}::uuid[] || array(select id from taken) as ids),
+      select ${param.inFlight} || array(select id from taken) as ids),
     renewed as (
-      update work set token = ${param('token')}::uuid, claimed_at = ${param('now')}::timestamptz, in_flight = ids
+      update work set token = ${param.token}, claimed_at = ${param.now}, in_flight = ids
       from in_flight
-      where workspace_id = ${param('workspaceId')}::uuid and id = ${drainId}::uuid and ids <> '{}'),
+      where workspace_id = ${param.workspaceId} and id = ${drainId}::uuid and ids <> '{}'),
     ended as (
       delete from work using in_flight
-      where workspace_id = ${param('workspaceId')}::uuid and id = ${drainId}::uuid and ids = '{}'),
+      where workspace_id = ${param.workspaceId} and id = ${drainId}::uuid and ids = '{}'),
     abandoned as (
       select coalesce(bool_or((
         select true from deliveries d
-        where d.workspace_id = ${param('workspaceId')}::uuid and d.webhook_id = webhook.id and d.status = 'PENDING'
-          and d.id <> all(${param('inFlight')}::uuid[])
+        where d.workspace_id = ${param.workspaceId} and d.webhook_id = webhook.id and d.status = 'PENDING'
+          and d.id <> all(${param.inFlight})
         order by d.created_at, d.id limit 1)), false) as has_abandoned
       from webhook where not enabled)
-    select taken.*, event.*, has_abandoned, (select count(*) from ranked) > (select count(*) from taken) as has_more
+    select taken.id, webhook_id, unreachable_count, url, encrypted_secret, former_secrets, event_id, request_id, traceparent,
+      event.*, has_abandoned, (select count(*) from ranked) > (select count(*) from taken) as has_more
     from abandoned left join taken on true
     left join lateral (
       select type, data::text, created_at as timestamp from events
-      where workspace_id = ${param('workspaceId')}::uuid and id = taken.event_id limit 1) event on true
+      where workspace_id = ${param.workspaceId} and id = taken.event_id limit 1) event on true
     order by place, taken.created_at, taken.id`,
-)
+})
 
-function toTaken({ id, webhook_id, event_id, type, data, timestamp, ...row }: TakenRow): TakenDelivery {
-  const eventId = idOf('evt', event_id)
-  const event = { id: eventId, timestamp: new Date(timestamp).toISOString(), data }
+type TakenRow = Awaited<ReturnType<typeof take>>[number] & { id: string }
+
+function toTaken({ id, webhookId, eventId, type, data, timestamp, ...row }: TakenRow): TakenDelivery {
+  const { url, encryptedSecret, formerSecrets, requestId, traceparent, unreachableCount } = row
+  const isDeleted = type === null || data === null || timestamp === null
   return {
     uuid: id,
-    webhookId: idOf('whk', webhook_id),
-    receiver: { url: row.url, encryptedSecret: row.encrypted_secret, formerSecrets: row.former_secrets },
+    webhookId,
+    receiver: { url, encryptedSecret, formerSecrets },
     eventId,
-    body: type === null ? undefined : serializeEvent({ ...event, type }),
-    requestId: row.request_id,
-    traceparent: row.traceparent,
-    unreachableCount: row.unreachable_count,
+    body: isDeleted ? undefined : serializeEvent({ id: eventId, type, timestamp: toTimestamp(timestamp), data }),
+    requestId,
+    traceparent,
+    unreachableCount,
   }
 }
