@@ -45,7 +45,6 @@ const neededWithoutImport = [
   'react-dom',
   '@modelcontextprotocol/inspector-cli',
   'dclint',
-  '@aws-cdk/lambda-layer-kubectl-v34',
   '@kubernetes-models/keda',
   '@kubernetes-models/prometheus-operator',
   'kubernetes-models',

@@ -17,7 +17,7 @@ function packageOf({ apiVersion }: Manifest): string {
   return `kubernetes-models/${apiVersion}`
 }
 
-// Skipped where helm is not installed, and npm has no helm for the platform.
+// Skipped where helm is neither installed nor unpacked, as on macOS.
 describe.skipIf(helm === '')('the chart', () => {
   test('passes the linter of helm', async () => {
     const output = await runHelm(helm, ['lint', '--strict', chart, '--values', everyPart])
