@@ -25,7 +25,6 @@ const dependentOnVersion = [
   'operations/webhooks/every-event',
   'webhooks/drain/{plans,find-backlogs,drain,drain-step,take-deliveries,record-and-take}',
 ].map((name) => `packages/core/src/${name}.int.test.ts`)
-const slowWorkers = 3
 /** Randomized tests do much more in a full run. */
 const withinRun = (timeoutMs: number) => (isFullRun ? 20 * timeoutMs : timeoutMs)
 
@@ -87,7 +86,7 @@ const slow = {
     exclude: [nodeModules, citusFaults],
     // Runs after the other projects. These tests wait more than they compute.
     sequence: { groupOrder: 2 },
-    maxWorkers: slowWorkers,
+    maxWorkers: 3,
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },
