@@ -1,74 +1,32 @@
-import { createHash, type Hash } from 'node:crypto'
-import { httpErrors } from '@fastify/sensible'
-import { lockImport, cancelImport } from '@rapport/core/imports/cancel-import.ts'
-import { AppError, truncateText } from '@rapport/core/kernel/errors.ts'
-import { encodings, type Encoding, findEncoding } from '@rapport/core/imports/file/file-encoding.ts'
-import { isKnownKey } from '@rapport/core/request/idempotency.ts'
+import { cancelImport, lockImport } from '@rapport/core/imports/cancel-import.ts'
 import { discardImport, listImports, queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
 import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
+import type { ImportId } from '@rapport/core/kernel/ids.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import type { FastifyError, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
-import type { ApiTimings } from '../http/server/api-timings.ts'
-import { handleError } from '../http/errors/error-handler.ts'
-import { readCoding } from '../http/body/body-encoding.ts'
-import { createUploadLimit } from '../http/body/concurrent-uploads.ts'
-import {
-  handleIdempotently,
-  hashRequest,
-  readIdempotencyKey,
-  uploadIdempotently,
-} from '../http/handlers/idempotency.ts'
-import { readUpload } from '../http/body/upload.ts'
+import { fileTypes } from '../http/uploads/file-formats.ts'
+import { acceptFiles, idempotentUpload, type Upload, type UploadTimings } from '../http/uploads/idempotent-upload.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Imports'], security: [{ bearer: [] }] }
 const params = IdParams('imp')
-
-type Format = 'csv' | 'ndjson'
-
-/** Also the types that operating systems and programs give to such files, and to workbooks, which get an explanation. */
-const formats = new Map<string, Format>([
-  ...[
-    'text/csv',
-    'application/csv',
-    'application/vnd.ms-excel',
-    'application/vnd.oasis.opendocument.spreadsheet',
-    'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-    'application/x-csv',
-    'text/comma-separated-values',
-    'text/tab-separated-values',
-    'text/x-comma-separated-values',
-    'text/x-csv',
-  ].map((type): [string, Format] => [type, 'csv']),
-  ...[
-    'application/x-ndjson',
-    'application/jsonl',
-    'application/jsonlines',
-    'application/ndjson',
-    'application/x-jsonlines',
-  ].map((type): [string, Format] => [type, 'ndjson']),
-])
-const documentedTypes = ['text/csv', 'application/x-ndjson']
-
-type Timings = Pick<ApiTimings, 'uploadIdleMs' | 'uploadGraceMs' | 'quotaTtlMs'>
 const currentImport = recordById(Import, { lock: lockImport, read: readImport })
 
-export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings) => {
-  const stopping = new AbortController()
-  const limitUploads = createUploadLimit(timings)
-  app.addHook('preClose', async () => {
-    setTimeout(() => stopping.abort(), timings.uploadGraceMs).unref()
-  })
-  // In this scope only: no JSON, and only the handler reads the body.
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async () => undefined)
-  app.setErrorHandler((error, request, reply) => {
-    const isUnsupportedType = (error as FastifyError).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
-    return handleError(isUnsupportedType ? unsupportedType() : error, request, reply)
-  })
+const contactsFile: Upload<{ ctx: Ctx; query: ImportOptions }, ImportId, Import> = {
+  receive: ({ ctx, query }, { content, ...format }) => receiveImport(ctx, { ...format, ...query }, content),
+  async finish({ ctx }, reply, id) {
+    const queued = await queueImport(ctx, id)
+    reply.code(202).header('location', `/imports/${id}`)
+    return queued
+  },
+  discard: ({ ctx }, id) => discardImport(ctx, id),
+}
+
+export const importRoutes: FastifyPluginAsyncZod<UploadTimings> = async (app, timings) => {
+  const uploads = acceptFiles(app, timings)
 
   app.post(
     '/contacts/import',
@@ -85,46 +43,13 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
           'The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.',
           'A workspace can have 5 imports that are received, queued or running; one more returns 409 with the code `quota_exceeded`. Imports take turns, so a large one delays the others little.',
         ].join('\n\n'),
-        consumes: documentedTypes,
+        consumes: fileTypes,
         querystring: ImportOptions,
         body: z.unknown().meta({ type: 'string', format: 'binary' }),
         response: { 202: Import },
       },
     },
-    uploadIdempotently((request, reply) =>
-      limitUploads(request.ctx, async () => {
-        const { ctx } = request
-        const { format, charset } = formatOf(request)
-        const coding = readCoding(request, ['gzip', 'identity'])
-        const { encoding = charset, ...options } = request.query
-        const content = createHash('sha256')
-        const idempotencyKey = readIdempotencyKey(request)
-        const upload = readUpload(request, { coding, stopping: stopping.signal, idleMs: timings.uploadIdleMs })
-        const file = idempotencyKey === undefined ? upload : hashWhileReading(upload, content)
-        const isRepetition = idempotencyKey !== undefined && (await isKnownKey(ctx, idempotencyKey))
-        const id = isRepetition
-          ? await skipFile(file)
-          : await receiveImport(ctx, { ...options, format, encoding }, file)
-        let isQueued = false
-        try {
-          // The member may have been demoted, or the workspace suspended, while the file was sent.
-          await request.authorize()
-          return (await handleIdempotently(request, reply, {
-            hash: () => hashRequest(request, `${format}\n${encoding}\n${content.digest('base64url')}`),
-            async work() {
-              if (id === undefined) throw responseExpired()
-              const queued = await queueImport(request.ctx, id)
-              isQueued = true
-              reply.code(202).header('location', `/imports/${id}`)
-              return queued
-            },
-          })) as Import
-        } finally {
-          // The response was replayed or is an error. If the upload cannot be removed now, maintenance removes it later.
-          if (id !== undefined && !isQueued) await discardImport(ctx, id).catch(() => {})
-        }
-      }),
-    ),
+    idempotentUpload(uploads, contactsFile),
   )
 
   app.get(
@@ -181,34 +106,4 @@ export const importRoutes: FastifyPluginAsyncZod<Timings> = async (app, timings)
       return null
     }),
   )
-}
-
-/** A repeated request is answered with the stored response: only the hash of its file is needed. */
-async function skipFile(file: AsyncIterable<Buffer>): Promise<undefined> {
-  for await (const piece of file) void piece
-}
-
-const responseExpired = () =>
-  new AppError('unavailable', 'The response for this Idempotency-Key has just expired; try again')
-
-async function* hashWhileReading(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
-  for await (const piece of pieces) {
-    hash.update(piece)
-    yield piece
-  }
-}
-
-const unsupportedType = () =>
-  httpErrors.unsupportedMediaType(`The content type must be ${documentedTypes.join(' or ')}`)
-
-/** The format and encoding of the file, from its content type. */
-function formatOf({ headers }: FastifyRequest): { format: Format; charset: Encoding } {
-  const [, type = '', parameters = ''] = /^\s*([^\s;]+)\s*(.*)$/.exec(headers['content-type'] ?? '') ?? []
-  const format = formats.get(type.toLowerCase())
-  if (!format) throw unsupportedType()
-  const [, label = 'utf-8'] = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(parameters) ?? []
-  const charset = findEncoding(label)
-  if (!charset)
-    throw httpErrors.unsupportedMediaType(`The charset "${truncateText(label, 40)}" must be ${encodings.join(' or ')}`)
-  return { format, charset }
 }

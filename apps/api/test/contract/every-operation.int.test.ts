@@ -16,7 +16,11 @@ const conventions = {
   'success codes': ['test/locations', 'src/http/conditional-requests/conditional-requests'],
   'nullable fields': ['src/routes/contacts'],
   'pagination and sorting': ['test/paging', 'test/page-bytes'],
-  idempotency: ['src/http/idempotency', 'src/http/idempotency-scope', 'src/http/idempotency-key'],
+  idempotency: [
+    'src/http/handlers/idempotency',
+    'src/http/handlers/idempotency-scope',
+    'src/http/handlers/idempotency-key',
+  ],
   'request id': ['src/http/errors/error-handler'],
   errors: ['test/error-codes', 'test/required-fields', 'src/http/errors/error-handler'],
   limits: ['src/http/rate-limit/rate-limit', 'src/http/rate-limit/rate-limit-exempt'],

@@ -26,11 +26,6 @@ export function idempotent<Inner extends Handler>(handler: Inner): Inner {
   })
 }
 
-/** For a handler that calls `handleIdempotently` itself, because its work does not fit into one transaction. */
-export function uploadIdempotently<Inner extends Handler>(handler: Inner): Inner {
-  return wrapHandler(handler, { wrapper: 'idempotent', around: (_request, _reply, handle) => handle() })
-}
-
 /**
  * Runs `work`, which writes through `request.ctx`, and sends its result. With an `Idempotency-Key`, the work and the
  * stored response are one transaction; a repeated request runs nothing and gets the stored response.

@@ -12,9 +12,8 @@ type Around = (request: FastifyRequest, reply: FastifyReply, handle: () => Promi
 const wrappers = new WeakMap<object, Wrapper>()
 
 /**
- * Wraps a handler where its route stands, and marks it: the OpenAPI document, `docs/routes.md` and the rejection of
- * `If-Match` follow from the mark. The result has the type of the handler inside, so that Fastify infers its types from
- * the schemas of the route. For this, TypeScript needs `IdParams('con')` in a constant outside of the route.
+ * Wraps a handler where its route stands. The result has the type of the handler inside, so that Fastify infers its types
+ * from the schemas of the route. For this, TypeScript needs `IdParams('con')` in a constant outside of the route.
  */
 export function wrapHandler<Inner extends Handler>(
   handler: Inner,
@@ -24,8 +23,13 @@ export function wrapHandler<Inner extends Handler>(
   const outer: RouteHandlerMethod = function (request, reply) {
     return around(request, reply, async () => inner.call(this, request, reply))
   }
-  wrappers.set(outer, wrapper)
-  return outer as unknown as Inner
+  return markHandler(wrapper, outer) as Inner
+}
+
+/** Marks a handler: the OpenAPI document, `docs/routes.md` and the rejection of `If-Match` follow from the mark. */
+export function markHandler(wrapper: Wrapper, handler: RouteHandlerMethod): unknown {
+  wrappers.set(handler, wrapper)
+  return handler
 }
 
 export function isWrappedBy(wrapper: Wrapper, { handler }: { handler?: unknown }): boolean {

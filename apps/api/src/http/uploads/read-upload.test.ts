@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { handleError } from '../errors/error-handler.ts'
-import { slowRequests } from './slow-requests.ts'
-import { readUpload } from './upload.ts'
+import { slowRequests } from '../body/slow-requests.ts'
+import { readUpload } from './read-upload.ts'
 
 const timeoutMs = 150
 const idleMs = 80

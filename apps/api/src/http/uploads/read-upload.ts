@@ -3,7 +3,7 @@ import { createGunzip } from 'node:zlib'
 import { httpErrors } from '@fastify/sensible'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyRequest } from 'fastify'
-import type { Coding } from './body-encoding.ts'
+import type { Coding } from '../body/body-encoding.ts'
 
 /** No file of contacts is compressed better. A small file may be: the first mebibyte is not compared. */
 const maxCompressionRatio = 100

@@ -1,0 +1,104 @@
+import { createHash, type Hash } from 'node:crypto'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import { isKnownKey } from '@rapport/core/request/idempotency.ts'
+import type { FastifyError, FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify'
+import { readCoding } from '../body/body-encoding.ts'
+import { handleError } from '../errors/error-handler.ts'
+import { handleIdempotently, hashRequest, readIdempotencyKey } from '../handlers/idempotency.ts'
+import { markHandler } from '../handlers/wrap-handler.ts'
+import type { ApiTimings } from '../server/api-timings.ts'
+import { createUploadLimit, type LimitUploads } from './concurrent-uploads.ts'
+import { type FileFormat, readFileFormat, unsupportedFileType } from './file-formats.ts'
+import { readUpload } from './read-upload.ts'
+
+export type UploadTimings = Pick<ApiTimings, 'uploadIdleMs' | 'uploadGraceMs' | 'quotaTtlMs'>
+
+interface Uploads {
+  limit: LimitUploads
+  /** Aborted some time after the server has started to shut down. */
+  stopping: AbortSignal
+  idleMs: number
+}
+
+export interface UploadedFile extends FileFormat {
+  content: AsyncIterable<Buffer>
+}
+
+/** What a route does with a file. */
+export interface Upload<Request, Id, Result> {
+  /** Stores the file while it arrives, and returns the id of what it is stored as. */
+  receive: (request: Request, file: UploadedFile) => Promise<Id>
+  /** Returns the response. Runs in the transaction that stores the response: `request.ctx.db`. */
+  finish: (request: Request, reply: FastifyReply, id: Id) => Promise<Result>
+  /** Deletes what `receive` has stored, if `finish` did not run or failed. */
+  discard: (request: Request, id: Id) => Promise<void>
+}
+
+/** Lets the routes of a scope receive files: no hook reads a body, whatever its content type is. */
+export function acceptFiles(app: FastifyInstance, timings: UploadTimings): Uploads {
+  const stopping = new AbortController()
+  app.addHook('preClose', async () => {
+    setTimeout(() => stopping.abort(), timings.uploadGraceMs).unref()
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', async () => undefined)
+  app.setErrorHandler((error, request, reply) => {
+    const isUnsupportedType = (error as FastifyError).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+    return handleError(isUnsupportedType ? unsupportedFileType() : error, request, reply)
+  })
+  return { limit: createUploadLimit(timings), stopping: stopping.signal, idleMs: timings.uploadIdleMs }
+}
+
+/**
+ * Supports `Idempotency-Key` on a POST whose body is a file, which does not fit into the transaction that stores the
+ * response. A repeated request is hashed while it is read, and gets the stored response.
+ */
+export function idempotentUpload<Request, Id, Result>(
+  uploads: Uploads,
+  { receive, finish, discard }: Upload<Request, Id, Result>,
+): (request: Request, reply: unknown) => Promise<Result> {
+  const upload: RouteHandlerMethod = (request, reply) =>
+    uploads.limit(request.ctx, async () => {
+      const format = readFileFormat(request)
+      const coding = readCoding(request, ['gzip', 'identity'])
+      const key = readIdempotencyKey(request)
+      const hash = createHash('sha256')
+      const body = readUpload(request, { coding, stopping: uploads.stopping, idleMs: uploads.idleMs })
+      const content = key === undefined ? body : hashWhileReading(body, hash)
+      const isRepetition = key !== undefined && (await isKnownKey(request.ctx, key))
+      const id = isRepetition ? await skip(content) : await receive(request as never, { ...format, content })
+      let isFinished = false
+      try {
+        // The member may have been demoted, or the workspace suspended, while the file was sent.
+        await request.authorize()
+        return await handleIdempotently(request, reply, {
+          hash: () => hashRequest(request, [format.format, format.encoding, hash.digest('base64url')].join('\n')),
+          async work() {
+            if (id === undefined) throw responseExpired()
+            const result: unknown = await finish(request as never, reply, id)
+            isFinished = true
+            return result
+          },
+        })
+      } finally {
+        // The response was replayed or is an error. What cannot be deleted now, maintenance deletes later.
+        if (id !== undefined && !isFinished) await discard(request as never, id).catch(() => {})
+      }
+    })
+  return markHandler('idempotent', upload) as (request: Request, reply: unknown) => Promise<Result>
+}
+
+async function* hashWhileReading(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    hash.update(piece)
+    yield piece
+  }
+}
+
+/** A repeated request is answered with the stored response: only the hash of its file is needed. */
+async function skip(content: AsyncIterable<Buffer>): Promise<undefined> {
+  for await (const piece of content) void piece
+}
+
+const responseExpired = () =>
+  new AppError('unavailable', 'The response for this Idempotency-Key has just expired; try again')
