@@ -28,22 +28,26 @@ function parseEntityTags(header: string): '*' | string[] | undefined {
   return isList && tags.length > 0 ? tags : undefined
 }
 
-/** `"x-gzip"` (Apache, Caddy), `"x--gzip"` (Jetty) and `"x;br"`. Other proxies, such as nginx, make the tag weak. */
-const changedTag = /^(W\/)?"(.*?)((?:--?|;)(?:br|deflate|gzip|zstd))?"$/
-
 /**
- * Undoes what proxies that compress responses add to a tag. `additions` is empty if the tag may be as the API returned
- * it.
+ * What proxies add when they compress: `"x-gzip"` (Apache, Caddy), `"x--gzip"` (Jetty), `"x;br"`, or nothing. Others, such as
+ * nginx, make the tag weak. A hash may end in a hyphen, and even like a suffix.
  */
-export function undoCompression(tag: string): { original: string; additions: string[] } {
-  const [, weak, value = '', suffix] = changedTag.exec(tag) ?? []
-  return { original: `"${value}"`, additions: [weak, suffix].filter((addition) => addition !== undefined) }
+const suffixes = [/$/, /[-;](?:br|deflate|gzip|zstd)$/, /--(?:br|deflate|gzip|zstd)$/]
+
+/** What a tag may have been, with what proxies have then added to it. */
+export function undoCompression(tag: string): { original: string; additions: string[] }[] {
+  const [, weak = '', value = ''] = /^(W\/)?"(.*)"$/.exec(tag) ?? []
+  return suffixes.flatMap((pattern) => {
+    const [suffix] = pattern.exec(value) ?? []
+    if (suffix === undefined) return []
+    const original = `"${value.slice(0, value.length - suffix.length)}"`
+    return { original, additions: [weak, suffix].filter((addition) => addition !== '') }
+  })
 }
 
 /** The versions that the tags may name, where a tag that a proxy has changed counts too (weak comparison). */
 export function toVersions(tags: readonly string[]): string[] {
-  // A hash could end like a suffix of a proxy, so the whole tag counts too.
-  return tags.flatMap((tag) => [tag.replace('W/', ''), undoCompression(tag).original])
+  return tags.flatMap((tag) => undoCompression(tag).map(({ original }) => original))
 }
 
 /** Whether `If-None-Match` names this version. A malformed value matches nothing. */

@@ -60,7 +60,7 @@ export function ifMatch<Inner extends Handler>(
 function checkTags(tags: '*' | string[], current: string | undefined) {
   if (current === undefined) throw new AppError('precondition_failed', 'There is no record for If-Match')
   if (tags === '*' || tags.includes(current)) return
-  const changed = tags.map(undoCompression).find(({ original }) => original === current)
+  const changed = tags.flatMap(undoCompression).find(({ original }) => original === current)
   const additions = changed?.additions.map((addition) => `"${addition}"`).join(' and ')
   throw new AppError(
     'precondition_failed',
