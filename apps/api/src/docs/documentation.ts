@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import { staticResponse } from '../http/conditional-requests/static-response.ts'
 import type { OpenApiDocument } from './bruno/openapi-document.ts'
@@ -10,6 +10,13 @@ import { joinGuides, renderLlmsTxt } from './llms-txt.ts'
 import { renderMarkdown } from './markdown.ts'
 import { readReferenceScript, referenceConfiguration, referencePolicy } from './reference.ts'
 import { collectRoutes, toLimitTable, toRoleTable } from './route-tables.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The routes of the OpenAPI document. */
+    documentedRoutes: readonly RouteOptions[]
+  }
+}
 
 const style = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8')
 
@@ -30,6 +37,7 @@ const plainText = 'text/plain; charset=utf-8'
 export const documentation = fp(
   async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
     const routes = collectRoutes(app)
+    app.decorate('documentedRoutes', routes)
     /** The Markdown with the tables that are generated from the routes, and with the URL of this installation. */
     const complete = ({ markdown }: Guide) =>
       markdown

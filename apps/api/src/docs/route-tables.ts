@@ -11,14 +11,17 @@ export function collectRoutes(app: FastifyInstance): readonly RouteOptions[] {
   return routes
 }
 
-const nameOf = ({ method, url }: RouteOptions) => `\`${String(method)} ${url.replaceAll(/:(\w+)/g, '{$1}')}\``
+export const toOperation = ({ method, url }: RouteOptions) =>
+  `\`${String(method)} ${url.replaceAll(/:(\w+)/g, '{$1}')}\``
+
+export function toRole(route: RouteOptions): string {
+  const isSecured = route.schema?.security?.some((scheme) => 'bearer' in scheme)
+  return isSecured ? requiredRole(route) : '–'
+}
 
 /** Every operation and the role that it requires. */
 export function toRoleTable(routes: readonly RouteOptions[]): string {
-  const rows = routes.map((route) => {
-    const isSecured = route.schema?.security?.some((scheme) => 'bearer' in scheme)
-    return `| ${nameOf(route)} | ${route.schema?.summary} | ${isSecured ? requiredRole(route) : '–'} |`
-  })
+  const rows = routes.map((route) => `| ${toOperation(route)} | ${route.schema?.summary} | ${toRole(route)} |`)
   return ['| Operation | Summary | Role |', '|---|---|---|', ...rows].join('\n')
 }
 
@@ -27,8 +30,8 @@ export function toLimitTable(routes: readonly RouteOptions[]): string {
   const rows = routes.flatMap((route) => {
     const limit = route.config?.rateLimit
     if (limit === undefined) return []
-    if (limit === false) return [`| ${nameOf(route)} | none |`]
-    return limit.max === undefined ? [] : [`| ${nameOf(route)} | ${String(limit.max)} |`]
+    if (limit === false) return [`| ${toOperation(route)} | none |`]
+    return limit.max === undefined ? [] : [`| ${toOperation(route)} | ${String(limit.max)} |`]
   })
   return ['| Operation | Requests per minute |', '|---|---|', ...rows].join('\n')
 }

@@ -6,7 +6,7 @@ import fp from 'fastify-plugin'
 import { createRateLimitStore } from './rate-limit-store.ts'
 
 /** Default requests per client, endpoint and window. A route can set another limit in `config.rateLimit`. */
-const defaultMax = 100
+export const defaultMax = 100
 const windowMs = 60_000
 
 interface Options {

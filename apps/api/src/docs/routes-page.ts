@@ -1,0 +1,83 @@
+/** `docs/routes.md`: the whole API on one page, for people who read or change the code. */
+import type { RouteOptions } from 'fastify'
+import { isWrappedBy } from '../http/handlers/wrap-handler.ts'
+import { defaultMax } from '../http/rate-limit/rate-limit.ts'
+import { toOperation, toRole } from './route-tables.ts'
+
+const introduction = `# Routes
+
+Every operation of the API, and what happens around its handler. \`npx --yes pnpm routes:generate\` writes this page from
+the routes, and a test compares it. [Architecture](architecture.md) explains the folders.
+
+A request passes these steps in this order. Each is a plugin that [\`app.ts\`](../apps/api/src/app.ts) registers:
+
+| Step | What happens | File in \`apps/api/src/http\` |
+|---|---|---|
+| 1 | The request gets an id, \`baseCtx\` and the security headers. | [\`request-context.ts\`](../apps/api/src/http/request-context.ts) |
+| 2 | The rate limit counts the request, per client and operation (column *Limit*, requests per minute). | [\`rate-limit/\`](../apps/api/src/http/rate-limit/rate-limit.ts) |
+| 3 | The credential is checked and gives \`ctx\`: workspace, actor and role (column *Role*). A suspended workspace can only be read. | [\`authentication.ts\`](../apps/api/src/http/authentication.ts) |
+| 4 | The request waits while its workspace has too many concurrent requests, except with *own quota*. | [\`concurrent-requests.ts\`](../apps/api/src/http/concurrent-requests.ts) |
+| 5 | The body is parsed, except with *streams the body*. Zod validates path, query and body. | [\`body/\`](../apps/api/src/http/body/json-body.ts), [\`schema-compilers.ts\`](../apps/api/src/http/schema-compilers.ts) |
+| 6 | \`If-Match\` is rejected on changes without *ifMatch*. | [\`conditional-requests/\`](../apps/api/src/http/conditional-requests/conditional-requests.ts) |
+| 7 | The handler runs, in what the route wraps it in (column *Around the handler*). | [\`routes/\`](../apps/api/src/routes) |
+| 8 | Zod serializes the response. A single record gets its \`ETag\`. | [\`conditional-requests/\`](../apps/api/src/http/conditional-requests/conditional-requests.ts) |
+| – | An error of any step becomes JSON. | [\`errors/\`](../apps/api/src/http/errors/error-handler.ts) |
+
+What a route says about its handler:
+
+| Around the handler | Effect |
+|---|---|
+| *idempotent* | [\`idempotent(…)\`](../apps/api/src/http/handlers/idempotency.ts): with \`Idempotency-Key\`, the handler runs in the transaction that stores its response, and \`request.ctx.db\` is this transaction. A repetition gets the stored response. |
+| *ifMatch* | [\`ifMatch(…)\`](../apps/api/src/http/conditional-requests/if-match.ts): with \`If-Match\`, the handler runs in a transaction that has locked the record and compared its \`ETag\`, and \`request.ctx.db\` is this transaction. |
+| *ETag* | The response has an \`ETag\`, and \`If-None-Match\` returns 304. Other responses with the same schema have the \`ETag\` too. |
+| *recognizes repetitions* | The handler itself uses \`Idempotency-Key\` to find an earlier submission. |
+| *streams the body* | The handler reads the body while it arrives, without a time limit for the whole: [\`idempotentUpload(…)\`](../apps/api/src/http/uploads/idempotent-upload.ts). |
+| *own quota* | The request may take minutes. It does not count as a concurrent request. |
+| *also if suspended* | The operation works in a suspended workspace, although it is not a GET. |
+| – | The handler runs once, and its verbs open the transactions that they need. |
+`
+
+/** `files` names the sources by the tag of their routes, relative to `docs`. */
+export function renderRoutesPage(routes: readonly RouteOptions[], files: Readonly<Record<string, string[]>>): string {
+  const sections = [...Map.groupBy(routes, ({ schema }) => schema?.tags?.[0] ?? '')].map(([tag, ofTag]) => {
+    const links = (files[tag] ?? []).map((path) => `[\`${path.split('/').at(-1)}\`](${path})`)
+    return [
+      `## ${tag}\n`,
+      `${links.join(', ')}\n`,
+      '| Operation | operationId | Role | Limit | Around the handler |',
+      '|---|---|---|---|---|',
+      ...ofTag.map(toRow),
+      '',
+    ].join('\n')
+  })
+  return [introduction, ...sections].join('\n')
+}
+
+function toRow(route: RouteOptions): string {
+  const cells = [
+    toOperation(route),
+    `\`${route.schema?.operationId}\``,
+    toRole(route),
+    toLimit(route),
+    around(route).join(', ') || '–',
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+function toLimit({ config }: RouteOptions): string {
+  const limit = config?.rateLimit
+  return limit === false ? 'none' : String(limit?.max ?? defaultMax)
+}
+
+function around(route: RouteOptions): string[] {
+  const { etag, recognizesRepetition, streamsBody, hasOwnQuota, worksWhenSuspended } = route.config ?? {}
+  return [
+    isWrappedBy('idempotent', route) && 'idempotent',
+    isWrappedBy('ifMatch', route) && 'ifMatch',
+    etag !== undefined && 'ETag',
+    recognizesRepetition && 'recognizes repetitions',
+    streamsBody && 'streams the body',
+    hasOwnQuota && 'own quota',
+    worksWhenSuspended && 'also if suspended',
+  ].filter((text) => typeof text === 'string')
+}
