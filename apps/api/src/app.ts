@@ -87,7 +87,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   const timings = { ...defaultTimings, ...dependencies.timings }
   const app = Fastify(serverOptions(config, dependencies.log, timings))
   await app.register(sensible)
-  await app.register(errorHandler)
+  await app.register(errorHandler, { publicUrl: config.PUBLIC_URL })
   await app.register(schemaCompilers)
   await app.register(allowedMethods)
   await app.register(jsonBody)

@@ -236,7 +236,7 @@ test('a chunked body over the limit returns 413 and closes the connection', asyn
   const chunks = Array.from({ length: 20 }, () => Buffer.alloc(65_536, '1'))
   expect(await post('/contacts', headers, chunks)).toEqual({
     status: 413,
-    text: '{"statusCode":413,"message":"The body is too large","error":"Payload Too Large","code":"payload_too_large"}',
+    text: '{"statusCode":413,"message":"The body is too large","error":"Payload Too Large","code":"payload_too_large","docUrl":"https://crm.example.com/docs/errors#payload_too_large"}',
     connection: 'close',
   })
 })

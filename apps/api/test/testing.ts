@@ -235,6 +235,7 @@ export function expectError(response: ApiResponse<unknown>, status: number, mess
   // The specification defines this body, without a code.
   const hasCode = body.message !== 'List has no subscribed recipients'
   expect(body.code).toEqual(hasCode ? expect.stringMatching(/^[a-z_]+$/) : undefined)
+  expect(body.docUrl?.split('/docs/errors#')[1]).toBe(body.code)
   expect(response.headers['x-request-id']).toMatch(/^[\w.:=+/-]{1,128}$/)
   return body
 }

@@ -30,6 +30,8 @@ export class ApiError extends RapportError {
   readonly status: number
   /** The code to switch on. A 429 has none, and neither does the response of a proxy. */
   readonly code: ErrorCode | undefined
+  /** The documentation of the code; undefined if there is no code. */
+  readonly docUrl: string | undefined
   /** The invalid fields, for `validation_error`. Otherwise empty. */
   readonly issues: readonly Issue[]
   /** The id of the request in the logs of the API. */
@@ -41,7 +43,12 @@ export class ApiError extends RapportError {
   readonly body: unknown
 
   constructor({ status, headers, url }: Response, body: unknown) {
-    const { message, code, issues: found } = (typeof body === 'object' ? (body ?? {}) : {}) as Partial<ErrorBody>
+    const {
+      message,
+      code,
+      docUrl,
+      issues: found,
+    } = (typeof body === 'object' ? (body ?? {}) : {}) as Partial<ErrorBody>
     const issues = Array.isArray(found) ? found : []
     const fields = issues.map(({ path, message: text }) => `\n  ${path}: ${text}`).join('')
     const location = headers.get('location')
@@ -49,6 +56,7 @@ export class ApiError extends RapportError {
     super(`${status} ${message ?? `${url || 'The API'} ${problem}`}${fields}`)
     this.status = status
     this.code = code
+    this.docUrl = docUrl
     this.issues = issues
     this.requestId = headers.get('x-request-id') ?? undefined
     this.retryAfterSeconds = readRetryAfter(headers)

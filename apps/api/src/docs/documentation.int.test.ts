@@ -111,6 +111,14 @@ test('the guide on errors has every code with its status', async () => {
   expect(codes.filter((code) => /^[a-z_]+$/.test(code))).toEqual([...errorCodes])
 })
 
+test('`docUrl` of an error leads to the row of its code, and each code has one', async () => {
+  const { body } = await api.call<{ docUrl: string }>('GET', '/contacts')
+  expect(body.docUrl).toBe('https://crm.example.com/docs/errors#unauthorized')
+  const page = await read(new URL(body.docUrl).pathname)
+  const anchors = errorCodes.map((code) => page.match(new RegExp(` id="${code}"`, 'g')))
+  expect(anchors.filter((found) => found?.length !== 1)).toEqual([])
+})
+
 test('the reference loads no external resources and no inline script', async () => {
   const page = await api.call('GET', '/docs/reference')
   expect(page.text).toContain('<html lang="en">')

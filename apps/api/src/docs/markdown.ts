@@ -1,6 +1,9 @@
 import GithubSlugger from 'github-slugger'
 import { Marked } from 'marked'
 
+/** `docUrl` of an error leads to the row of its code. */
+const tableOfCodes = /<table>\n<thead>\n<tr>\n<th>Code<\/th>[^]*?<\/table>/
+
 /**
  * Renders Markdown as HTML. `resolveLink` returns the URL of a link on the page, or undefined to show only its text.
  */
@@ -23,6 +26,9 @@ export function renderMarkdown(markdown: string, resolveLink: (href: string) => 
   // Code and tables may scroll sideways, so they accept the keyboard focus.
   return marked
     .parse(markdown, { async: false })
+    .replace(tableOfCodes, (table) =>
+      table.replaceAll(/<tr>\n<td><code>(\w+)<\/code>/g, '<tr id="$1">\n<td><code>$1</code>'),
+    )
     .replaceAll('<pre>', '<pre tabindex="0">')
     .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')

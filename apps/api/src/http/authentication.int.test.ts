@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 
 const unauthorizedBody =
-  '{"statusCode":401,"message":"Missing or invalid credential: send \\"Authorization: Bearer <API key>\\"","error":"Unauthorized","code":"unauthorized"}'
+  '{"statusCode":401,"message":"Missing or invalid credential: send \\"Authorization: Bearer <API key>\\"","error":"Unauthorized","code":"unauthorized","docUrl":"https://crm.example.com/docs/errors#unauthorized"}'
 
 async function expectUnauthorized(headers: Record<string, string>, path = '/contacts') {
   const response = await api.call('GET', path, { headers })
@@ -121,7 +121,7 @@ test('every route returns 403 to roles below the required one', async () => {
       )
       expect(response.text).toBe(
         isForbidden && method !== 'HEAD'
-          ? `{"statusCode":403,"message":"This request requires the role ${least}","error":"Forbidden","code":"forbidden"}`
+          ? `{"statusCode":403,"message":"This request requires the role ${least}","error":"Forbidden","code":"forbidden","docUrl":"https://crm.example.com/docs/errors#forbidden"}`
           : response.text,
       )
     }

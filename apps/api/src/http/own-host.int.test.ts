@@ -28,12 +28,13 @@ test('a local API refuses every route to a foreign Host, whatever the port', asy
     'GET /queues',
     'OPTIONS /public/forms/x',
   ]
-  const refused = {
+  const refused: unknown = {
     statusCode: 400,
     message: 'Host: must be localhost or the host of PUBLIC_URL',
     error: 'Bad Request',
     code: 'validation_error',
     issues: [{ path: 'Host', message: 'must be localhost or the host of PUBLIC_URL' }],
+    docUrl: expect.stringMatching(/\/docs\/errors#validation_error$/),
   }
   for (const route of [...routes, 'GET /nope', 'GET /f/x', 'GET /embed/form.js']) {
     const response = await api.send(route, 'evil.example:3000')

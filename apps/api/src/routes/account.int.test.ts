@@ -71,7 +71,7 @@ test('wrong, expired and revoked tokens get the same 400 response', async () => 
       expect([token, response.status, response.text]).toEqual([
         token,
         400,
-        '{"statusCode":400,"message":"Invalid or expired token","error":"Bad Request","code":"invalid_token"}',
+        '{"statusCode":400,"message":"Invalid or expired token","error":"Bad Request","code":"invalid_token","docUrl":"https://crm.example.com/docs/errors#invalid_token"}',
       ])
     }
   }

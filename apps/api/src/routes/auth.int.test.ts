@@ -217,7 +217,7 @@ test('POST /auth/login: any wrong credential gets the same 401', async () => {
     const response = await logIn(body)
     expectError(response, 401, 'Invalid email or password')
     expect(response.text).toBe(
-      '{"statusCode":401,"message":"Invalid email or password","error":"Unauthorized","code":"unauthorized"}',
+      '{"statusCode":401,"message":"Invalid email or password","error":"Unauthorized","code":"unauthorized","docUrl":"https://crm.example.com/docs/errors#unauthorized"}',
     )
   }
 })

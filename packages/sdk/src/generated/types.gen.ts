@@ -1592,6 +1592,10 @@ export type Error = {
      */
     code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'already_exists' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
     /**
+     * The paragraph of the documentation about the code. Present if `code` is.
+     */
+    docUrl?: string;
+    /**
      * The invalid fields, for `validation_error`.
      */
     issues?: Array<{

@@ -29,7 +29,7 @@ test('an unknown route returns a JSON 404 without the path', async () => {
     const response = await api.call(method, path, { key: workspace.key })
     expectError(response, 404)
     expect(`${route} ${response.text}`).toBe(
-      `${route} {"statusCode":404,"message":"Route not found","error":"Not Found","code":"not_found"}`,
+      `${route} {"statusCode":404,"message":"Route not found","error":"Not Found","code":"not_found","docUrl":"https://crm.example.com/docs/errors#not_found"}`,
     )
   }
 })
@@ -141,6 +141,7 @@ test('a 500 exposes only the request id; the log has the error without data', as
     message: 'Internal Server Error',
     error: 'Internal Server Error',
     code: 'internal_error',
+    docUrl: 'https://crm.example.com/docs/errors#internal_error',
     requestId: 'find-me',
   })
   const failures = api.takeLog()
@@ -179,6 +180,7 @@ test.each(Object.entries(malformedRequests))(
       message: expect.stringMatching(/^(The |Host: is required)/) as unknown,
       error: expect.any(String) as unknown,
       code: expect.stringMatching(/^(validation_error|payload_too_large)$/) as unknown,
+      docUrl: expect.stringMatching(/^https:\/\/crm\.example\.com\/docs\/errors#/) as unknown,
       ...(body.includes('issues') && { issues: [{ path: 'Host', message: 'is required' }] }),
     })
     expect(response).not.toMatch(/HPE_|\bat \S+ \(/)

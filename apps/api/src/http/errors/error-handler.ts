@@ -62,6 +62,7 @@ export const ErrorBody = z
     message: z.string().describe('What is wrong, in English. The wording may change: switch on `code` instead.'),
     error: z.string().optional().describe('The name of the HTTP status. A 429 has none.'),
     code: z.enum(errorCodes).optional().describe(describeErrorCodes()),
+    docUrl: z.url().optional().describe('The paragraph of the documentation about the code. Present if `code` is.'),
     issues: z
       .array(
         z.object({
@@ -75,14 +76,40 @@ export const ErrorBody = z
   .meta({
     id: 'Error',
     description: 'The body of every error response. Some errors have more properties, such as `contactId`.',
-    examples: [{ statusCode: 404, message: 'Contact not found', error: 'Not Found', code: 'not_found' }],
+    examples: [
+      {
+        statusCode: 404,
+        message: 'Contact not found',
+        error: 'Not Found',
+        code: 'not_found',
+        docUrl: 'https://crm.example.com/docs/errors#not_found',
+      },
+    ],
   })
 export type ErrorBody = z.output<typeof ErrorBody>
 
-export const errorHandler = fp(async (app: FastifyInstance) => void app.setErrorHandler(handleError), {
-  name: 'error-handler',
-  dependencies: ['@fastify/sensible'],
-})
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Where the documentation of the errors is. */
+    errorDocs: string
+  }
+}
+
+export const errorHandler = fp(
+  async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
+    app.decorate('errorDocs', errorDocsOf(publicUrl))
+    app.setErrorHandler(handleError)
+  },
+  { name: 'error-handler', dependencies: ['@fastify/sensible'] },
+)
+
+/** The guide on errors has a row for each code, with the code as its anchor. */
+export const errorDocsOf = (publicUrl: string) => `${publicUrl}/docs/errors`
+
+/** Adds `docUrl` to the body of a JSON response. The two bodies without a code are worded by the specification. */
+export function withDocUrl(body: ErrorBody, { server }: Pick<FastifyRequest, 'server'>): ErrorBody {
+  return body.code === undefined ? body : { ...body, docUrl: `${server.errorDocs}#${body.code}` }
+}
 
 /** The response body for an error; undefined for an internal error, which must not be exposed. */
 export function toErrorBody(error: unknown): ErrorBody | undefined {
@@ -128,7 +155,7 @@ export function toLoggedErrorBody(error: unknown, { id, log }: FastifyRequest): 
 
 /** Sends every error as JSON, and logs the errors that the client did not cause. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const response = toLoggedErrorBody(error, request)
+  const response = withDocUrl(toLoggedErrorBody(error, request), request)
   if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) {
     // RFC 6750 §3.1: no error code for a request without a credential.
     const hasCredential = request.headers.authorization !== undefined

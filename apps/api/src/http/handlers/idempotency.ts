@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import { type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { toErrorBody } from '../errors/error-handler.ts'
+import { toErrorBody, withDocUrl } from '../errors/error-handler.ts'
 import { type Handler, wrapHandler } from './wrap-handler.ts'
 
 declare module 'fastify' {
@@ -40,7 +40,7 @@ export async function handleIdempotently(
   const { ctx } = request
   const { response, replayed } = await runIdempotently(
     ctx,
-    { key, hash: hash(), toResponse: toRecordedError },
+    { key, hash: hash(), toResponse: (error) => toRecordedError(error, request) },
     async (ctx) => {
       request.ctx = ctx
       return toRecordedResponse(await work(), reply)
@@ -88,8 +88,8 @@ function toRecordedResponse(payload: unknown, reply: FastifyReply): RecordedResp
 /** Whether the response tells the client to repeat the request later: the repetition must run. */
 const shouldWait = (error: unknown) => error instanceof AppError && error.retryAfterSeconds !== undefined
 
-function toRecordedError(error: unknown): RecordedResponse | undefined {
+function toRecordedError(error: unknown, request: FastifyRequest): RecordedResponse | undefined {
   const body = toErrorBody(error)
   if (!body || body.statusCode >= 500 || shouldWait(error)) return undefined
-  return { status: body.statusCode, location: null, body: JSON.stringify(body) }
+  return { status: body.statusCode, location: null, body: JSON.stringify(withDocUrl(body, request)) }
 }

@@ -23,12 +23,12 @@ const responses: Record<string, readonly [status: number, code: Code, message: s
  * Responds to requests that Node cannot parse, or that are sent too slowly: Fastify never sees them. Closes the
  * connection, because the next request could start anywhere.
  */
-export function handleClientError(error: ClientError, socket: Socket): void {
+export const clientErrorHandler = (errorDocs: string) => (error: ClientError, socket: Socket) => {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const [statusCode, code, message] = responses[error.code ?? ''] ?? invalidRequest
   const { requestId = requestIdOf({ headers: {} }) } = error
   const reason = STATUS_CODES[statusCode] ?? ''
-  const body = JSON.stringify({ statusCode, message, error: reason, code })
+  const body = JSON.stringify({ statusCode, message, error: reason, code, docUrl: `${errorDocs}#${code}` })
   const head = [
     `HTTP/1.1 ${statusCode} ${reason}`,
     `date: ${new Date().toUTCString()}`,

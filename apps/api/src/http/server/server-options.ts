@@ -1,8 +1,8 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
 import type { ApiTimings } from './api-timings.ts'
-import { handleError } from '../errors/error-handler.ts'
-import { handleClientError } from './client-errors.ts'
+import { errorDocsOf, handleError } from '../errors/error-handler.ts'
+import { clientErrorHandler } from './client-errors.ts'
 import { decodableUrl } from './decodable-url.ts'
 import { requestIdOf } from './request-id.ts'
 import { trustedProxies } from './trusted-proxies.ts'
@@ -41,7 +41,7 @@ export function serverOptions(
     // Schemas reject ids that are too long. This limit is larger than the maximum size of request headers.
     routerOptions: { maxParamLength: 65_536 },
     rewriteUrl: decodableUrl,
-    clientErrorHandler: handleClientError,
+    clientErrorHandler: clientErrorHandler(errorDocsOf(config.PUBLIC_URL)),
     frameworkErrors: (error, request, reply) => void handleError(error, request, reply),
   }
 }

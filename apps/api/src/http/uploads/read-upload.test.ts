@@ -19,6 +19,7 @@ beforeEach(async () => {
   stopping = new AbortController()
   received = 0
   app = Fastify()
+  app.decorate('errorDocs', '')
   app.setErrorHandler(handleError)
   app.register(slowRequests, { timeoutMs })
   app.post('/json', async () => 'ok')
