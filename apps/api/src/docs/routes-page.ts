@@ -7,21 +7,22 @@ import { toOperation, toRole } from './route-tables.ts'
 const introduction = `# Routes
 
 Every operation of the API, and what happens around its handler. \`npx --yes pnpm routes:generate\` writes this page from
-the routes, and a test compares it. [Architecture](architecture.md) explains the folders.
+the routes, and a test compares it. It leaves out HEAD, the documentation (\`/docs\`, \`/llms.txt\`) and the dashboard
+(\`/queues\`). [Architecture](architecture.md) explains the folders.
 
 A request passes these steps in this order. Each is a plugin that [\`app.ts\`](../apps/api/src/app.ts) registers:
 
 | Step | What happens | File in \`apps/api/src/http\` |
 |---|---|---|
-| 1 | The request gets an id, \`baseCtx\` and the security headers. | [\`request-context.ts\`](../apps/api/src/http/request-context.ts) |
+| 1 | The request gets an id, \`baseCtx\` and the security headers. A local installation refuses other hosts. | [\`request-context.ts\`](../apps/api/src/http/request-context.ts), [\`own-host.ts\`](../apps/api/src/http/own-host.ts) |
 | 2 | The rate limit counts the request, per client and operation (column *Limit*, requests per minute). | [\`rate-limit/\`](../apps/api/src/http/rate-limit/rate-limit.ts) |
-| 3 | The credential is checked and gives \`ctx\`: workspace, actor and role (column *Role*). A suspended workspace can only be read. | [\`authentication.ts\`](../apps/api/src/http/authentication.ts) |
+| 3 | The credential is checked and gives \`ctx\`: workspace, actor and role. Column *Role* has the lowest role, or – without a credential. A suspended workspace can only be read. | [\`authentication.ts\`](../apps/api/src/http/authentication.ts), [\`required-role.ts\`](../apps/api/src/http/required-role.ts) |
 | 4 | The request waits while its workspace has too many concurrent requests, except with *own quota*. | [\`concurrent-requests.ts\`](../apps/api/src/http/concurrent-requests.ts) |
 | 5 | The body is parsed, except with *streams the body*. Zod validates path, query and body. | [\`body/\`](../apps/api/src/http/body/json-body.ts), [\`schema-compilers.ts\`](../apps/api/src/http/schema-compilers.ts) |
 | 6 | \`If-Match\` is rejected on changes without *ifMatch*. | [\`conditional-requests/\`](../apps/api/src/http/conditional-requests/conditional-requests.ts) |
 | 7 | The handler runs, in what the route wraps it in (column *Around the handler*). | [\`routes/\`](../apps/api/src/routes) |
 | 8 | Zod serializes the response. A single record gets its \`ETag\`. | [\`conditional-requests/\`](../apps/api/src/http/conditional-requests/conditional-requests.ts) |
-| – | An error of any step becomes JSON. | [\`errors/\`](../apps/api/src/http/errors/error-handler.ts) |
+| – | An error of any step becomes JSON with a \`code\` and a \`docUrl\`. | [\`errors/\`](../apps/api/src/http/errors/error-handler.ts) |
 
 What a route says about its handler:
 
@@ -35,6 +36,9 @@ What a route says about its handler:
 | *own quota* | The request may take minutes. It does not count as a concurrent request. |
 | *also if suspended* | The operation works in a suspended workspace, although it is not a GET. |
 | – | The handler runs once, and its verbs open the transactions that they need. |
+
+A public handler that must not reveal whether an address is known calls
+[\`inConstantTime\`](../apps/api/src/http/constant-time.ts) itself.
 `
 
 /** `files` names the sources by the tag of their routes, relative to `docs`. */
