@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { DkimKey } from '@rapport/core/runtime/config.ts'
+import { escapeRegExp } from '@rapport/core/kernel/values/encode-text.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import { createTransport, type SendMailOptions } from 'nodemailer'
@@ -115,7 +116,7 @@ function openSigner({ domain, selector, privateKey }: DkimKey): (mail: SendMailO
  */
 function hideAddress(outcome: MailOutcome, address: string): MailOutcome {
   if (outcome.kind === 'sent') return outcome
-  const quoted = new RegExp(address.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`), 'gi')
+  const quoted = new RegExp(escapeRegExp(address), 'gi')
   return { ...outcome, error: outcome.error.replace(quoted, 'recipient') }
 }
 

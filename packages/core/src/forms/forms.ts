@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
 import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
@@ -7,6 +6,7 @@ import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError, invalidField, type Issue, notFound } from '../kernel/errors.ts'
+import { hashText } from '../kernel/values/encode-text.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { requireSize } from '../kernel/stored-size.ts'
 import { toTimestamp } from '../kernel/validation.ts'
@@ -156,10 +156,7 @@ const autocompletes = new Map([
 
 /** A hash of the public form. A submission sends it to name the version that the visitor saw. */
 export function computeFormVersion(row: FormRow): string {
-  return createHash('sha256')
-    .update(JSON.stringify(toPublicForm(row)))
-    .digest('base64url')
-    .slice(0, 22)
+  return hashText(JSON.stringify(toPublicForm(row))).slice(0, 22)
 }
 
 /** Counts a submission that filled in the honeypot. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
@@ -8,6 +7,7 @@ import { byId, lockById } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
+import { hashText } from '../kernel/values/encode-text.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel/ids.ts'
@@ -186,9 +186,7 @@ async function findMissing(ctx: Ctx, { formId }: SubmissionKey): Promise<AppErro
 
 /** Includes the values, so that a visitor who goes back and corrects them makes a new submission. */
 function hashRepetition(key: string, values: FormValues): string {
-  return createHash('sha256')
-    .update(JSON.stringify([key, values]))
-    .digest('base64url')
+  return hashText(JSON.stringify([key, values]))
 }
 
 async function findRepeated(ctx: Ctx, form: FormRow, repetitionHash: string): Promise<SubmissionId | undefined> {

@@ -4,11 +4,11 @@ import {
   createDecipheriv,
   createHash,
   createHmac,
-  hash,
   hkdfSync,
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
+import { hashText } from './values/encode-text.ts'
 
 /** The current key, followed by the keys of former SECRET_KEYs. Only the current key signs and encrypts. */
 export type KeyRing = readonly [Buffer, ...Buffer[]]
@@ -69,7 +69,7 @@ function deriveToken(key: Buffer, prefix: MailTokenPrefix, id: string): string {
 
 /** Hashes a credential for storage. Tokens have 256 random bits, so a plain hash is enough. */
 export function hashToken(token: string): string {
-  return hash('sha256', token, 'base64url')
+  return hashText(token)
 }
 
 /** Returns the payload and its HMAC for a link: two base64url parts, joined by a dot. */

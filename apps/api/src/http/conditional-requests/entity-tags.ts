@@ -1,12 +1,12 @@
 /** Entity tags (RFC 9110 §8.8.3): each names one version of a record. */
-import { hash } from 'node:crypto'
+import { hashText } from '@rapport/core/kernel/values/encode-text.ts'
 import { invalidField } from '@rapport/core/kernel/errors.ts'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 
 /** The strong tag of a serialized record or a file: a hash of its content. */
 export function computeEntityTag(content: string | Buffer): string {
-  return `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
+  return `"${hashText(content).slice(0, 27)}"`
 }
 
 /** The tag of a record as responses with this schema show it. */

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
+import { hashText } from '@rapport/core/kernel/values/encode-text.ts'
 import { type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { toErrorBody, withDocUrl } from '../errors/error-handler.ts'
@@ -73,7 +73,7 @@ const sortKeys = (_key: string, value: unknown) =>
 /** Hashes the parsed request: whitespace in the body and the order of keys and headers make no difference. */
 export function hashRequest(request: FastifyRequest, body: string): string {
   const parts = [request.method, request.url, body]
-  return createHash('sha256').update(parts.join('\n')).digest('base64url')
+  return hashText(parts.join('\n'))
 }
 
 function toRecordedResponse(payload: unknown, reply: FastifyReply): RecordedResponse {

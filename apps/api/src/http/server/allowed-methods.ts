@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { escapeRegExp } from '@rapport/core/kernel/values/encode-text.ts'
 import fp from 'fastify-plugin'
 
 declare module 'fastify' {
@@ -27,8 +28,6 @@ export const allowedMethods = fp(
 )
 
 function toPattern(url: string): RegExp {
-  const segments = url.split('/').map((segment) => (segment.startsWith(':') ? '[^/]+' : escapePattern(segment)))
+  const segments = url.split('/').map((segment) => (segment.startsWith(':') ? '[^/]+' : escapeRegExp(segment)))
   return new RegExp(`^${segments.join('/')}$`)
 }
-
-const escapePattern = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
 import { AppError } from '../../kernel/errors.ts'
+import { hashText } from '../../kernel/values/encode-text.ts'
 import { toMailName } from '../../mail/mail-names.ts'
 import { senderAddress } from '../../mail/senders.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -46,7 +46,7 @@ export async function hashContent(ctx: Ctx, campaign: Content, workspace: Sender
   const segment = segmentId && [segmentId, (await readSegment(ctx, segmentId)).filter]
   const { name, address } = await senderOf(ctx, campaign, workspace)
   const content = [subject, html, text, listId, segment, name, address, replyTo, trackOpens, trackClicks]
-  return hash('sha256', JSON.stringify(content), 'base64url')
+  return hashText(JSON.stringify(content))
 }
 
 /** Throws `precondition_failed` if the content is not the reported one. Call it with the campaign locked. */
