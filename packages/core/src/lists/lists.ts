@@ -16,12 +16,12 @@ import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
+import { qualify } from '../db/statements/qualify.ts'
 import { updateStatement } from '../db/json-rows.ts'
 
-// Drizzle omits the table of an interpolated column here, so `${lists.workspaceId}` would be the one of `s`.
 const confirmedCount = sql<number>`(
   select count(*)::int from ${subscriptions} s
-  where s.workspace_id = ${lists}.workspace_id and s.list_id = ${lists}.id and s.status = 'CONFIRMED')`
+  where s.workspace_id = ${qualify(lists.workspaceId)} and s.list_id = ${qualify(lists.id)} and s.status = 'CONFIRMED')`
 const { deletedAt: _, ...columns } = getTableColumns(lists)
 export const listColumns = { ...columns, confirmedCount }
 type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: number }

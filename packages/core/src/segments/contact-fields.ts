@@ -1,5 +1,7 @@
 /** The fields of contacts that a filter can name: their types, the operators of each type, and their SQL. */
 import { type SQL, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
+import { qualify } from '../db/statements/qualify.ts'
 import { contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 import { suggestNear } from '../kernel/suggestion.ts'
 import type { CustomFields } from '../custom-fields/custom-fields.ts'
@@ -27,21 +29,23 @@ export interface ContactField {
   options?: readonly string[]
 }
 
-/** Qualified by hand: Drizzle omits the table of an interpolated column, which would then belong to a sub-select. */
-const column = (name: string) => sql`${contacts}.${sql.identifier(name)}`
-const filled = (name: string) => sql`nullif(${column(name)}, '')`
+const filled = (column: PgColumn) => sql`nullif(${qualify(column)}, '')`
 
 const properties = {
-  email: { type: 'email', value: column('email') },
-  firstName: { type: 'text', value: filled('first_name') },
-  lastName: { type: 'text', value: filled('last_name') },
-  phone: { type: 'text', value: column('phone') },
-  company: { type: 'text', value: column('company') },
-  source: { type: 'text', value: column('source') },
-  emailSubscribedStatus: { type: 'option', value: column('email_subscribed_status'), options: emailSubscribedStatuses },
-  lastActivityAt: { type: 'moment', value: column('last_activity_at') },
-  createdAt: { type: 'moment', value: column('created_at') },
-  updatedAt: { type: 'moment', value: column('updated_at') },
+  email: { type: 'email', value: qualify(contacts.email) },
+  firstName: { type: 'text', value: filled(contacts.firstName) },
+  lastName: { type: 'text', value: filled(contacts.lastName) },
+  phone: { type: 'text', value: qualify(contacts.phone) },
+  company: { type: 'text', value: qualify(contacts.company) },
+  source: { type: 'text', value: qualify(contacts.source) },
+  emailSubscribedStatus: {
+    type: 'option',
+    value: qualify(contacts.emailSubscribedStatus),
+    options: emailSubscribedStatuses,
+  },
+  lastActivityAt: { type: 'moment', value: qualify(contacts.lastActivityAt) },
+  createdAt: { type: 'moment', value: qualify(contacts.createdAt) },
+  updatedAt: { type: 'moment', value: qualify(contacts.updatedAt) },
 } as const satisfies Record<string, ContactField>
 
 const customTypes = { TEXT: 'text', SELECT: 'option', NUMBER: 'number', BOOLEAN: 'boolean', DATE: 'date' } as const
@@ -61,7 +65,7 @@ export function findContactField(
     return { message: `unknown field "${name}"${meant === undefined ? '' : ` (did you mean "${meant}"?)`}` }
   }
   const type = customTypes[definition.type]
-  const value = sql`(${column('custom_field_values')} ->> ${key}::text)`
+  const value = sql`(${qualify(contacts.customFieldValues)} ->> ${key}::text)`
   return { type, value, key, ...(type === 'option' && { options: definition.options }) }
 }
 

@@ -3,12 +3,10 @@
  * filtered by it through an index, and written in the transaction that changes a subscription. The deletion of a list
  * is the exception: a worker updates its contacts in batches, so their status is late by seconds, and by minutes for a
  * million. Campaigns do not read it: only a confirmed subscription to their list makes a contact a recipient.
- *
- * Drizzle omits the table of an interpolated column in some selects, so that the column would belong to the subquery.
- * Therefore the columns of `contacts` are qualified by hand.
  */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
+import { qualify } from '../db/statements/qualify.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { activityAt, contacts } from '../db/schema/index.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
@@ -23,7 +21,7 @@ const subscribedStatus = (ctx: Ctx) => sql`coalesce((
     when bool_or(s.status = 'UNSUBSCRIBED') then 'UNSUBSCRIBED'
   end
   from subscriptions s join lists l on l.workspace_id = s.workspace_id and l.id = s.list_id
-  where s.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and s.contact_id = ${contacts}.id and l.deleted_at is null), 'NONE')`
+  where s.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and s.contact_id = ${qualify(contacts.id)} and l.deleted_at is null), 'NONE')`
 
 /**
  * Updates `emailSubscribedStatus` and `lastActivityAt`. Call it in the transaction that changed a subscription, after
