@@ -1,9 +1,10 @@
 /**
  * Vitest setup of every test file: kills processes that the file left running, and fails if it left handles open or if
- * the application sent a statement that crosses workspaces.
+ * the application sent a statement that crosses workspaces or returned other columns than it declares.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll } from 'vitest'
+import { collectStatementResults, requireDeclaredColumns } from './postgres/collect-results.ts'
 import { killStartedProcesses } from './processes/processes.ts'
 import { recordStatementsOfApplication, takeRecordedStatements } from './tenancy/record-statements-patch.ts'
 
@@ -11,6 +12,7 @@ import { recordStatementsOfApplication, takeRecordedStatements } from './tenancy
 const graceMs = 2_000
 const before = countOpenHandles()
 recordStatementsOfApplication()
+collectStatementResults()
 
 // Registered before the hooks of the test file, so it runs after them.
 afterAll(async () => {
@@ -26,6 +28,8 @@ afterAll(async () => {
     `This file left open: ${leaks.join(', ')}. Close them; --detect-async-leaks shows where they were opened.`,
   )
 })
+
+afterAll(requireDeclaredColumns)
 
 afterAll(async () => {
   const statements = takeRecordedStatements()

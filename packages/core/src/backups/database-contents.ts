@@ -1,5 +1,8 @@
 /** What a database contains, to compare a test restore with the database that was backed up. */
+import { sql } from 'drizzle-orm'
 import type pg from 'pg'
+import { composedStatement, namedStatement } from '../db/statements/named-statement.ts'
+import { bigint, text } from '../db/statements/sql-types.ts'
 import { withConnection } from './connection.ts'
 
 export interface DatabaseContents {
@@ -9,12 +12,15 @@ export interface DatabaseContents {
   migrations: readonly string[]
 }
 
-const selectTables = `
+const selectTables = namedStatement('list tables', {
+  columns: { name: text },
+  sql: () => sql`
   select quote_ident(n.nspname) || '.' || quote_ident(c.relname) as name from pg_class c
   join pg_namespace n on n.oid = c.relnamespace
   where c.relkind = 'r' and n.nspname not like 'pg\\_%' and n.nspname <> 'information_schema'
     and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
-  order by 1`
+  order by 1`,
+})
 
 /** Reads the contents of a database that no other process changes. */
 export function readDatabaseContents(databaseUrl: string): Promise<DatabaseContents> {
@@ -22,8 +28,7 @@ export function readDatabaseContents(databaseUrl: string): Promise<DatabaseConte
 }
 
 async function listTables(client: pg.ClientBase): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(selectTables)
-  return rows.map(({ name }) => name)
+  return (await selectTables({ $client: client })).map(({ name }) => name)
 }
 
 /** Locks all tables against DROP until the transaction ends, and returns their names. */
@@ -38,17 +43,20 @@ export async function lockTables(client: pg.ClientBase): Promise<string[]> {
 export async function readContents(client: pg.ClientBase, tables: readonly string[]): Promise<DatabaseContents> {
   const rows = new Map<string, number>()
   for (const table of tables) {
-    const counted = await client.query<{ count: string }>(`select count(*) from only ${table}`)
-    rows.set(table, Number(counted.rows[0]?.count))
+    const [counted] = await countRows({ $client: client }, sql`select count(*) from only ${sql.raw(table)}`)
+    rows.set(table, counted?.count ?? NaN)
   }
   const isMigrated = rows.has(migrationsTable)
-  const applied = isMigrated
-    ? await client.query<{ hash: string }>(`select hash from ${migrationsTable} order by created_at, id`)
-    : undefined
-  return { rows, migrations: applied?.rows.map(({ hash }) => hash) ?? [] }
+  const applied = isMigrated ? await selectMigrations({ $client: client }) : []
+  return { rows, migrations: applied.map(({ hash }) => hash) }
 }
 
 const migrationsTable = 'drizzle.__drizzle_migrations'
+const countRows = composedStatement('count the rows of a table', { columns: { count: bigint } })
+const selectMigrations = namedStatement('list migrations', {
+  columns: { hash: text },
+  sql: () => sql`select hash from ${sql.raw(migrationsTable)} order by created_at, id`,
+})
 
 /** Describes each difference of a test restore from the original: missing tables, numbers of rows, migrations. */
 export function compareContents(original: DatabaseContents, restored: DatabaseContents): string[] {

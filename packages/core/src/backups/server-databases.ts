@@ -1,5 +1,8 @@
 /** Creates, renames and drops the databases of a server, for restores. */
+import { sql } from 'drizzle-orm'
 import pg from 'pg'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { bool, int, nullable, text } from '../db/statements/sql-types.ts'
 import { isBehindPooler } from '../db/client.ts'
 import { hasSqlState } from '../db/database-errors.ts'
 import { conflict } from '../kernel/errors.ts'
@@ -39,10 +42,8 @@ const restoreLock = 7_277_691
 /** Connects to another database of the server, as a database cannot be renamed or dropped from within. */
 export async function openServer(databaseUrl: string): Promise<DatabaseServer> {
   const client = await openMaintenanceDatabase(databaseUrl)
-  const { rows } = await client.query<Pick<DatabaseServer, 'majorVersion' | 'version'>>(`
-    select current_setting('server_version_num')::int / 10000 as "majorVersion",
-      current_setting('server_version') as version`)
-  const [facts] = rows
+  const on = { $client: client }
+  const [facts] = await readVersion(on)
   if (!facts) throw new Error('PostgreSQL returned no row')
   const quote = pg.escapeIdentifier
   const run = (statement: string, problem: string) => client.query(statement).then(() => {}, failWith(problem))
@@ -52,23 +53,21 @@ export async function openServer(databaseUrl: string): Promise<DatabaseServer> {
     ...facts,
     isBehindPooler: await isBehindPooler(client),
     async lock(name) {
-      const statement = 'select pg_try_advisory_lock($1, hashtext($2)) as taken'
-      const locked = await client.query<{ taken: boolean }>(statement, [restoreLock, name])
-      if (!locked.rows[0]?.taken)
+      const [locked] = await tryLock(on, { name })
+      if (!locked?.isTaken)
         throw conflict('request_in_progress', `Another restore into the database "${name}" is running`)
     },
     async inspect(name) {
-      const found = await client.query<{ connections: number }>(countConnections, [name])
-      const [database] = found.rows
+      const [database] = await countConnections(on, { name })
       if (!database) return { content: 'missing', connections: 0 }
       const isEmpty = await withConnection(urlOfDatabase(databaseUrl, name), isEmptyDatabase)
       return { content: isEmpty ? 'empty' : 'filled', connections: database.connections }
     },
     async create(name, like) {
-      const found = await client.query<{ mark: string | null }>(readMark, [name])
+      const [found] = await readMark(on, { name })
       const isFilled = async () => !(await withConnection(urlOfDatabase(databaseUrl, name), isEmptyDatabase))
       // A process that is killed after CREATE DATABASE leaves an empty one without the mark.
-      if (found.rows[0] && found.rows[0].mark !== unfinished && (await isFilled())) {
+      if (found && found.mark !== unfinished && (await isFilled())) {
         throw conflict('in_use', `The database "${name}" is not an unfinished restore: rename it, and try again`)
       }
       await discard(name)
@@ -79,8 +78,8 @@ export async function openServer(databaseUrl: string): Promise<DatabaseServer> {
     async rename(name, to) {
       const problem = `The database "${name}" cannot be renamed to "${to}"`
       await run(`alter database ${quote(name)} rename to ${quote(to)}`, problem)
-      const found = await client.query<{ mark: string | null }>(readMark, [to])
-      if (found.rows[0]?.mark === unfinished) await client.query(`comment on database ${quote(to)} is null`)
+      const [found] = await readMark(on, { name: to })
+      if (found?.mark === unfinished) await client.query(`comment on database ${quote(to)} is null`)
     },
     drop: (name) => run(`drop database ${quote(name)}`, `The database "${name}" cannot be dropped`),
     discard,
@@ -90,12 +89,33 @@ export async function openServer(databaseUrl: string): Promise<DatabaseServer> {
 
 /** The comment of a database until its restore is complete. Only such a database, or an empty one, is replaced. */
 const unfinished = 'Rapport: an unfinished restore, which the next restore drops'
-const readMark = `select shobj_description(oid, 'pg_database') as mark from pg_database where datname = $1`
+const readMark = namedStatement('read the mark of a database', {
+  params: { name: text },
+  columns: { mark: nullable(text) },
+  sql: ({ name }) => sql`select shobj_description(oid, 'pg_database') as mark from pg_database where datname = ${name}`,
+})
 
-const countConnections = `
+const readVersion = namedStatement('read the versions of the server', {
+  columns: { majorVersion: int, version: text },
+  sql: () => sql`
+    select current_setting('server_version_num')::int / 10000 as major_version,
+      current_setting('server_version') as version`,
+})
+
+const tryLock = namedStatement('lock a restore', {
+  params: { name: text },
+  columns: { isTaken: bool },
+  sql: ({ name }) => sql`select pg_try_advisory_lock(${restoreLock}::int, hashtext(${name})) as is_taken`,
+})
+
+const countConnections = namedStatement('count the connections to a database', {
+  params: { name: text },
+  columns: { connections: int },
+  sql: ({ name }) => sql`
   select (select count(*)::int from pg_stat_activity a where a.datid = d.oid and a.backend_type = 'client backend')
     as connections
-  from pg_database d where d.datname = $1`
+  from pg_database d where d.datname = ${name}`,
+})
 
 /** Managed services may lack the first one, and some roles may not connect to it. */
 async function openMaintenanceDatabase(databaseUrl: string): Promise<pg.Client> {

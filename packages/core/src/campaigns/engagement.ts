@@ -1,6 +1,7 @@
 /** Opens, clicks, unsubscribes, bounces and complaints of a campaign. Each kind is counted once per recipient. */
-import { sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
+import { campaignRecipients } from '../db/schema/index.ts'
 import { createCommittedCounter } from '../events/committed-counter.ts'
 import type { Ctx } from '../request/context.ts'
 import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
@@ -50,9 +51,15 @@ export function parseMessageId(text: string): RecipientKey | undefined {
 }
 
 export async function isCampaignRecipient(ctx: Ctx, recipient: RecipientKey): Promise<boolean> {
-  const found = await ctx.db.execute(sql`
-    select from campaign_recipients
-    where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(recipient.campaignId)}
-      and contact_id = ${uuidOf(recipient.contactId)}`)
-  return found.rows.length > 0
+  const found = await ctx.db
+    .select({ contactId: campaignRecipients.contactId })
+    .from(campaignRecipients)
+    .where(
+      and(
+        eq(campaignRecipients.workspaceId, ctx.workspaceId),
+        eq(campaignRecipients.campaignId, recipient.campaignId),
+        eq(campaignRecipients.contactId, recipient.contactId),
+      ),
+    )
+  return found.length > 0
 }

@@ -11,9 +11,18 @@ import { conflict, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
-import { enqueueMany, publishedUuids, publishEnqueued } from '../work/enqueue.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, int, uuid } from '../db/statements/sql-types.ts'
+import {
+  enqueueMany,
+  enqueueParams,
+  publishedUuids,
+  publishEnqueued,
+  toEnqueueParams,
+  withPublished,
+} from '../work/enqueue.ts'
 import { delayWork, requeueWork } from '../work/publish.ts'
-import { campaignBatches, campaigns } from '../db/schema/index.ts'
+import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign, toCampaignSummary } from './campaigns.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
@@ -146,35 +155,49 @@ async function findBatchesToRetry(ctx: Ctx, id: CampaignId, includeInterrupted: 
   return rows.map((row) => uuidOf(row.id))
 }
 
-/** A late outcome of the earlier attempt is not recorded: the recipient is WAITING. */
 async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupted: boolean): Promise<number> {
-  const statuses = includeInterrupted ? ['FAILED', 'INTERRUPTED'] : ['FAILED']
-  const result = await ctx.db.execute<{ count: number }>(sql`
+  const statuses = includeInterrupted ? ['FAILED' as const, 'INTERRUPTED' as const] : ['FAILED' as const]
+  const [reopened] = await reopen(ctx.db, { workspaceId: ctx.workspaceId, batchUuids, statuses })
+  return reopened?.count ?? 0
+}
+
+/** A late outcome of the earlier attempt is not recorded: the recipient is WAITING. */
+const reopen = namedStatement('reopen recipients', {
+  params: {
+    workspaceId: campaignRecipients.workspaceId,
+    batchUuids: arrayOf(uuid),
+    statuses: arrayOf(campaignRecipients.status),
+  },
+  columns: { count: int },
+  sql: ({ workspaceId, batchUuids, statuses }) => sql`
     with locked as (
       select batch_id, contact_id, status as was from campaign_recipients
-      where workspace_id = ${uuidOf(ctx.workspaceId)} and batch_id = any(${sql.param(batchUuids)}::uuid[])
-        and status = any(${sql.param(statuses)}::text[])
+      where workspace_id = ${workspaceId} and batch_id = any(${batchUuids}) and status = any(${statuses})
       for update),
     reopened as (
       update campaign_recipients r
       set status = 'WAITING', attempts = 0, settled_at = null
       from locked
-      where r.workspace_id = ${uuidOf(ctx.workspaceId)} and r.batch_id = locked.batch_id
-        and r.contact_id = locked.contact_id
+      where r.workspace_id = ${workspaceId} and r.batch_id = locked.batch_id and r.contact_id = locked.contact_id
       returning r.batch_id, locked.was, r.status as became),
-    ${updateRecipientCounters('reopened', sql`${uuidOf(ctx.workspaceId)}::uuid`)}
-    select count(*)::int as count from reopened`)
-  return result.rows[0]?.count ?? 0
-}
+    ${updateRecipientCounters('reopened', workspaceId)}
+    select count(*)::int as count from reopened`,
+})
 
 /** Reopens and enqueues the batches that were DONE. The other batches are still queued. */
 async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
-  const result = await ctx.db.execute<{ published: string[] | null }>(sql`
+  const [row] = await enqueueReopened(ctx.db, { ...toEnqueueParams(ctx, 'CAMPAIGN_BATCH'), batchUuids })
+  publishEnqueued(ctx, 'CAMPAIGN_BATCH', row?.published)
+}
+
+const enqueueReopened = namedStatement('reopen batches', {
+  params: { ...enqueueParams, batchUuids: arrayOf(uuid) },
+  columns: withPublished,
+  sql: (param) => sql`
     with reopened as (
       update campaign_batches set status = 'PENDING'
-      where workspace_id = ${uuidOf(ctx.workspaceId)} and id = any(${sql.param(batchUuids)}::uuid[]) and status = 'DONE'
+      where workspace_id = ${param.workspaceId} and id = any(${param.batchUuids}) and status = 'DONE'
       returning id),
-    ${enqueueMany(ctx, 'CAMPAIGN_BATCH', 'reopened')}
-    select ${publishedUuids}`)
-  publishEnqueued(ctx, 'CAMPAIGN_BATCH', result.rows[0]?.published)
-}
+    ${enqueueMany(param, 'reopened')}
+    select ${publishedUuids}`,
+})

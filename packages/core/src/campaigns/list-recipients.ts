@@ -1,7 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
+import { campaignRecipients, contacts } from '../db/schema/index.ts'
+import { composedStatement } from '../db/statements/named-statement.ts'
+import { nullable, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { type CampaignId, type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, type ContactId, uuidOf } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import type { CampaignRecipient, CampaignSummary, RecipientQuery } from './campaigns.schema.ts'
@@ -28,8 +31,8 @@ function listClaimed(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
   return readPage<RecipientRow>(ctx, {
     name: `recipients ${id} ${query.status ?? ''}`,
     query,
-    key: { column: sql`r.created_at`, type: 'timestamptz', valueOf: (row) => readTimestamp(row, 'created_at') ?? '' },
-    id: { column: sql`r.contact_id`, valueOf: (row) => idOf('con', String(row['contact_id'])) },
+    key: { column: sql`r.created_at`, type: 'timestamptz', valueOf: (row) => toTimestampOrNull(row.createdAt) ?? '' },
+    id: { column: sql`r.contact_id`, valueOf: (row) => row.contactId },
     read: ({ after = sql`true`, orderBy, limit }) =>
       readRows(ctx, {
         from: sql`campaign_recipients r`,
@@ -51,8 +54,8 @@ function listPending(ctx: Ctx, campaign: CampaignSummary, query: RecipientQuery)
   return readPage<RecipientRow>(ctx, {
     name: `recipients ${id} PENDING`,
     query,
-    key: { column: sql`b.id`, type: 'uuid', valueOf: (row) => String(row['batch']) },
-    id: { column: sql`recipient.id`, valueOf: (row) => idOf('con', String(row['contact_id'])) },
+    key: { column: sql`b.id`, type: 'uuid', valueOf: (row) => row.batch ?? '' },
+    id: { column: sql`recipient.id`, valueOf: (row) => row.contactId },
     read: ({ after = sql`true`, from = sql`true`, orderBy, limit }) =>
       readRows(ctx, {
         from: sql`campaign_batches b cross join lateral unnest(b.contact_ids) as recipient (id)
@@ -98,39 +101,55 @@ function matchesCampaign(ctx: Ctx, campaignId: CampaignId, table: 'b' | 'r') {
   return sql`${name}.workspace_id = ${uuidOf(ctx.workspaceId)} and ${name}.campaign_id = ${uuidOf(campaignId)}`
 }
 
-export type RecipientRow = Record<string, unknown>
+/** Without a row in `campaign_recipients`, all columns are null but the id and the email. */
+export const recipientColumns = {
+  contactId: campaignRecipients.contactId,
+  email: nullable(contacts.email),
+  status: nullable(campaignRecipients.status),
+  error: campaignRecipients.error,
+  createdAt: nullable(campaignRecipients.createdAt),
+  settledAt: campaignRecipients.settledAt,
+  openedAt: campaignRecipients.openedAt,
+  clickedAt: campaignRecipients.clickedAt,
+  unsubscribedAt: campaignRecipients.unsubscribedAt,
+  bouncedAt: campaignRecipients.bouncedAt,
+  complainedAt: campaignRecipients.complainedAt,
+}
+const listedColumns = { ...recipientColumns, batch: nullable(uuid) }
+type RecipientRow = ValuesOf<typeof listedColumns>
 
-async function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL; batch?: SQL }) {
-  const result = await ctx.db.execute<RecipientRow>(sql`
+const selectRecipients = composedStatement('list recipients', { columns: listedColumns })
+
+function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL; batch?: SQL }): Promise<RecipientRow[]> {
+  return selectRecipients(
+    ctx.db,
+    sql`
     select ${parts.contactId} as contact_id, c.email, r.status, r.error, r.created_at, r.settled_at, r.opened_at,
       r.clicked_at, r.unsubscribed_at, r.bounced_at, r.complained_at,
-      ${parts.batch ?? sql`null`} as batch
+      ${parts.batch ?? sql`null::uuid`} as batch
     from ${parts.from}
     left join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)} and c.id = ${parts.contactId}
-    where ${parts.where}`)
-  return result.rows
+    where ${parts.where}`,
+  )
 }
 
 /** A recipient that is SENDING, WAITING or without a row is shown as PENDING. */
-export function toRecipient(row: RecipientRow, campaign: Pick<CampaignSummary, 'sentAt'>): CampaignRecipient {
-  const timestamp = (column: string) => readTimestamp(row, column)
-  const status = String(row['status'])
+export function toRecipient(
+  row: ValuesOf<typeof recipientColumns>,
+  campaign: Pick<CampaignSummary, 'sentAt'>,
+): CampaignRecipient {
+  const { status } = row
   return {
-    contactId: idOf('con', String(row['contact_id'])),
-    email: row['email'] as string | null,
-    status: /^(SENT|FAILED|SKIPPED|INTERRUPTED)$/.test(status) ? (status as CampaignRecipient['status']) : 'PENDING',
-    error: row['error'] as string | null,
-    createdAt: timestamp('created_at') ?? campaign.sentAt ?? toTimestamp(new Date()),
-    settledAt: timestamp('settled_at'),
-    openedAt: timestamp('opened_at'),
-    clickedAt: timestamp('clicked_at'),
-    unsubscribedAt: timestamp('unsubscribed_at'),
-    bouncedAt: timestamp('bounced_at'),
-    complainedAt: timestamp('complained_at'),
+    contactId: row.contactId,
+    email: row.email,
+    status: status === null || status === 'SENDING' || status === 'WAITING' ? 'PENDING' : status,
+    error: row.error,
+    createdAt: toTimestampOrNull(row.createdAt) ?? campaign.sentAt ?? toTimestamp(new Date()),
+    settledAt: toTimestampOrNull(row.settledAt),
+    openedAt: toTimestampOrNull(row.openedAt),
+    clickedAt: toTimestampOrNull(row.clickedAt),
+    unsubscribedAt: toTimestampOrNull(row.unsubscribedAt),
+    bouncedAt: toTimestampOrNull(row.bouncedAt),
+    complainedAt: toTimestampOrNull(row.complainedAt),
   }
-}
-
-function readTimestamp(row: RecipientRow, column: string): string | null {
-  const value = row[column] as string | null
-  return toTimestampOrNull(value === null ? null : new Date(value))
 }

@@ -1,5 +1,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { uuidOf } from '../kernel/ids.ts'
+import { campaignRecipients } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { int, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
 
 /**
@@ -28,20 +30,24 @@ export function updateRecipientCounters(changedCte: string, workspaceUuid: SQLWr
         and (d.sent, d.failed, d.skipped, d.interrupted) <> (0, 0, 0, 0))`
 }
 
-/** Sets the SENDING recipients that match the condition to INTERRUPTED. Returns their number. */
+/** Sets the SENDING recipients of a batch to INTERRUPTED. Returns their number. */
 export async function interruptRecipients(
   { db, workspaceId }: Pick<Ctx, 'db' | 'workspaceId'>,
-  condition: SQL,
+  batchUuid: string,
   error: string,
 ): Promise<number> {
-  const workspaceUuid = sql`${uuidOf(workspaceId)}::uuid`
-  const now = new Date().toISOString()
-  const result = await db.execute<{ count: number }>(sql`
-    with interrupted as (
-      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = ${now}::timestamptz
-      where workspace_id = ${workspaceUuid} and status = 'SENDING' and ${condition}
-      returning batch_id, 'SENDING' as was, status as became),
-    ${updateRecipientCounters('interrupted', workspaceUuid)}
-    select count(*)::int as count from interrupted`)
-  return result.rows[0]?.count ?? 0
+  const [interrupted] = await interruptBatch(db, { workspaceId, batchUuid, error, now: new Date() })
+  return interrupted?.count ?? 0
 }
+
+const interruptBatch = namedStatement('interrupt recipients', {
+  params: { workspaceId: campaignRecipients.workspaceId, batchUuid: uuid, error: text, now: timestamptz },
+  columns: { count: int },
+  sql: ({ workspaceId, batchUuid, error, now }) => sql`
+    with interrupted as (
+      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = ${now}
+      where workspace_id = ${workspaceId} and status = 'SENDING' and batch_id = ${batchUuid}
+      returning batch_id, 'SENDING' as was, status as became),
+    ${updateRecipientCounters('interrupted', workspaceId)}
+    select count(*)::int as count from interrupted`,
+})

@@ -30,9 +30,8 @@ async function claimSentCampaign() {
 
 test('an outcome that waits for a recovery is counted from INTERRUPTED, not SENDING', async () => {
   const { ctx, batch, outcomes } = await claimSentCampaign()
-  const isOfBatch = sql`batch_id = ${batch.claim.id}`
   const recovery = await openTransaction(database.db, (db) =>
-    interruptRecipients({ ...ctx, db }, isOfBatch, 'The worker crashed'),
+    interruptRecipients({ ...ctx, db }, batch.claim.id, 'The worker crashed'),
   )
   const recording = recordRecipientOutcomes(ctx, batch, outcomes)
   await waitUntilBlocked(database.db)

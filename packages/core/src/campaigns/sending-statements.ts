@@ -1,111 +1,103 @@
 /** Prepared statements that `sending.ts` runs once for every group of recipients. */
 import { not, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
-import { type Params, preparedSql } from '../db/prepared-query.ts'
+import { campaignRecipients, campaigns, contacts, work } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import { renewClaim } from '../work/claims.ts'
-import { type Recipient, recipientProperties } from './recipient.ts'
+import { recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 
-/** A batch and its claim. */
-interface BatchParams extends Record<string, unknown> {
-  workspaceUuid: string
-  batchUuid: string
-  /** The token of the group. */
-  token: string
-  now: Date
-}
+/** A batch and its claim. `token` is the token of the group. */
+const batchParams = { workspaceId: work.workspaceId, batchUuid: uuid, token: uuid, now: timestamptz }
 
-/** A claimed recipient, with its UUID as `id`. All columns are null if no recipient was claimed. */
-type ClaimedRow = (Recipient & { attempts: number }) | (Record<keyof Recipient, null> & { attempts: null })
-
-const recipientColumns = sql.raw(
-  recipientProperties.map((property) => `c.${toSnakeCase(property)} as "${property}"`).join(', '),
-)
-
-interface Group extends BatchParams {
-  campaignUuid: string
-  /** The tokens of the claim so far. */
-  formerTokens: readonly string[]
-  contactUuids: readonly string[]
-}
-
-const renewed = (param: Params<Group>) => renewClaim(param('token'), param('formerTokens'))
+type Columns = Pick<typeof contacts, (typeof recipientProperties)[number]>
+const recipientColumns = Object.fromEntries(recipientProperties.map((name) => [name, contacts[name]])) as Columns
+const recipientNames = sql.raw(recipientProperties.map((property) => `c.${toSnakeCase(property)}`).join(', '))
 
 /**
  * Renews the claim of the batch with the token of the group, and claims the recipients of the group that have no row
  * yet or are WAITING. Returns no row if the claim was lost, the campaign is not SENDING, or the workspace is suspended.
  * Returns one row of nulls if no recipient could be claimed.
  */
-export const claimGroup = preparedSql<Group, ClaimedRow>(
-  'claim recipients',
-  (param) => sql`
+export const claimGroup = namedStatement('claim recipients', {
+  isPrepared: true,
+  params: {
+    ...batchParams,
+    campaignId: campaigns.id,
+    /** The tokens of the claim so far. */
+    formerTokens: arrayOf(uuid),
+    contactUuids: arrayOf(uuid),
+  },
+  columns: { ...recipientColumns, id: nullable(contacts.id), attempts: campaignRecipients.attempts },
+  sql: (param) => sql`
     with owned_batch as (
-      update work w set ${renewed(param).assignment} from campaigns c
-      where w.workspace_id = ${param('workspaceUuid')}::uuid and w.id = ${param('batchUuid')}::uuid
-        and ${renewed(param).condition}
-        and c.workspace_id = ${param('workspaceUuid')}::uuid and c.id = ${param('campaignUuid')}::uuid
+      update work w set ${renewClaim(param.token, param.formerTokens).assignment} from campaigns c
+      where w.workspace_id = ${param.workspaceId} and w.id = ${param.batchUuid}
+        and ${renewClaim(param.token, param.formerTokens).condition}
+        and c.workspace_id = ${param.workspaceId} and c.id = ${param.campaignId}
         and c.status = 'SENDING' and ${not(isInSuspendedWorkspace(sql`c.workspace_id`))}
       returning c.list_id),
     claimed as (
       insert into campaign_recipients as r
         (workspace_id, campaign_id, contact_id, batch_id, status, token, error, settled_at)
-      select ${param('workspaceUuid')}::uuid, ${param('campaignUuid')}::uuid, recipient.id, ${param('batchUuid')}::uuid,
-        case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${param('token')}::uuid,
+      select ${param.workspaceId}, ${param.campaignId}, recipient.id, ${param.batchUuid},
+        case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${param.token},
         case when s.status = 'CONFIRMED' then null else 'The contact is no longer subscribed' end,
-        case when s.status = 'CONFIRMED' then null else ${param('now')}::timestamptz end
+        case when s.status = 'CONFIRMED' then null else ${param.now} end
       from owned_batch
-      cross join unnest(${param('contactUuids')}::uuid[]) as recipient (id)
-      left join subscriptions s on s.workspace_id = ${param('workspaceUuid')}::uuid
+      cross join unnest(${param.contactUuids}) as recipient (id)
+      left join subscriptions s on s.workspace_id = ${param.workspaceId}
         and s.list_id = owned_batch.list_id and s.contact_id = recipient.id
       on conflict (workspace_id, campaign_id, contact_id) do update
       set status = excluded.status, token = excluded.token, error = excluded.error,
         settled_at = excluded.settled_at, attempts = r.attempts + 1
       where r.status = 'WAITING'
       returning batch_id, contact_id, null as was, status as became, attempts),
-    ${updateRecipientCounters('claimed', sql`${param('workspaceUuid')}::uuid`)}
-    select ${recipientColumns}, c.attempts
+    ${updateRecipientCounters('claimed', param.workspaceId)}
+    select ${recipientNames}, c.attempts
     from owned_batch
     left join (
       select contacts.*, claimed.attempts from claimed
-      join contacts on contacts.workspace_id = ${param('workspaceUuid')}::uuid and contacts.id = claimed.contact_id
+      join contacts on contacts.workspace_id = ${param.workspaceId} and contacts.id = claimed.contact_id
       where claimed.became = 'SENDING') c on true`,
-)
-
-/** The arrays have one element per recipient, in the same order. */
-interface GroupOutcomes extends BatchParams {
-  contactUuids: string[]
-  statuses: string[]
-  errors: (string | null)[]
-  attemptsToUndo: number[]
-}
+})
 
 /**
  * Records the outcomes of recipients whose last attempt has this token. Selects the rows by batch, not by campaign: without
  * table statistics, the planner may choose an index on the campaign and read all recipients of the campaign.
  */
-export const recordGroupOutcomes = preparedSql<GroupOutcomes>(
-  'record recipient outcomes',
-  (param) => sql`
+export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
+  isPrepared: true,
+  /** The arrays have one element per recipient, in the same order. */
+  params: {
+    ...batchParams,
+    contactUuids: arrayOf(uuid),
+    statuses: arrayOf(campaignRecipients.status),
+    errors: arrayOf(nullable(text)),
+    attemptsToUndo: arrayOf(int),
+  },
+  sql: (param) => sql`
     with locked as (
       select r.status as was, outcome.*
       from campaign_recipients r
       join unnest(
-        ${param('contactUuids')}::uuid[], ${param('statuses')}::text[], ${param('errors')}::text[],
-        ${param('attemptsToUndo')}::int[])
+        ${param.contactUuids}, ${param.statuses}, ${param.errors},
+        ${param.attemptsToUndo})
         as outcome (contact_id, status, error, attempts_to_undo) on outcome.contact_id = r.contact_id
-      where r.workspace_id = ${param('workspaceUuid')}::uuid and r.batch_id = ${param('batchUuid')}::uuid
-        and r.token = ${param('token')}::uuid and r.status in ('SENDING', 'INTERRUPTED')
+      where r.workspace_id = ${param.workspaceId} and r.batch_id = ${param.batchUuid}
+        and r.token = ${param.token} and r.status in ('SENDING', 'INTERRUPTED')
       for update of r),
     recorded as (
       update campaign_recipients r
       set status = case when locked.status = 'WAITING' and was = 'INTERRUPTED' then 'FAILED' else locked.status end,
         error = locked.error, attempts = r.attempts - locked.attempts_to_undo,
-        settled_at = case when locked.status = 'WAITING' and was = 'SENDING' then null else ${param('now')}::timestamptz end
+        settled_at = case when locked.status = 'WAITING' and was = 'SENDING' then null else ${param.now} end
       from locked
-      where r.workspace_id = ${param('workspaceUuid')}::uuid and r.batch_id = ${param('batchUuid')}::uuid
+      where r.workspace_id = ${param.workspaceId} and r.batch_id = ${param.batchUuid}
         and r.contact_id = locked.contact_id
       returning r.batch_id, was, r.status as became),
-    ${updateRecipientCounters('recorded', sql`${param('workspaceUuid')}::uuid`)}
+    ${updateRecipientCounters('recorded', param.workspaceId)}
     select from recorded limit 1`,
-)
+})

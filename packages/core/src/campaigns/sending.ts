@@ -97,17 +97,16 @@ export async function claimRecipients(
   const token = randomUUID()
   claim.tokens = [...formerTokens, token]
   claim.unsentToken = token
-  const params = { ...toBatchParams(ctx, claim), campaignUuid: uuidOf(campaignId), formerTokens, contactUuids }
+  const params = { ...toBatchParams(ctx, claim), campaignId, formerTokens, contactUuids }
   const rows = await claimGroup(ctx.db, params)
   claim.unsentToken = undefined
   const isSending = rows.length > 0
   claim.tokens = isSending ? [token] : formerTokens
-  const claimed = rows.filter((row) => row.id !== null)
-  return { stopped: !isSending, recipients: claimed.map((row) => ({ ...row, id: idOf('con', row.id) })) }
+  return { stopped: !isSending, recipients: rows.filter((row): row is ClaimedRecipient => row.id !== null) }
 }
 
 const toBatchParams = (ctx: Ctx, claim: Claim) => ({
-  workspaceUuid: uuidOf(ctx.workspaceId),
+  workspaceId: ctx.workspaceId,
   batchUuid: claim.id,
   token: latestToken(claim),
   now: new Date(),
@@ -187,7 +186,7 @@ export function recoverBatch(scope: WorkspaceWork, claim: Claim, { error, when }
     const ctx = { db, workspaceId: scope.workspaceId }
     if (!(await lockClaim(ctx, claim))) return 0
     if (claim.unsentToken !== undefined) await returnUnsent(ctx, claim.id, claim.unsentToken)
-    const interrupted = await interruptRecipients(ctx, sql`batch_id = ${claim.id}`, error)
+    const interrupted = await interruptRecipients(ctx, claim.id, error)
     await releaseClaim(ctx, claim, when)
     return interrupted
   })

@@ -1,6 +1,8 @@
 import { sql } from 'drizzle-orm'
-import { preparedSql } from '../db/prepared-query.ts'
-import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
+import { contacts } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, timestamptz } from '../db/statements/sql-types.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 
 /** A contact and the time of its activity. */
@@ -21,11 +23,11 @@ async function touchLastActivities(
 ): Promise<Set<ContactId>> {
   const touch = skipLocked ? touchUnlocked : touchAll
   const touched = await touch(ctx.db, {
-    workspaceId: uuidOf(ctx.workspaceId),
-    contactIds: activities.map(({ contactId }) => uuidOf(contactId)),
-    moments: activities.map(({ at }) => at.toISOString()),
+    workspaceId: ctx.workspaceId,
+    contactIds: activities.map(({ contactId }) => contactId),
+    moments: activities.map(({ at }) => at),
   })
-  return new Set(touched.map(({ id }) => idOf('con', id)))
+  return new Set(touched.map(({ id }) => id))
 }
 
 /** Moves `lastActivityAt` of one contact forward. Returns whether the contact exists. */
@@ -47,22 +49,24 @@ export const owningContact = {
 }
 
 const prepareTouch = (name: string, skipLocked: '' | 'skip locked') =>
-  preparedSql<{ workspaceId: string; contactIds: string[]; moments: string[] }, { id: string }>(
-    name,
-    (param) => sql`
+  namedStatement(name, {
+    isPrepared: true,
+    params: { workspaceId: contacts.workspaceId, contactIds: arrayOf(contacts.id), moments: arrayOf(timestamptz) },
+    columns: { id: contacts.id },
+    sql: ({ workspaceId, contactIds, moments }) => sql`
       with latest as (
         select contact_id, max(moment) as moment
-        from unnest(${param('contactIds')}::uuid[], ${param('moments')}::timestamptz[]) as activities (contact_id, moment)
+        from unnest(${contactIds}, ${moments}) as activities (contact_id, moment)
         group by contact_id),
       locked as (
         select c.id, moment from latest join contacts c on c.id = contact_id
-        where c.workspace_id = ${param('workspaceId')}::uuid
+        where c.workspace_id = ${workspaceId}
         -- The lock order of all writers; it prevents deadlocks.
         order by c.id for no key update of c ${sql.raw(skipLocked)})
       update contacts c
       set last_activity_at = greatest(c.last_activity_at, moment), updated_at = greatest(c.updated_at, moment)
-      from locked where c.workspace_id = ${param('workspaceId')}::uuid and c.id = locked.id
+      from locked where c.workspace_id = ${workspaceId} and c.id = locked.id
       returning c.id`,
-  )
+  })
 const touchAll = prepareTouch('touch contacts', '')
 const touchUnlocked = prepareTouch('touch unlocked contacts', 'skip locked')

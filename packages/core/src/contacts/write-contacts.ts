@@ -14,11 +14,12 @@
  */
 import { sql } from 'drizzle-orm'
 import { jsonRows } from '../db/json-rows.ts'
-import { preparedSql } from '../db/prepared-query.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { json } from '../db/statements/sql-types.ts'
 import { contacts } from '../db/schema/index.ts'
 import { emitMany } from '../events/emit.ts'
 import { AppError, changedConcurrently } from '../kernel/errors.ts'
-import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
+import { type ContactId } from '../kernel/ids.ts'
 import { readContactQuota } from '../quotas/contact-quota.ts'
 import { quotaExceeded } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
@@ -179,29 +180,32 @@ const rows = jsonRows(contacts)
 /** Inserts the contacts whose keys are free, and returns the ids of these. */
 async function insertContacts(ctx: Ctx, created: readonly ContactRow[]): Promise<Set<ContactId | undefined>> {
   if (created.length === 0) return new Set()
-  const inserted = await insertRows(ctx.db, { rows: rows.stringify(created) })
-  return new Set(inserted.map(({ id }) => idOf('con', id)))
+  const inserted = await insertRows(ctx.db, { given: rows.stringify(created) })
+  return new Set(inserted.map(({ id }) => id))
 }
 
-const insertRows = preparedSql<{ rows: string }, { id: string }>(
-  'insert several contacts',
-  (param) => sql`
-    insert into contacts (${rows.names}) select ${rows.names} from ${rows.from(param('rows'), 'p')}
+const insertRows = namedStatement('insert several contacts', {
+  isPrepared: true,
+  params: { given: json<string>() },
+  columns: { id: contacts.id },
+  sql: ({ given }) => sql`
+    insert into contacts (${rows.names}) select ${rows.names} from ${rows.from(given, 'p')}
     -- One order for all writers: two statements that insert the same emails cannot deadlock.
     order by lower(email)
     on conflict do nothing
     returning id`,
-)
+})
 
 /** Writes all columns of contacts that the transaction has locked. */
 async function saveContacts(ctx: Ctx, saved: readonly ContactRow[]): Promise<void> {
   if (saved.length === 0) return
-  await updateRows(ctx.db, { workspaceId: uuidOf(ctx.workspaceId), rows: rows.stringify(saved) })
+  await updateRows(ctx.db, { workspaceId: ctx.workspaceId, given: rows.stringify(saved) })
 }
 
-const updateRows = preparedSql<{ workspaceId: string; rows: string }>(
-  'update several contacts',
-  (param) => sql`
-    update contacts c set ${rows.assignments('p')} from ${rows.from(param('rows'), 'p')}
-    where c.workspace_id = ${param('workspaceId')}::uuid and c.id = p.id`,
-)
+const updateRows = namedStatement('update several contacts', {
+  isPrepared: true,
+  params: { workspaceId: contacts.workspaceId, given: json<string>() },
+  sql: ({ workspaceId, given }) => sql`
+    update contacts c set ${rows.assignments('p')} from ${rows.from(given, 'p')}
+    where c.workspace_id = ${workspaceId} and c.id = p.id`,
+})

@@ -1,8 +1,10 @@
 /** Facts about the PostgreSQL server, for operators. */
 import { sql } from 'drizzle-orm'
 import type { Db } from './client.ts'
+import { namedStatement } from './statements/named-statement.ts'
+import { bool, float, int, json, nullable, text } from './statements/sql-types.ts'
 
-export interface DatabaseFacts extends Record<string, unknown> {
+export interface DatabaseFacts {
   version: string
   encoding: string
   isStandby: boolean
@@ -17,10 +19,26 @@ export interface DatabaseFacts extends Record<string, unknown> {
 
 /** Reads all facts in one round trip. */
 export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
-  const result = await db.execute<DatabaseFacts>(sql`
+  const [facts] = await selectFacts(db)
+  if (!facts) throw new Error('PostgreSQL returned no row')
+  return facts
+}
+
+const selectFacts = namedStatement('read database facts', {
+  columns: {
+    version: text,
+    encoding: text,
+    isStandby: bool,
+    isReadOnly: bool,
+    switches: json<Record<string, string>>(),
+    extensions: json<string[]>(),
+    maxConnections: int,
+    connections: int,
+  },
+  sql: () => sql`
     select current_setting('server_version') as version,
-      current_setting('server_encoding') as encoding, pg_is_in_recovery() as "isStandby",
-      current_setting('default_transaction_read_only')::bool as "isReadOnly",
+      current_setting('server_encoding') as encoding, pg_is_in_recovery() as is_standby,
+      current_setting('default_transaction_read_only')::bool as is_read_only,
       (select json_object_agg(name, setting) from pg_settings
         where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum')) as switches,
       (select coalesce(json_agg(extname), '[]') from pg_extension) as extensions,
@@ -28,15 +46,12 @@ export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
         current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
           - coalesce(current_setting('reserved_connections', true), '0')::int,
         (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),
-        (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user))::int as "maxConnections",
-      (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections`)
-  const [facts] = result.rows
-  if (!facts) throw new Error('PostgreSQL returned no row')
-  return facts
-}
+        (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user))::int as max_connections,
+      (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections`,
+})
 
 /** Where the server keeps its data. */
-export interface DataDirectory extends Record<string, unknown> {
+export interface DataDirectory {
   /** Null if the role may not read it. */
   path: string | null
   /** The address that the connection leads to, as the server sees it; null for a Unix socket. */
@@ -44,15 +59,25 @@ export interface DataDirectory extends Record<string, unknown> {
 }
 
 export async function readDataDirectory(db: Db): Promise<DataDirectory> {
-  const result = await db.execute<DataDirectory>(sql`
+  const [directory] = await selectDataDirectory(db)
+  return directory ?? { path: null, serverAddress: null }
+}
+
+const selectDataDirectory = namedStatement('read the data directory', {
+  columns: { path: nullable(text), serverAddress: nullable(text) },
+  sql: () => sql`
     select case when pg_has_role(current_user, 'pg_read_all_settings', 'member')
         then current_setting('data_directory') end as path,
-      host(inet_server_addr()) as "serverAddress"`)
-  return result.rows[0] ?? { path: null, serverAddress: null }
-}
+      host(inet_server_addr()) as server_address`,
+})
 
 /** Reads the clock of the server, in milliseconds since 1970. */
 export async function readDatabaseClock(db: Db): Promise<number> {
-  const result = await db.execute<{ now: string }>(sql`select extract(epoch from clock_timestamp()) * 1000 as now`)
-  return Number(result.rows[0]?.now)
+  const [clock] = await readClock(db)
+  return clock?.now ?? NaN
 }
+
+const readClock = namedStatement('read the clock', {
+  columns: { now: float },
+  sql: () => sql`select extract(epoch from clock_timestamp())::float8 * 1000 as now`,
+})

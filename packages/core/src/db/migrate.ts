@@ -10,6 +10,8 @@ import { databaseError } from './database-errors.ts'
 import { maintainPartitionsWithRetries } from './partitions.ts'
 import { isDirectUrlMissing, directUrlOf } from './pool/pooler.ts'
 import { assertSupportedServer, createMissingUuidFunction } from './server-version.ts'
+import { namedStatement } from './statements/named-statement.ts'
+import { bigint, nullable, text } from './statements/sql-types.ts'
 import { adoptRestoredEvents } from './adopt-restored-events.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../../drizzle', import.meta.url))
@@ -56,11 +58,21 @@ export const newestMigration = Math.max(...journal.entries.map(({ when }) => whe
 
 /** Whether this release has migrations that the database does not have yet. */
 export async function hasPendingMigrations(db: Db): Promise<boolean> {
-  const exists = await db.execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`)
-  if (!exists.rows[0]?.['name']) return true
-  const applied = await db.execute(sql`select max(created_at) as newest from drizzle.__drizzle_migrations`)
-  return Number(applied.rows[0]?.['newest'] ?? 0) < newestMigration
+  const [table] = await findMigrationsTable(db)
+  if (!table?.name) return true
+  const [applied] = await findNewestMigration(db)
+  return (applied?.newest ?? 0) < newestMigration
 }
+
+const findMigrationsTable = namedStatement('find the table of migrations', {
+  columns: { name: nullable(text) },
+  sql: () => sql`select to_regclass('drizzle.__drizzle_migrations')::text as name`,
+})
+
+const findNewestMigration = namedStatement('find the newest migration', {
+  columns: { newest: nullable(bigint) },
+  sql: () => sql`select max(created_at) as newest from drizzle.__drizzle_migrations`,
+})
 
 const directUrlMessage =
   'DATABASE_URL leads through a connection pooler, but a migration needs a direct connection: ' +

@@ -14,6 +14,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from './client.ts'
 import { hasSqlState } from './database-errors.ts'
+import { readDatabaseClock } from './database-facts.ts'
+import { composedStatement, namedStatement } from './statements/named-statement.ts'
+import { nullable, text, uuid } from './statements/sql-types.ts'
 import { timeOfUuid, uuidAt } from '../kernel/ids.ts'
 import { defaultRetention } from '../kernel/retention.ts'
 import { transaction } from './transaction.ts'
@@ -49,7 +52,7 @@ export async function maintainPartitions(
   db: Db,
   { now, shouldValidateFirst = false, lifetimeDays = defaultRetention.eventsDays }: MaintenanceOptions = {},
 ): Promise<PartitionChanges> {
-  const options = { nowMs: now?.getTime() ?? (await readClockMs(db)), shouldValidateFirst }
+  const options = { nowMs: now?.getTime() ?? (await readDatabaseClock(db)), shouldValidateFirst }
   const { nowMs } = options
   const changes: PartitionChanges = { added: [], dropped: [], heldUp: [] }
   for (const table of tables) {
@@ -86,7 +89,7 @@ export async function maintainPartitionsWithRetries(db: Db): Promise<void> {
 
 /** Returns the seconds until new rows reach the last partition; negative if they already do. */
 export async function readSecondsAhead(db: Db): Promise<number> {
-  const nowMs = await readClockMs(db)
+  const nowMs = await readDatabaseClock(db)
   const ahead = await Promise.all(
     tables.map(async (table) => {
       const last = (await readPartitions(db, table)).find(({ until }) => until === null)
@@ -111,10 +114,7 @@ async function splitLast(
   const last = (await readPartitions(db, table)).find((partition) => partition.until === null)
   if (!last || (last.from !== null && timeOfUuid(last.from) > nowMs + weekMs)) return undefined
   const until = uuidAt(startOfNextWeek(Math.max(nowMs + weekMs, last.from === null ? 0 : timeOfUuid(last.from))))
-  const [greatest] = await readRows<{ id: string }>(
-    db,
-    sql`select id from ${identifierOf(last)} order by id desc limit 1`,
-  )
+  const [greatest] = await findGreatest(db, sql`select id from ${identifierOf(last)} order by id desc limit 1`)
   if (greatest && greatest.id >= until) return undefined
   const isSplit = await (greatest ? splitFilledPartition : splitEmptyPartition)(db, table, {
     last,
@@ -204,12 +204,10 @@ async function dropOldPartitions(db: Db, table: Table, since: number): Promise<s
  */
 const neededRows: Record<Table, (old: { until: string; since: Date }) => SQL[]> = {
   events: ({ until, since }) => [
-    sql`select id from events where id < ${literal(until)} and created_at > ${since.toISOString()}::timestamptz limit 1`,
-    sql`select id from deliveries where status = 'PENDING' and event_id < ${literal(until)} limit 1`,
+    sql`select from events where id < ${literal(until)} and created_at > ${since.toISOString()}::timestamptz limit 1`,
+    sql`select from deliveries where status = 'PENDING' and event_id < ${literal(until)} limit 1`,
   ],
-  deliveries: ({ until }) => [
-    sql`select id from deliveries where status = 'PENDING' and id < ${literal(until)} limit 1`,
-  ],
+  deliveries: ({ until }) => [sql`select from deliveries where status = 'PENDING' and id < ${literal(until)} limit 1`],
 }
 
 // ── Helpers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -231,14 +229,18 @@ function withExclusiveLock<Result>(
 
 /** Returns the partitions in the order of their bounds, without a partition that is being dropped concurrently. */
 function readPartitions(db: Db, table: Table): Promise<Partition[]> {
-  return readRows<Partition>(
-    db,
-    sql`select c.relname as name, substring(bound from $$FROM [(]'([^']+)'[)]$$) as "from",
-        substring(bound from $$TO [(]'([^']+)'[)]$$) as until
-      from pg_inherits i join pg_class c on c.oid = i.inhrelid, pg_get_expr(c.relpartbound, c.oid) as bound
-      where i.inhparent = ${table}::regclass and bound is not null order by 2 nulls first`,
-  )
+  return selectPartitions(db, { table })
 }
+
+const selectPartitions = namedStatement('list partitions', {
+  params: { table: text },
+  columns: { name: text, from: nullable(text), until: nullable(text) },
+  sql: ({ table }) => sql`
+    select c.relname::text as name, substring(bound from $$FROM [(]'([^']+)'[)]$$) as "from",
+      substring(bound from $$TO [(]'([^']+)'[)]$$) as until
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid, pg_get_expr(c.relpartbound, c.oid) as bound
+    where i.inhparent = ${table}::regclass and bound is not null order by 2 nulls first`,
+})
 
 /** Whether no concurrent run has changed these partitions. */
 async function areUnchanged(db: Db, table: Table, partitions: readonly Partition[]): Promise<boolean> {
@@ -264,22 +266,16 @@ const toBoundsClause = ({ from, until }: Partition) =>
   sql`for values from (${from === null ? sql`minvalue` : literal(from)}) to (${until === null ? sql`maxvalue` : literal(until)})`
 
 const isEmpty = async (db: Db, partition: Partition) =>
-  !(await hasRow(db, [sql`select id from ${identifierOf(partition)} limit 1`]))
+  !(await hasRow(db, [sql`select from ${identifierOf(partition)} limit 1`]))
 
 /** Whether one of the queries returns a row. */
 async function hasRow(db: Db, queries: readonly SQL[]): Promise<boolean> {
-  for (const query of queries) if ((await readRows(db, query)).length > 0) return true
+  for (const query of queries) if ((await findRow(db, query)).length > 0) return true
   return false
 }
 
-async function readClockMs(db: Db): Promise<number> {
-  const [row] = await readRows<{ ms: string }>(db, sql`select extract(epoch from now()) * 1000 as ms`)
-  return Number(row?.ms)
-}
-
-async function readRows<Row>(db: Db, query: SQL): Promise<Row[]> {
-  return (await db.execute(query)).rows as Row[]
-}
+const findGreatest = composedStatement('find the greatest id', { columns: { id: uuid } })
+const findRow = composedStatement('find a row', { columns: {} })
 
 /** The start of the next week: Monday, 00:00 UTC. 1970-01-01 was a Thursday. */
 const startOfNextWeek = (ms: number) => (Math.floor((ms - 4 * dayMs) / weekMs) + 1) * weekMs + 4 * dayMs

@@ -1,5 +1,7 @@
 /** The PostgreSQL versions that Rapport runs on. */
 import { sql } from 'drizzle-orm'
+import { namedStatement } from './statements/named-statement.ts'
+import { int, nullable, text } from './statements/sql-types.ts'
 import { withTimeout } from '../kernel/concurrency/with-timeout.ts'
 import { ConfigError } from '../runtime/config.ts'
 import type { Db } from './client.ts'
@@ -10,20 +12,29 @@ const oldestMajorVersion = 15
  * Throws a ConfigError if the server is too old. Resolves if the version cannot be read within two seconds: a process
  * starts without its database and waits for it.
  */
-export async function assertSupportedServer(db: Pick<Db, 'execute'>): Promise<void> {
-  const reading = db.execute<{ major: number }>(sql`select current_setting('server_version_num')::int / 10000 as major`)
-  const result = await withTimeout(reading).catch(() => undefined)
-  const major = result?.rows[0]?.major ?? oldestMajorVersion
+export async function assertSupportedServer(db: Parameters<typeof readVersion>[0]): Promise<void> {
+  const [version] = await withTimeout(readVersion(db)).catch(() => [])
+  const major = version?.major ?? oldestMajorVersion
   if (major < oldestMajorVersion) {
     throw new ConfigError(`PostgreSQL ${major} is too old: ${oldestMajorVersion} or newer is needed`)
   }
 }
 
+const readVersion = namedStatement('read the version of the server', {
+  columns: { major: int },
+  sql: () => sql`select current_setting('server_version_num')::int / 10000 as major`,
+})
+
 /** Creates `uuidv7([shift])` on a server older than PostgreSQL 18, which has it. */
 export async function createMissingUuidFunction(db: Db): Promise<void> {
-  const found = await db.execute(sql`select to_regprocedure('uuidv7(interval)') as name`)
-  if (!found.rows[0]?.['name']) await createUuidFunction(db)
+  const [found] = await findUuidFunction(db)
+  if (!found?.name) await createUuidFunction(db)
 }
+
+const findUuidFunction = namedStatement('find uuidv7()', {
+  columns: { name: nullable(text) },
+  sql: () => sql`select to_regprocedure('uuidv7(interval)')::text as name`,
+})
 
 /**
  * The bytes are those of RFC 9562, section 5.7: 48 bits of milliseconds, the version, 12 bits of the fraction of the

@@ -1,13 +1,18 @@
 import { type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { limitConcurrency } from '../kernel/concurrency/limit-concurrency.ts'
 import type { Db } from './client.ts'
-import { type Columns, type Row, selectList, toRow } from './raw-rows.ts'
+import { tryLockName } from './statements/advisory-locks.ts'
+import { composedStatement } from './statements/named-statement.ts'
+import type { ValuesOf } from './statements/sql-types.ts'
+
+type Columns = Record<string, PgColumn>
 
 export interface Snapshot<Selected extends Columns> {
   /** Returns the next rows; an empty page after the last row. */
-  readPage(): Promise<Row<Selected>[]>
+  readPage(): Promise<ValuesOf<Selected>[]>
   close(): void
 }
 
@@ -66,25 +71,26 @@ async function declareCursor<Selected extends Columns>(
   const db = drizzle(client, { casing: 'snake_case' })
   await client.query(`begin isolation level repeatable read read only; ${settings}`)
   if (locks.length > 0 && !(await takeFreeLock(client, locks))) return undefined
-  await db.execute(sql`declare snapshot no scroll cursor for select ${selectList(columns)} ${source}`)
+  const selected = sql.join(Object.values(columns), sql`, `)
+  await db.execute(sql`declare snapshot no scroll cursor for select ${selected} ${source}`)
+
+  const fetchRows = composedStatement('read a page of a snapshot', { columns })
 
   let isAtEnd = false
   return async () => {
     if (isAtEnd) return []
-    const { rows } = await db.execute(sql`fetch ${sql.raw(String(rowsPerPage))} from snapshot`)
+    const rows = await fetchRows(db, sql`fetch ${sql.raw(String(rowsPerPage))} from snapshot`)
     isAtEnd = rows.length < rowsPerPage
     // Releases the lock before the reader knows that it has read everything, and may open the next snapshot.
     if (isAtEnd) await client.query('commit')
-    return rows.map((row) => toRow(columns, row))
+    return rows
   }
 }
 
 /** Takes the lock in the transaction, because a connection pooler may share the session. */
 async function takeFreeLock(client: pg.Client, locks: readonly string[]): Promise<boolean> {
   for (const lock of locks) {
-    const statement = 'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken'
-    const { rows } = await client.query<{ taken: boolean }>(statement, [lock])
-    if (rows[0]?.taken) return true
+    if (await tryLockName({ $client: client }, lock)) return true
   }
   return false
 }

@@ -4,9 +4,11 @@ import type { Db } from '../db/client.ts'
 import { createCommittedCounter } from './committed-counter.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 import { defaultRetention, type Retention } from '../kernel/retention.ts'
-import { type DeliveryId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
+import { type DeliveryId, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { publishDrain } from '../work/publisher.ts'
-import { type Params, preparedSql } from '../db/prepared-query.ts'
+import { namedStatement, type Params } from '../db/statements/named-statement.ts'
+import { deliveries, events } from '../db/schema/index.ts'
+import { arrayOf, bool, int, nullable, text, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { transaction } from '../db/transaction.ts'
 
 /** Events by type. Every function that emits events adds to it. */
@@ -59,37 +61,40 @@ export async function emitTo<Data extends EventSubject>(
   { webhookId, data }: { webhookId: WebhookId; data: NoInfer<Data> },
 ): Promise<DeliveryId | undefined> {
   const params = toEventParams(ctx, type, [{ data, origin: ctx }])
-  const [delivery] = await emitToWebhook(ctx.db, { ...params, webhookId: uuidOf(webhookId) })
+  const [delivery] = await emitToWebhook(ctx.db, { ...params, webhookId })
   if (!delivery) return undefined
   emittedEvents.add(ctx.db, { type }, 1)
   publishDrain(ctx.db, ctx.workspaceId)
-  return idOf('dlv', delivery.id)
+  return delivery.id
 }
 
 /** Publishes the drain of new deliveries. Uses the first row, because every row says the same. */
-export function publishDeliveries(ctx: Ctx, [row]: readonly WithDeliveries[]): void {
+export function publishDeliveries(ctx: Ctx, [row]: readonly ValuesOf<typeof withDeliveries>[]): void {
   if (row?.hasDeliveries) publishDrain(ctx.db, ctx.workspaceId)
 }
 
 /** Whether `emitCtes` inserted deliveries. */
-export interface WithDeliveries {
-  hasDeliveries: boolean
-}
-export const hasDeliveries = sql.raw('exists (select from delivery) as "hasDeliveries"')
+export const withDeliveries = { hasDeliveries: bool }
+export const hasDeliveries = sql`exists (select from delivery) as has_deliveries`
 
 /** The events of one statement, with one array per column. */
-export interface EventParams extends Record<string, unknown> {
-  workspaceId: string
-  type: string
-  data: string[]
-  contactIds: (string | null)[]
-  requestIds: string[]
-  traceparents: (string | null)[]
+export const eventParams = {
+  workspaceId: events.workspaceId,
+  type: text,
+  data: arrayOf(text),
+  contactIds: arrayOf(nullable(uuid)),
+  requestIds: arrayOf(text),
+  traceparents: arrayOf(nullable(text)),
 }
+type EventParams = Params<typeof eventParams>
 
-export function toEventParams(ctx: Ctx, type: string, records: readonly EventRecord<EventSubject>[]): EventParams {
+export function toEventParams(
+  ctx: Ctx,
+  type: string,
+  records: readonly EventRecord<EventSubject>[],
+): ValuesOf<typeof eventParams> {
   return {
-    workspaceId: uuidOf(ctx.workspaceId),
+    workspaceId: ctx.workspaceId,
     type,
     data: records.map(({ data }) => JSON.stringify(data)),
     contactIds: records.map(({ data }) => contactOf(type, data)),
@@ -99,26 +104,29 @@ export function toEventParams(ctx: Ctx, type: string, records: readonly EventRec
 }
 
 /** Whether the webhook `w` is enabled and subscribes to the type of the events. */
-export const isSubscribed = (param: Params<EventParams>) =>
-  sql`w.enabled and w.event_types && array[${param('type')}, '*']`
+export const isSubscribed = ({ type }: Pick<EventParams, 'type'>) =>
+  sql`w.enabled and w.event_types && array[${type}, '*']`
 
-const emitToSubscribed = preparedSql<EventParams, WithDeliveries>(
-  'emit events',
-  (param) => sql`${insertEvents(param, isSubscribed(param))} select ${hasDeliveries}`,
-)
+const emitToSubscribed = namedStatement('emit events', {
+  isPrepared: true,
+  params: eventParams,
+  columns: withDeliveries,
+  sql: (param) => sql`${insertEvents(param, isSubscribed(param))} select ${hasDeliveries}`,
+})
 
-const emitToWebhook = preparedSql<EventParams & { webhookId: string }, { id: string }>(
-  'emit an event to a webhook',
-  (param) => sql`${insertEvents(param, sql`w.id = ${param('webhookId')}::uuid`)} select id from delivery`,
-)
+const emitToWebhook = namedStatement('emit an event to a webhook', {
+  isPrepared: true,
+  params: { ...eventParams, webhookId: deliveries.webhookId },
+  columns: { id: deliveries.id },
+  sql: (param) => sql`${insertEvents(param, sql`w.id = ${param.webhookId}`)} select id from delivery`,
+})
 
-function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
+function insertEvents(param: EventParams, isReceiver: SQL): SQL {
   return sql`
-    with workspace as (select id from workspaces where id = ${param('workspaceId')}::uuid),
+    with workspace as (select id from workspaces where id = ${param.workspaceId}),
     new_event as (
       select uuidv7() as id, given.*
-      from workspace cross join unnest(${param('data')}::text[], ${param('contactIds')}::uuid[],
-        ${param('requestIds')}::text[], ${param('traceparents')}::text[])
+      from workspace cross join unnest(${param.data}, ${param.contactIds}, ${param.requestIds}, ${param.traceparents})
         as given (data, contact_id, request_id, traceparent)),
     ${emitCtes(param, isReceiver)}`
 }
@@ -128,15 +136,14 @@ function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
  * `traceparent`), with a PENDING delivery for each webhook `w` that meets the condition. The database generates the ids
  * and timestamps of events and deliveries, because the order of the feed and the partitions depend on them.
  */
-export function emitCtes(param: Params<EventParams>, isReceiver: SQL): SQL {
-  const workspaceId = sql`${param('workspaceId')}::uuid`
+export function emitCtes({ workspaceId, type }: Pick<EventParams, 'workspaceId' | 'type'>, isReceiver: SQL): SQL {
   return sql`
     event as (
       insert into events (workspace_id, id, type, data, contact_id)
-      select ${workspaceId}, id, ${param('type')}, data::json, contact_id from new_event),
+      select ${workspaceId}, id, ${type}, data::json, contact_id from new_event),
     delivery as (
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type, request_id, traceparent)
-      select w.workspace_id, uuidv7(), w.id, new_event.id, ${param('type')}, request_id, traceparent
+      select w.workspace_id, uuidv7(), w.id, new_event.id, ${type}, request_id, traceparent
       from new_event cross join webhooks w
       where w.workspace_id = ${workspaceId} and ${isReceiver}
       -- Skips a webhook that is deleted concurrently, for which the foreign key would fail.
@@ -155,26 +162,39 @@ export async function purgeEvents(
   db: Db,
   { eventsDays }: Pick<Retention, 'eventsDays'> = defaultRetention,
 ): Promise<number> {
-  const old = await db.execute<{ workspace_id: string; id: string }>(sql`
-    select workspace_id, id from events e
-    where created_at < now() - ${eventsDays + 7} * interval '1 day' and not ${hasPendingDelivery}
-    order by created_at limit 500`)
+  const old = await findExpired(db, { days: eventsDays + 7 })
   let purged = 0
-  for (const [workspaceUuid, rows] of Map.groupBy(old.rows, ({ workspace_id }) => workspace_id)) {
-    const uuids = rows.map(({ id }) => id)
-    purged += await transaction(db, (db) => deleteUnusedEvents(db, workspaceUuid, uuids))
+  for (const [workspaceId, rows] of Map.groupBy(old, ({ workspaceId }) => workspaceId)) {
+    const ids = rows.map(({ id }) => id)
+    purged += await transaction(db, (db) => deleteUnusedEvents(db, { workspaceId, ids }))
   }
   return purged
 }
 
-async function deleteUnusedEvents(db: Db, workspaceUuid: string, uuids: readonly string[]): Promise<number> {
-  const locked = await db.execute<{ id: string }>(sql`
-    select id from events where workspace_id = ${workspaceUuid} and id = any(${sql.param(uuids)}::uuid[])
-    order by id for update skip locked`)
+const findExpired = namedStatement('find expired events', {
+  params: { days: int },
+  columns: { workspaceId: uuid, id: uuid },
+  sql: ({ days }) => sql`
+    select workspace_id, id from events e
+    where created_at < now() - ${days} * interval '1 day' and not ${hasPendingDelivery}
+    order by created_at limit 500`,
+})
+
+async function deleteUnusedEvents(db: Db, events: { workspaceId: string; ids: string[] }): Promise<number> {
+  const locked = await lockEvents(db, events)
   // Checked again: a delivery may have been added before the event was locked.
-  const deleted = await db.execute(sql`
-    delete from events e
-    where e.workspace_id = ${workspaceUuid} and e.id = any(${sql.param(locked.rows.map(({ id }) => id))}::uuid[])
-      and not ${hasPendingDelivery}`)
-  return deleted.rowCount ?? 0
+  return deleteLocked(db, { ...events, ids: locked.map(({ id }) => id) })
 }
+
+const lockEvents = namedStatement('lock events', {
+  params: { workspaceId: uuid, ids: arrayOf(uuid) },
+  columns: { id: uuid },
+  sql: ({ workspaceId, ids }) => sql`
+    select id from events where workspace_id = ${workspaceId} and id = any(${ids}) order by id for update skip locked`,
+})
+
+const deleteLocked = namedStatement('delete expired events', {
+  params: { workspaceId: uuid, ids: arrayOf(uuid) },
+  sql: ({ workspaceId, ids }) => sql`
+    delete from events e where e.workspace_id = ${workspaceId} and e.id = any(${ids}) and not ${hasPendingDelivery}`,
+})

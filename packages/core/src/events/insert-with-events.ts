@@ -7,7 +7,8 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { memoizePerDb } from '../db/client.ts'
 import type { JsonRows } from '../db/json-rows.ts'
-import { type Params, preparedSql } from '../db/prepared-query.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, json, uuid } from '../db/statements/sql-types.ts'
 import { isInTransaction } from '../db/transaction.ts'
 import { isRowSpecificError } from '../db/database-errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
@@ -16,12 +17,12 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import {
   emitCtes,
   emittedEvents,
-  type EventParams,
+  eventParams,
   isSubscribed,
   hasDeliveries,
   toEventParams,
   publishDeliveries,
-  type WithDeliveries,
+  withDeliveries,
 } from './emit.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 
@@ -120,30 +121,26 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
   }
 }
 
-interface InsertParams extends EventParams {
-  /** Complete rows as JSON. */
-  rows: string
-  /** The UUIDs of the rows, in the order of the events. */
-  ids: string[]
-}
-
 /** Returns the UUIDs of the inserted rows. A row that conflicts with a unique key is skipped, with its event. */
 function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL) {
-  return preparedSql<InsertParams, { id: string } & WithDeliveries>(
-    `create ${table}`,
-    (param: Params<InsertParams>) => sql`
-      with workspace as (select id from workspaces where id = ${param('workspaceId')}::uuid),
+  return namedStatement(`create ${table}`, {
+    isPrepared: true,
+    // `rows` are complete rows as JSON, and `ids` their UUIDs in the order of the events.
+    params: { ...eventParams, rows: json<string>(), ids: arrayOf(uuid) },
+    columns: { id: uuid, ...withDeliveries },
+    sql: (param) => sql`
+      with workspace as (select id from workspaces where id = ${param.workspaceId}),
       inserted as (
         insert into ${sql.identifier(table)} (${names})
-        select ${names} from ${from(param('rows'), 'complete')} where exists (select from workspace) order by ${orderBy}
+        select ${names} from ${from(param.rows, 'complete')} where exists (select from workspace) order by ${orderBy}
         on conflict do nothing
         returning id),
       new_event as (
         select uuidv7() as id, given.*
-        from inserted join unnest(${param('ids')}::uuid[], ${param('data')}::text[], ${param('contactIds')}::uuid[],
-          ${param('requestIds')}::text[], ${param('traceparents')}::text[])
+        from inserted join unnest(${param.ids}, ${param.data}, ${param.contactIds}, ${param.requestIds},
+          ${param.traceparents})
           as given (row_id, data, contact_id, request_id, traceparent) on given.row_id = inserted.id),
       ${emitCtes(param, isSubscribed(param))}
       select inserted.id, ${hasDeliveries} from inserted`,
-  )
+  })
 }

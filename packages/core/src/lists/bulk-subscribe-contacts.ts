@@ -8,7 +8,9 @@ import { subscriptionConfirmed, subscriptionCreated } from '../subscriptions/sub
 import { subscriptionColumns, toSubscription } from '../subscriptions/subscription-record.ts'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
-import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, bool, jsonb, timestamptz } from '../db/statements/sql-types.ts'
+import { type ContactId, type ListId, uuidOf } from '../kernel/ids.ts'
 import { lockList } from './lists.ts'
 import { findOptOuts } from '../subscriptions/opt-outs.ts'
 
@@ -40,31 +42,43 @@ export async function confirmSubscribers(
   const optOuts = await findOptOuts(ctx, listId, addresses)
   const allowed = contacts.filter(({ email }) => !optOuts.has(email))
   if (allowed.length === 0) return { confirmed: [], created: [] }
-  const ids = allowed.map(({ id }) => uuidOf(id))
   const consents = allowed.map(({ email }) => [givenConsent(ctx, email, { method: 'IMPORT', ...reportedBy })])
-  const now = sql`${new Date().toISOString()}::timestamptz`
-  const result = await ctx.db.execute<{ contact_id: string; is_new: boolean }>(sql`
+  const changed = await confirm(ctx.db, {
+    workspaceId: ctx.workspaceId,
+    listId,
+    contactIds: allowed.map(({ id }) => id),
+    consents: consents.map((consent) => JSON.stringify(consent)),
+    now: new Date(),
+  })
+  const confirmed = changed.map(({ contactId }) => contactId)
+  if (confirmed.length > 0) await recordSubscriptionActivity(ctx, confirmed)
+  return { confirmed, created: changed.filter(({ isNew }) => isNew).map(({ contactId }) => contactId) }
+}
+
+const confirm = namedStatement('confirm subscribers', {
+  params: {
+    workspaceId: subscriptions.workspaceId,
+    listId: subscriptions.listId,
+    contactIds: arrayOf(subscriptions.contactId),
+    consents: arrayOf(jsonb<string>()),
+    now: timestamptz,
+  },
+  columns: { contactId: subscriptions.contactId, isNew: bool },
+  sql: ({ workspaceId, listId, contactIds, consents, now }) => sql`
     with prior as materialized (
       select contact_id, is_removed from subscriptions
-      where workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and list_id = ${uuidOf(listId)}::uuid
-        and contact_id = any(${sql.param(ids)}::uuid[])),
+      where workspace_id = ${workspaceId} and list_id = ${listId} and contact_id = any(${contactIds})),
     confirmed as (
       insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at, consent, created_at)
-      select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', ${now}, consent, ${now}
-      from unnest(
-        ${sql.param(ids)}::uuid[], ${sql.param(consents.map((consent) => JSON.stringify(consent)))}::jsonb[]
-      ) as contact (id, consent)
+      select ${workspaceId}, ${listId}, id, 'CONFIRMED', 'import', ${now}, consent, ${now}
+      from unnest(${contactIds}, ${consents}) as contact (id, consent)
       on conflict (workspace_id, list_id, contact_id) do update
       set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at, unsubscribed_at = null, is_removed = false,
         consent = ${withConsent(sql`excluded.consent`, sql`s.consent`)}
       where s.status = 'PENDING' or s.is_removed
       returning s.contact_id)
-    select contact_id, coalesce(prior.is_removed, true) as is_new from confirmed left join prior using (contact_id)`)
-  const toIds = (rows: typeof result.rows) => rows.map((row) => idOf('con', row.contact_id))
-  const confirmed = toIds(result.rows)
-  if (confirmed.length > 0) await recordSubscriptionActivity(ctx, confirmed)
-  return { confirmed, created: toIds(result.rows.filter((row) => row.is_new)) }
-}
+    select contact_id, coalesce(prior.is_removed, true) as is_new from confirmed left join prior using (contact_id)`,
+})
 
 /** Emits the events that subscribing each of these contacts as CONFIRMED emits. */
 export async function emitConfirmed(

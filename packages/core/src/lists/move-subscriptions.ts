@@ -2,7 +2,9 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { subscriptions } from '../db/schema/index.ts'
 import { emitMany } from '../events/emit.ts'
 import type { Ctx } from '../request/context.ts'
-import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { bool } from '../db/statements/sql-types.ts'
+import type { ContactId, ListId } from '../kernel/ids.ts'
 import { subscriptionUnsubscribed } from '../subscriptions/subscription-events.ts'
 import { subscriptionColumns, toSubscription } from '../subscriptions/subscription-record.ts'
 
@@ -13,34 +15,53 @@ import { subscriptionColumns, toSubscription } from '../subscriptions/subscripti
  * anything moved.
  */
 export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
-  const strictness = (row: string) =>
-    sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'removed', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'],
-      case when ${row}.is_removed then 'removed' else ${row}.status end)`)
-  await ctx.db.execute(sql`
+  const { workspaceId } = ctx
+  await moveConsents(ctx.db, { workspaceId, ...contacts })
+  const moved = await moveToOther(ctx.db, { workspaceId, ...contacts })
+  await deleteSubscriptionsOfContact(ctx, contacts.from)
+  const ended = moved.filter(({ isNew }) => !isNew).map(({ listId }) => listId)
+  if (ended.length > 0) await emitUnsubscribed(ctx, contacts.to, ended)
+  return moved.length > 0
+}
+
+const params = {
+  workspaceId: subscriptions.workspaceId,
+  from: subscriptions.contactId,
+  to: subscriptions.contactId,
+}
+
+const moveConsents = namedStatement('move proofs of consent', {
+  params,
+  sql: ({ workspaceId, from, to }) => sql`
     update subscriptions kept set consent = coalesce(kept.consent, '[]') || moved.consent
     from subscriptions moved
-    where kept.workspace_id = ${uuidOf(ctx.workspaceId)} and kept.contact_id = ${uuidOf(contacts.to)}
+    where kept.workspace_id = ${workspaceId} and kept.contact_id = ${to}
       and moved.workspace_id = kept.workspace_id and moved.list_id = kept.list_id
-      and moved.contact_id = ${uuidOf(contacts.from)} and moved.consent is not null`)
-  const { rows } = await ctx.db.execute<{ list_id: string; inserted: boolean }>(sql`
+      and moved.contact_id = ${from} and moved.consent is not null`,
+})
+
+const strictness = (row: 'excluded' | 'kept') =>
+  sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'removed', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'],
+    case when ${row}.is_removed then 'removed' else ${row}.status end)`)
+
+const moveToOther = namedStatement('move subscriptions', {
+  params,
+  columns: { listId: subscriptions.listId, isNew: bool },
+  sql: ({ workspaceId, from, to }) => sql`
     insert into subscriptions as kept
       (workspace_id, list_id, contact_id, status, source, confirmations_requested_at, confirmed_at, consent,
         unsubscribed_at, is_removed, created_at)
-    select workspace_id, list_id, ${uuidOf(contacts.to)}::uuid, status, source, confirmations_requested_at, confirmed_at,
-      consent, unsubscribed_at, is_removed, created_at
+    select workspace_id, list_id, ${to}, status, source, confirmations_requested_at, confirmed_at, consent,
+      unsubscribed_at, is_removed, created_at
     from subscriptions
-    where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contacts.from)}
+    where workspace_id = ${workspaceId} and contact_id = ${from}
     on conflict (workspace_id, list_id, contact_id) do update
     set status = excluded.status, confirmed_at = excluded.confirmed_at, unsubscribed_at = excluded.unsubscribed_at,
       is_removed = excluded.is_removed
     where excluded.status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')
       and ${strictness('excluded')} > ${strictness('kept')}
-    returning list_id, xmax = 0 as inserted`)
-  await deleteSubscriptionsOfContact(ctx, contacts.from)
-  const ended = rows.filter(({ inserted }) => !inserted).map((row) => idOf('lst', row.list_id))
-  if (ended.length > 0) await emitUnsubscribed(ctx, contacts.to, ended)
-  return rows.length > 0
-}
+    returning list_id, xmax = 0 as is_new`,
+})
 
 /** Deletes the subscriptions of a locked contact. Store its opt-outs first, with `storeOptOutsOfContact`. */
 export async function deleteSubscriptionsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {

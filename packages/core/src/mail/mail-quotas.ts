@@ -6,6 +6,7 @@
 import { createHmac } from 'node:crypto'
 import { and, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
+import { lockName } from '../db/statements/advisory-locks.ts'
 import { mailRequests } from '../db/schema/index.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
@@ -54,7 +55,7 @@ export async function requireMailQuota(ctx: Ctx, kind: SingleMailKind, to: strin
  */
 export async function takeConfirmationQuota(ctx: Ctx, to: string, listId: ListId): Promise<boolean> {
   const lockKey = `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`
-  await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(${lockKey}, 0))`)
+  await lockName(ctx.db, lockKey)
   const { mailsPerAddress } = await readQuotas(ctx)
   const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, 'CONFIRMATION'))
   const isOfList = and(isToAddress, eq(mailRequests.listId, listId))

@@ -8,34 +8,47 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { float, type ValuesOf } from '../db/statements/sql-types.ts'
 
 const campaignBucket = 1
 const singleBucket = 2
 
 /** Reserves the next `count` slots for a campaign. Returns the milliseconds until the first mail may be sent. */
 export async function reserveMailSlots(db: Db, count: number, perSecond: number): Promise<number> {
-  return toWaitMs(await db.execute<Reserved>(reserve(campaignBucket, count / perSecond)), count / perSecond)
+  const seconds = count / perSecond
+  return toWaitMs(await reserveForCampaign(db, { seconds }), seconds)
 }
 
 /** Reserves a slot for a single mail. Returns the milliseconds until it may be sent. */
 export async function reserveSingleMailSlot(db: Db, perSecond: number): Promise<number> {
   const seconds = 1 / perSecond
-  const result = await db.execute<Reserved>(sql`
-    with campaigns as (${reserve(campaignBucket, seconds)})
-    ${reserve(singleBucket, seconds)}`)
-  return toWaitMs(result, seconds)
+  return toWaitMs(await reserveForSingle(db, { seconds }), seconds)
 }
 
-interface Reserved extends Record<string, unknown> {
-  /** The milliseconds until the end of the reserved time. */
-  wait: number
-}
-
-const reserve = (bucket: number, seconds: number): SQL => sql`
+const reserve = (bucket: number, seconds: SQL): SQL => sql`
   insert into mail_pace as rate (id, next_at)
-  values (${bucket}::bigint, clock_timestamp() + ${seconds}::float8 * interval '1 second')
+  values (${bucket}::bigint, clock_timestamp() + ${seconds} * interval '1 second')
   on conflict (id) do update
-  set next_at = greatest(rate.next_at, clock_timestamp()) + ${seconds}::float8 * interval '1 second'
-  returning extract(epoch from next_at - clock_timestamp())::float8 * 1000 as wait`
+  set next_at = greatest(rate.next_at, clock_timestamp()) + ${seconds} * interval '1 second'
+  returning extract(epoch from next_at - clock_timestamp())::float8 * 1000 as wait_ms`
 
-const toWaitMs = ({ rows }: { rows: Reserved[] }, seconds: number) => Math.max(0, (rows[0]?.wait ?? 0) - seconds * 1000)
+/** `waitMs` is the time until the end of the reserved time. */
+const columns = { waitMs: float }
+
+const reserveForCampaign = namedStatement('reserve mail slots', {
+  params: { seconds: float },
+  columns,
+  sql: ({ seconds }) => reserve(campaignBucket, seconds),
+})
+
+const reserveForSingle = namedStatement('reserve a single mail slot', {
+  params: { seconds: float },
+  columns,
+  sql: ({ seconds }) => sql`
+    with campaigns as (${reserve(campaignBucket, seconds)})
+    ${reserve(singleBucket, seconds)}`,
+})
+
+const toWaitMs = ([reserved]: ValuesOf<typeof columns>[], seconds: number) =>
+  Math.max(0, (reserved?.waitMs ?? 0) - seconds * 1000)

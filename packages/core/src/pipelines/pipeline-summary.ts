@@ -1,37 +1,45 @@
 import { sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
-import { idOf, type PipelineId, uuidOf } from '../kernel/ids.ts'
+import { stages } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { int, text } from '../db/statements/sql-types.ts'
+import type { PipelineId } from '../kernel/ids.ts'
 import type { PipelineSummary } from './pipelines.schema.ts'
 
-interface StageSums extends Record<string, unknown> {
-  id: string
-  probability: number
-  count: number
-  /** Decimal digits: the sum may exceed the safe integers of JavaScript. */
-  cents: string
-}
-
-/**
- * Counts and sums the OPEN deals of a pipeline, per stage and in total. One statement reads one snapshot, so that a
- * deal that moves concurrently is counted once. An index-only scan returns the values.
- */
-export async function summarizePipeline(ctx: Ctx, id: PipelineId): Promise<PipelineSummary> {
-  const { rows } = await ctx.db.execute<StageSums>(sql`
+const selectStageSums = namedStatement('sum the deals of stages', {
+  params: { workspaceId: stages.workspaceId, pipelineId: stages.pipelineId },
+  columns: {
+    id: stages.id,
+    probability: stages.winProbability,
+    count: int,
+    /** Decimal digits: the sum may exceed the safe integers of JavaScript. */
+    cents: text,
+  },
+  sql: ({ workspaceId, pipelineId }) => sql`
     select s.id, s.win_probability as probability, open.count, open.cents
     from stages s cross join lateral (
       select count(*)::int as count, coalesce(sum(d.value_cents), 0)::text as cents
       from deals d
       where d.workspace_id = s.workspace_id and d.pipeline_id = s.pipeline_id and d.stage_id = s.id
         and d.status = 'OPEN') open
-    where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.pipeline_id = ${uuidOf(id)}
-    order by s.position`)
+    where s.workspace_id = ${workspaceId} and s.pipeline_id = ${pipelineId}
+    order by s.position`,
+})
+type StageSums = Awaited<ReturnType<typeof selectStageSums>>[number]
+
+/**
+ * Counts and sums the OPEN deals of a pipeline, per stage and in total. One statement reads one snapshot, so that a
+ * deal that moves concurrently is counted once. An index-only scan returns the values.
+ */
+export async function summarizePipeline(ctx: Ctx, id: PipelineId): Promise<PipelineSummary> {
+  const rows = await selectStageSums(ctx.db, { workspaceId: ctx.workspaceId, pipelineId: id })
   // A pipeline has at least one stage.
   if (rows.length === 0) throw notFound('Pipeline')
   const weightedPercents = sumOf(rows, ({ cents, probability }) => BigInt(cents) * BigInt(probability))
   return {
     pipelineId: id,
-    stages: rows.map((row) => ({ stageId: idOf('stg', row.id), ...toSums([row]) })),
+    stages: rows.map((row) => ({ stageId: row.id, ...toSums([row]) })),
     // Rounds half a cent up.
     total: { ...toSums(rows), ...toExactAmount('weightedValueCents', (weightedPercents + 50n) / 100n) },
   }

@@ -1,6 +1,7 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
 import { type Ctx, getActorId, inTransaction } from './context.ts'
 import type { Db } from '../db/client.ts'
+import { tryLockName } from '../db/statements/advisory-locks.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
 import { idempotencyRecords } from '../db/schema/index.ts'
 import { seal, unseal } from '../kernel/crypto.ts'
@@ -65,10 +66,7 @@ export async function purgeIdempotencyRecords(db: Db): Promise<number> {
 
 /** Locks the key until the transaction ends. A separate statement: the lookup must see the writes of the last owner. */
 async function lockKey(ctx: Ctx, key: string) {
-  const lock = await ctx.db.execute(
-    sql`select pg_try_advisory_xact_lock(hashtextextended(${bindingOf(ctx, key)}, 0)) as taken`,
-  )
-  if (!lock.rows[0]?.['taken'])
+  if (!(await tryLockName(ctx.db, bindingOf(ctx, key))))
     throw new AppError('request_in_progress', 'A request with this Idempotency-Key is still running', {
       retryAfterSeconds: 1,
     })

@@ -1,9 +1,12 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import { lockName } from '../db/statements/advisory-locks.ts'
+import { composedStatement } from '../db/statements/named-statement.ts'
+import { int } from '../db/statements/sql-types.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { emitTo } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { type DeliveryId, idOf, timeOfUuid, uuidOf, type WebhookId } from '../kernel/ids.ts'
+import { type DeliveryId, timeOfUuid, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { publishDrain } from '../work/publisher.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { isIdInRange } from '../request/time-range.ts'
@@ -79,9 +82,9 @@ export function redeliver(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promi
     await readEnabledWebhook(ctx, webhookId)
     const { status, eventId } = await readDelivery(ctx, webhookId, id)
     if (status === 'PENDING') throw conflict('wrong_state', 'The delivery is still PENDING')
-    const [uuid] = await insertDeliveries(ctx, webhookId, sql`select ${uuidOf(eventId)}::uuid as event_id`)
-    if (!uuid) throw conflict('wrong_state', 'The event has expired')
-    return readDelivery(ctx, webhookId, idOf('dlv', uuid))
+    const [redelivered] = await insertDeliveries(ctx, webhookId, sql`select ${uuidOf(eventId)}::uuid as event_id`)
+    if (!redelivered) throw conflict('wrong_state', 'The event has expired')
+    return readDelivery(ctx, webhookId, redelivered)
   })
 }
 
@@ -93,7 +96,7 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
   return inTransaction(ctx, async (ctx) => {
     await readEnabledWebhook(ctx, webhookId)
     // Concurrent requests would find the same events. An advisory lock, because workers lock the row of the webhook.
-    await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`redeliver ${webhookId}`}, 0))`)
+    await lockName(ctx.db, `redeliver ${webhookId}`)
     const { status, type, createdBefore } = input
     const createdAfter = input.createdAfter ?? new Date((createdBefore?.getTime() ?? Date.now()) - dayMs)
     const isRequested = and(
@@ -109,10 +112,10 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
       group by d.event_id
       having max(d.id::text) filter (where ${isRequested})
         >= coalesce(max(d.id::text) filter (where d.status in ('PENDING', 'SUCCEEDED')), '')`
-    const counted = await ctx.db.execute<{ queued: number }>(
+    const [{ queued } = { queued: 0 }] = await countEvents(
+      ctx.db,
       sql`select count(*)::int as queued from (${eventsToRedeliver} limit ${maxRedeliveries + 1}) wanted`,
     )
-    const queued = counted.rows[0]?.queued ?? 0
     if (queued > maxRedeliveries) {
       throw invalidField(
         'createdAfter',
@@ -124,22 +127,27 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
   })
 }
 
+const countEvents = composedStatement('count events to redeliver', { columns: { queued: int } })
+
 /**
  * Inserts a PENDING delivery for each `event_id` of a query whose event exists, and ends the pause of the webhook.
- * Returns the UUIDs. Locks the events like a foreign key does, so that their partition is not dropped concurrently.
+ * Returns the ids. Locks the events like a foreign key does, so that their partition is not dropped concurrently.
  */
-async function insertDeliveries(ctx: Ctx, webhookId: WebhookId, eventIds: SQL): Promise<string[]> {
-  const inserted = await ctx.db.execute<{ id: string }>(sql`
+async function insertDeliveries(ctx: Ctx, webhookId: WebhookId, eventIds: SQL): Promise<DeliveryId[]> {
+  const query = sql`
     insert into deliveries (workspace_id, id, webhook_id, event_id, event_type, request_id, traceparent)
     select e.workspace_id, uuidv7(), ${uuidOf(webhookId)}, e.id, e.type, ${ctx.requestId}, ${ctx.traceparent ?? null}
     from (${eventIds} order by event_id) wanted
     join events e on e.workspace_id = ${uuidOf(ctx.workspaceId)} and e.id = wanted.event_id
     for key share of e
-    returning id`)
+    returning id`
+  const inserted = await insertSelected(ctx.db, query)
   await resetPause(ctx, webhookId)
   publishDrain(ctx.db, ctx.workspaceId)
-  return inserted.rows.map(({ id }) => id)
+  return inserted.map(({ id }) => id)
 }
+
+const insertSelected = composedStatement('redeliver events', { columns: { id: deliveries.id } })
 
 async function readEnabledWebhook(ctx: Ctx, id: WebhookId) {
   const webhook = await readWebhook(ctx, id)

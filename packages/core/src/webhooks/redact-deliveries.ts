@@ -1,7 +1,10 @@
 import { sql } from 'drizzle-orm'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { deliveries, events } from '../db/schema/index.ts'
+import { arrayOf, bool, int, required, uuid } from '../db/statements/sql-types.ts'
 import type { EmittedType } from '../events/event-definition.ts'
 import { redactedText, type StepResult } from '../kernel/erase-step.ts'
-import { type ContactId, uuidOf } from '../kernel/ids.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { drainId } from '../work/queues.ts'
 
@@ -16,34 +19,36 @@ const nil = '00000000-0000-0000-0000-000000000000'
  */
 export async function redactDeliveries(ctx: Ctx, contactIds: readonly ContactId[], after: string): Promise<StepResult> {
   const [webhookId = nil, id = nil] = after ? after.split(' ') : []
-  const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  // The ids come from a CTE, to prevent partition pruning: see `take-deliveries.ts`.
-  const { rows } = await ctx.db.execute<PassedDeliveries>(sql`
-    with passed as materialized (
-      select webhook_id, id, event_id, event_type, status from deliveries
-      where workspace_id = ${workspaceId} and (webhook_id, id) > (${webhookId}::uuid, ${id}::uuid)
-      order by webhook_id, id limit ${batchSize}),
-    own as materialized (
-      select passed.* from passed join events e on e.workspace_id = ${workspaceId} and e.id = passed.event_id
-      where e.contact_id = any(${sql.param(contactIds.map(uuidOf))}::uuid[])),
-    redacted as (
-      update deliveries d
-      set response_body = null, error = case when d.error is not null then ${redactedText} end
-      where d.workspace_id = ${workspaceId} and d.webhook_id = any(array(select webhook_id from own))
-        and d.id = any(array(select id from own)) and (d.response_body is not null or d.error is not null))
-    select webhook_id as "webhookId", id, count(*) over ()::int as count, exists (
-      select from own join work on work.workspace_id = ${workspaceId} and work.id = ${drainId}::uuid
-      where own.event_type <> ${deleted} and own.status = 'PENDING' and own.id = any(in_flight)) as "isInFlight"
-    from passed order by passed.webhook_id desc, passed.id desc limit 1`)
-  const [last] = rows
+  const [last] = await redactPassed(ctx.db, { workspaceId: ctx.workspaceId, contactIds, webhookId, id })
   if (!last) return {}
   if (last.isInFlight) return { isWaiting: true, after }
   return { after: last.count < batchSize ? undefined : `${last.webhookId} ${last.id}` }
 }
 
-interface PassedDeliveries extends Record<string, unknown> {
-  webhookId: string
-  id: string
-  count: number
-  isInFlight: boolean
-}
+/** The ids come from a CTE, to prevent partition pruning: see `take-deliveries.ts`. */
+const redactPassed = namedStatement('redact deliveries', {
+  params: {
+    workspaceId: deliveries.workspaceId,
+    contactIds: arrayOf(required(events.contactId)),
+    webhookId: uuid,
+    id: uuid,
+  },
+  columns: { webhookId: uuid, id: uuid, count: int, isInFlight: bool },
+  sql: ({ workspaceId, contactIds, webhookId, id }) => sql`
+    with passed as materialized (
+      select webhook_id, id, event_id, event_type, status from deliveries
+      where workspace_id = ${workspaceId} and (webhook_id, id) > (${webhookId}, ${id})
+      order by webhook_id, id limit ${batchSize}),
+    own as materialized (
+      select passed.* from passed join events e on e.workspace_id = ${workspaceId} and e.id = passed.event_id
+      where e.contact_id = any(${contactIds})),
+    redacted as (
+      update deliveries d
+      set response_body = null, error = case when d.error is not null then ${redactedText} end
+      where d.workspace_id = ${workspaceId} and d.webhook_id = any(array(select webhook_id from own))
+        and d.id = any(array(select id from own)) and (d.response_body is not null or d.error is not null))
+    select webhook_id, id, count(*) over ()::int as count, exists (
+      select from own join work on work.workspace_id = ${workspaceId} and work.id = ${drainId}::uuid
+      where own.event_type <> ${deleted} and own.status = 'PENDING' and own.id = any(in_flight)) as is_in_flight
+    from passed order by passed.webhook_id desc, passed.id desc limit 1`,
+})

@@ -5,6 +5,8 @@
  */
 import { and, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import { work } from '../db/schema/index.ts'
+import { namedStatement, type Params } from '../db/statements/named-statement.ts'
+import { arrayOf, int, nullable, required, text, timestamptz, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
@@ -15,10 +17,24 @@ export type WorkspaceWork = Pick<Ctx, 'db' | 'workspaceId'>
 
 /** Enqueues work in the caller's transaction. `id` is the id of the subject, such as a mail or an import. */
 export async function enqueue(ctx: Ctx, kind: WorkKind, id: IdOf<IdPrefix>): Promise<void> {
-  const result = await ctx.db.execute<{ published: string[] | null }>(sql`
-    with subject (id) as (values (${uuidOf(id)}::uuid)), ${enqueueMany(ctx, kind, 'subject')}
-    select ${publishedUuids}`)
-  publishEnqueued(ctx, kind, result.rows[0]?.published)
+  const [row] = await enqueueOne(ctx.db, { ...toEnqueueParams(ctx, kind), id: uuidOf(id) })
+  publishEnqueued(ctx, kind, row?.published)
+}
+
+/** The parameters of `enqueueMany`. */
+export const enqueueParams = {
+  workspaceId: work.workspaceId,
+  kind: required(work.kind),
+  requestId: text,
+  traceparent: nullable(text),
+  limit: int,
+  now: timestamptz,
+}
+
+export function toEnqueueParams(ctx: Ctx, kind: WorkKind): ValuesOf<typeof enqueueParams> {
+  const { workspaceId, requestId, traceparent = null } = ctx
+  const limit = hasPublisher(ctx.db) ? kindsOfWork[kind].published : 0
+  return { workspaceId, kind, requestId, traceparent, limit, now: new Date() }
 }
 
 /**
@@ -30,19 +46,17 @@ export async function enqueue(ctx: Ctx, kind: WorkKind, id: IdOf<IdPrefix>): Pro
  * all older work that is not delayed. Concurrent transactions do not see each other's work and may publish a few too
  * many, which does no harm.
  */
-export function enqueueMany(ctx: Ctx, kind: WorkKind, source: string): SQL {
-  const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  const now = sql`${new Date().toISOString()}::timestamptz`
-  const limit = sql`${hasPublisher(ctx.db) ? kindsOfWork[kind].published : 0}::int`
+export function enqueueMany(param: Params<typeof enqueueParams>, source: string): SQL {
   return sql`
     older as (
       select from work
-      where workspace_id = ${workspaceId} and kind = ${kind} and (published_at is null or published_at <= ${now})
-      limit ${limit}),
+      where workspace_id = ${param.workspaceId} and kind = ${param.kind}
+        and (published_at is null or published_at <= ${param.now})
+      limit ${param.limit}),
     enqueued as (
       insert into work (id, workspace_id, kind, request_id, traceparent, published_at)
-      select id, ${workspaceId}, ${kind}, ${ctx.requestId}, ${ctx.traceparent ?? null},
-        case when row_number() over (order by id) <= ${limit} - (select count(*) from older) then ${now} end
+      select id, ${param.workspaceId}, ${param.kind}, ${param.requestId}, ${param.traceparent},
+        case when row_number() over (order by id) <= ${param.limit} - (select count(*) from older) then ${param.now} end
       from ${sql.identifier(source)}
       returning id, published_at)`
 }
@@ -50,6 +64,15 @@ export function enqueueMany(ctx: Ctx, kind: WorkKind, source: string): SQL {
 /** The UUIDs that `enqueueMany` has written as published. */
 export const publishedUuids = sql`
   (select array_agg(id) from enqueued where published_at is not null) as published`
+export const withPublished = { published: nullable(arrayOf(uuid)) }
+
+const enqueueOne = namedStatement('enqueue work', {
+  params: { ...enqueueParams, id: uuid },
+  columns: withPublished,
+  sql: (param) => sql`
+    with subject (id) as (values (${param.id})), ${enqueueMany(param, 'subject')}
+    select ${publishedUuids}`,
+})
 
 /** Publishes what `enqueueMany` has written as published. */
 export function publishEnqueued(ctx: Ctx, kind: WorkKind, uuids: readonly string[] | null | undefined): void {

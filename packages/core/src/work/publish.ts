@@ -5,11 +5,12 @@
  */
 import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
 import { work } from '../db/schema/index.ts'
-import { idOf } from '../kernel/ids.ts'
+import { required, timestamptz } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
 import type { WorkspaceWork } from './enqueue.ts'
-import { kindsOfWork, type WorkKind, workKinds } from './kinds.ts'
+import { kindsOfWork, workKinds } from './kinds.ts'
 import type { PublishableWork, WorkJob } from './queues.ts'
 
 /** Makes the next poll publish work again, or the next one after its claim is released. */
@@ -93,35 +94,34 @@ export const republishMs = 10_000
  */
 export async function findPublishableWork(db: Db, republishAfterMs = republishMs): Promise<PublishableWork[]> {
   const now = new Date()
-  const result = await db.execute<PublishableRow>(sql`
-    select due.* from (
+  const rows = await selectPublishable(db, { now, republishBefore: new Date(now.getTime() - republishAfterMs) })
+  return rows.map((job) => ({ queue: kindsOfWork[job.kind].queue, job }))
+}
+
+const selectPublishable = namedStatement('find publishable work', {
+  params: { now: timestamptz, republishBefore: timestamptz },
+  columns: {
+    workspaceId: work.workspaceId,
+    kind: required(work.kind),
+    id: work.id,
+    requestId: work.requestId,
+    traceparent: work.traceparent,
+  },
+  sql: ({ now, republishBefore }) => sql`
+    select due.workspace_id, due.kind, due.id, due.request_id, due.traceparent from (
       select distinct kind, workspace_id, suspended_at is not null as is_suspended
       from work join workspaces w on w.id = workspace_id) backlog
     cross join lateral (
       select id, workspace_id, o.kind, published_at, token, request_id, traceparent, created_at,
         row_number() over (partition by workspace_id order by created_at, id) as turn from work o
       where o.kind = backlog.kind and o.workspace_id = backlog.workspace_id
-        and (published_at is null or published_at <= ${now.toISOString()})
+        and (published_at is null or published_at <= ${now})
         and (not backlog.is_suspended or o.kind = any(${passingSuspension}::text[]))
       order by created_at, id limit coalesce((${publishedPerKind}::json ->> backlog.kind)::int, 0)) due
     where token is null
-      and (published_at is null or published_at < ${new Date(now.getTime() - republishAfterMs).toISOString()})
-    order by turn, created_at`)
-  return result.rows.map(toPublishableWork)
-}
-
-interface PublishableRow extends Record<string, unknown> {
-  id: string
-  workspace_id: string
-  kind: WorkKind
-  request_id: string | null
-  traceparent: string | null
-}
-
-function toPublishableWork({ id, workspace_id, kind, request_id, traceparent }: PublishableRow): PublishableWork {
-  const job = { workspaceId: idOf('wsp', workspace_id), kind, id, requestId: request_id, traceparent }
-  return { queue: kindsOfWork[kind].queue, job }
-}
+      and (published_at is null or published_at < ${republishBefore})
+    order by turn, created_at`,
+})
 
 /** Records that jobs for this work were added to the queue. Skips locked rows, which may be published once more. */
 export function markPublished(db: Db, work: readonly WorkOfWorkspace[]): Promise<void> {

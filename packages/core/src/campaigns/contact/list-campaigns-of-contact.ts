@@ -1,10 +1,13 @@
 import { sql } from 'drizzle-orm'
 import { selectMergedIds } from '../../contacts/contact-aliases.ts'
-import { type ContactId, idOf, uuidOf } from '../../kernel/ids.ts'
+import { campaignRecipients, campaigns } from '../../db/schema/index.ts'
+import { composedStatement } from '../../db/statements/named-statement.ts'
+import type { ValuesOf } from '../../db/statements/sql-types.ts'
+import { type ContactId, uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import type { ReceivedCampaign } from '../campaigns.schema.ts'
-import { type RecipientRow, toRecipient } from '../list-recipients.ts'
+import { recipientColumns, toRecipient } from '../list-recipients.ts'
 
 /** Returns a page of the campaigns of which a contact, or a contact that was merged into it, is a recipient. */
 export async function listCampaignsOfContact(
@@ -13,35 +16,41 @@ export async function listCampaignsOfContact(
   query: { limit: number; cursor?: string | undefined },
 ): Promise<Page<ReceivedCampaign>> {
   const workspace = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  const page = await readPage<RecipientRow>(ctx, {
+  const page = await readPage<ReceivedRow>(ctx, {
     name: `campaigns ${contactId}`,
     query: { ...query, sort: 'campaignId' },
-    key: { column: sql`r.campaign_id`, type: 'uuid', valueOf: (row) => String(row['campaign_id']) },
-    id: { column: sql`r.contact_id`, valueOf: (row) => idOf('con', String(row['contact_id'])) },
-    read: async ({ after = sql`true`, orderBy, limit }) => {
-      // No index starts with the contact: OFFSET 0 keeps the lookup of each campaign's recipients a subquery, which
-      // reads one or a few rows by the primary key.
-      const { rows } = await ctx.db.execute<RecipientRow>(sql`
-        select c.name, c.subject, r.*, null as email
+    key: { column: sql`r.campaign_id`, type: 'uuid', valueOf: (row) => uuidOf(row.campaignId) },
+    id: { column: sql`r.contact_id`, valueOf: (row) => row.contactId },
+    // No index starts with the contact: OFFSET 0 keeps the lookup of each campaign's recipients a subquery, which reads
+    // one or a few rows by the primary key.
+    read: ({ after = sql`true`, orderBy, limit }) =>
+      selectReceived(
+        ctx.db,
+        sql`
+        select c.name, c.subject, r.campaign_id, r.contact_id, null::text as email, r.status, r.error, r.created_at,
+          r.settled_at, r.opened_at, r.clicked_at, r.unsubscribed_at, r.bounced_at, r.complained_at
         from campaigns c cross join lateral (
           select * from campaign_recipients
           where workspace_id = ${workspace} and campaign_id = c.id and contact_id in (${selectMergedIds(ctx, contactId)})
           offset 0) r
         where c.workspace_id = ${workspace} and c.status <> 'DRAFT' and ${after}
-        order by ${sql.join(orderBy, sql`, `)} limit ${limit}`)
-      return rows
-    },
+        order by ${sql.join(orderBy, sql`, `)} limit ${limit}`,
+      ),
   })
   return { ...page, data: page.data.map(toReceivedCampaign) }
 }
 
-function toReceivedCampaign(row: RecipientRow): ReceivedCampaign {
+const columns = {
+  ...recipientColumns,
+  campaignId: campaignRecipients.campaignId,
+  name: campaigns.name,
+  subject: campaigns.subject,
+}
+type ReceivedRow = ValuesOf<typeof columns>
+const selectReceived = composedStatement('list campaigns of a contact', { columns })
+
+function toReceivedCampaign(row: ReceivedRow): ReceivedCampaign {
   const { contactId, email: _, ...delivery } = toRecipient(row, { sentAt: null })
-  return {
-    campaignId: idOf('cmp', String(row['campaign_id'])),
-    contactId,
-    name: String(row['name']),
-    subject: String(row['subject']),
-    ...delivery,
-  }
+  const { campaignId, name, subject } = row
+  return { campaignId, contactId, name, subject, ...delivery }
 }

@@ -1,4 +1,6 @@
 import { sql } from 'drizzle-orm'
+import { composedStatement } from '../../db/statements/named-statement.ts'
+import { int, text } from '../../db/statements/sql-types.ts'
 import { type CampaignId, uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { withinFilterTime } from '../../segments/within-filter-time.ts'
@@ -15,16 +17,19 @@ export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> 
     : countAudience(ctx, campaign)
 }
 
+const countByStatus = composedStatement('count an audience', { columns: { status: text, count: int } })
+
 async function countAudience(ctx: Ctx, { listId, segmentId }: CampaignSummary): Promise<Audience> {
   const { from, where } = await selectSegment(ctx, { segmentId })
-  const result = await ctx.db.execute<{ status: string; count: number }>(sql`
+  const query = sql`
     with subscribers as (
       select case when s.status = 'CONFIRMED' and (${where}) is not true then 'OUTSIDE' else s.status end as status
       from ${from}
       where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.list_id = ${listId && uuidOf(listId)}::uuid
         and exists (select from lists l where l.workspace_id = s.workspace_id and l.id = s.list_id and l.deleted_at is null))
-    select status, count(*)::int as count from subscribers group by status`)
-  const counts = Object.fromEntries(result.rows.map((row) => [row.status, row.count]))
+    select status, count(*)::int as count from subscribers group by status`
+  const rows = await countByStatus(ctx.db, query)
+  const counts = Object.fromEntries(rows.map((row) => [row.status, row.count]))
   const { CONFIRMED = 0, OUTSIDE = 0, PENDING = 0, UNSUBSCRIBED = 0, BOUNCED = 0, COMPLAINED = 0 } = counts
   return {
     willReceive: CONFIRMED,

@@ -5,42 +5,43 @@
  */
 import { sql } from 'drizzle-orm'
 import { contacts } from '../../db/schema/index.ts'
-import { preparedSql } from '../../db/prepared-query.ts'
-import { selectList, toRow } from '../../db/raw-rows.ts'
-import { uuidOf } from '../../kernel/ids.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { int, text, uuid } from '../../db/statements/sql-types.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { PageWindow } from '../../request/paging.ts'
 import { contactColumns, type ContactRow } from '../contact-record.ts'
 
 /** `workspaceId` is known and need not be selected. */
 const { workspaceId: _, ...columns } = contactColumns
+const selected = sql.join(Object.values(columns), sql`, `)
 
 /** Reads a page of all contacts, newest first, by prepared statements whose rows Drizzle does not map. */
 export async function readNewestContacts(
   ctx: Ctx,
   { position, limit }: Pick<PageWindow, 'position' | 'limit'>,
 ): Promise<ContactRow[]> {
-  const values = { workspaceId: uuidOf(ctx.workspaceId), limit }
+  const { workspaceId } = ctx
+  const values = { workspaceId, limit }
   const rows = await (position ? selectOlder(ctx.db, { ...values, ...position }) : selectNewest(ctx.db, values))
-  return rows.map((row) => ({ ...toRow(columns, row), workspaceId: ctx.workspaceId }))
+  return rows.map((row) => ({ ...row, workspaceId }))
 }
 
-const selectNewest = preparedSql<{ workspaceId: string; limit: number }, Record<string, unknown>>(
-  'list contacts',
-  (param) => sql`
-    select ${selectList(columns)} from ${contacts}
-    where workspace_id = ${param('workspaceId')}
-    order by created_at desc, id desc limit ${param('limit')}`,
-)
+const selectNewest = namedStatement('list contacts', {
+  isPrepared: true,
+  params: { workspaceId: contacts.workspaceId, limit: int },
+  columns,
+  sql: ({ workspaceId, limit }) => sql`
+    select ${selected} from ${contacts}
+    where workspace_id = ${workspaceId}
+    order by created_at desc, id desc limit ${limit}`,
+})
 
-const selectOlder = preparedSql<
-  { workspaceId: string; limit: number; key: string; uuid: string },
-  Record<string, unknown>
->(
-  'list older contacts',
-  (param) => sql`
-    select ${selectList(columns)} from ${contacts}
-    where workspace_id = ${param('workspaceId')}
-      and (created_at, id) < (${param('key')}::timestamptz, ${param('uuid')}::uuid)
-    order by created_at desc, id desc limit ${param('limit')}`,
-)
+const selectOlder = namedStatement('list older contacts', {
+  isPrepared: true,
+  params: { workspaceId: contacts.workspaceId, limit: int, key: text, uuid },
+  columns,
+  sql: ({ workspaceId, limit, key, uuid }) => sql`
+    select ${selected} from ${contacts}
+    where workspace_id = ${workspaceId} and (created_at, id) < (${key}::timestamptz, ${uuid})
+    order by created_at desc, id desc limit ${limit}`,
+})

@@ -8,9 +8,12 @@
 import { eq, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
 import type { Ctx } from '../../request/context.ts'
 import { contacts } from '../../db/schema/index.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { arrayOf, text } from '../../db/statements/sql-types.ts'
+import { escapeLike } from '../../kernel/values/encode-text.ts'
 import { toAsciiDomains } from '../../kernel/validation.ts'
 
-const text = contacts.searchText
+const { searchText } = contacts
 
 /**
  * Builds the search condition. It ignores case and accents and takes wildcards literally. The result is the first of
@@ -32,7 +35,7 @@ export async function searchCondition(ctx: Ctx, search: string): Promise<SQL> {
 
 /** The relevance of a contact: the similarity between the search and the best matching part of its text. */
 export function searchRank(search: string): SQL<number> {
-  return sql<number>`word_similarity(fold_text(${search}), ${text})::float8`
+  return sql<number>`word_similarity(fold_text(${search}), ${searchText})::float8`
 }
 
 /** The whole search and each of its words, each in all spellings that `searchText` may contain. */
@@ -43,13 +46,19 @@ interface SearchTerms {
 
 async function prepareSearch(ctx: Ctx, search: string): Promise<SearchTerms> {
   const texts = [search, ...search.split(/\s+/).filter(Boolean)].map(spellings)
-  const result = await ctx.db.execute<{ folded: string[] }>(sql`
-    select set_config('enable_seqscan', 'off', true),
-      array(select fold_text(text) from unnest(${sql.param(texts.flat())}::text[]) with ordinality as texts (text, position) order by position) as folded`)
-  const folded = result.rows[0]?.folded ?? []
+  const [result] = await foldTexts(ctx.db, { texts: texts.flat() })
+  const folded = [...(result?.folded ?? [])]
   const [whole = [], ...words] = texts.map((spelled) => folded.splice(0, spelled.length))
   return { whole, words }
 }
+
+const foldTexts = namedStatement('prepare a search', {
+  params: { texts: arrayOf(text) },
+  columns: { setting: text, folded: arrayOf(text) },
+  sql: ({ texts }) => sql`
+    select set_config('enable_seqscan', 'off', true) as setting, array(
+      select fold_text(text) from unnest(${texts}) with ordinality as texts (text, position) order by position) as folded`,
+})
 
 const umlauts: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe' }
 
@@ -92,17 +101,16 @@ function eachWithTypo(words: string[][]): SQL {
   ])
   return sql.join(
     patternsByWord.map(
-      (patterns, index) => isLikeAny(patterns, index === 0 ? text : sql`(${text} || '')`) ?? sql`true`,
+      (patterns, index) => isLikeAny(patterns, index === 0 ? searchText : sql`(${searchText} || '')`) ?? sql`true`,
     ),
     sql` and `,
   )
 }
 
-const toPattern = (spelling: string) => `%${escapeWildcards(spelling)}%`
+const toPattern = (spelling: string) => `%${escapeLike(spelling)}%`
 const contains = (spellings: string[]): SQL => isLikeAny(spellings.map(toPattern)) ?? sql`true`
-const escapeWildcards = (value: string) => value.replace(/[\\%_]/g, '\\$&')
 
-function isLikeAny(patterns: string[], column: SQLWrapper = text): SQL | undefined {
+function isLikeAny(patterns: string[], column: SQLWrapper = searchText): SQL | undefined {
   if (patterns.length < 2) return patterns.length === 0 ? undefined : sql`${column} like ${patterns[0]}`
   const list = sql.join(
     patterns.map((pattern) => sql`${pattern}`),
@@ -115,7 +123,7 @@ const maxWordLength = 32
 
 /** Patterns that tolerate one typo: an extra letter, a wrong letter, a missing letter, or two swapped letters. */
 function typoPatterns(word: string): string[] {
-  const letters = Array.from(word, escapeWildcards)
+  const letters = Array.from(word, escapeLike)
   if (letters.length > maxWordLength) return []
   const patterns = letters.flatMap((letter, index) => {
     const before = letters.slice(0, index).join('')
@@ -136,7 +144,7 @@ const sampleSize = 1_000
 
 /** Whether any contact of the workspace matches the condition, or any of its first `limit` contacts. */
 async function hasMatch(ctx: Ctx, condition: SQL, limit?: number): Promise<boolean> {
-  const allContacts = ctx.db.select({ text }).from(contacts).where(eq(contacts.workspaceId, ctx.workspaceId))
+  const allContacts = ctx.db.select({ searchText }).from(contacts).where(eq(contacts.workspaceId, ctx.workspaceId))
   const candidates = limit === undefined ? allContacts : allContacts.limit(limit)
   const found = await ctx.db.select({ one: sql`1` }).from(candidates.as('contacts')).where(condition).limit(1)
   return found.length > 0

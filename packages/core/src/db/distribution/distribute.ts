@@ -6,6 +6,8 @@ import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 import type { Db } from '../client.ts'
+import { composedStatement, namedStatement } from '../statements/named-statement.ts'
+import { arrayOf, bool, float, text } from '../statements/sql-types.ts'
 import { transaction } from '../transaction.ts'
 import { coordinatorTables, referenceTables } from './table-groups.ts'
 
@@ -28,28 +30,45 @@ export interface Distribution {
   pending: PendingDistribution
 }
 
+const findExtension = namedStatement('find the extension of a cluster', {
+  sql: () => sql`select from pg_extension where extname = 'citus'`,
+})
+// Composed, because a server without the extension cannot describe these statements.
+const selectNames = composedStatement('list names of a cluster', { columns: { name: text } })
+const selectFacts = composedStatement('read facts of a cluster', {
+  columns: { hasCoordinator: bool, isDistributed: bool, bytes: float },
+})
+
 /** Returns undefined if the database does not have the extension. */
 export async function readDistribution(db: Db): Promise<Distribution | undefined> {
-  const extension = await db.execute(sql`select from pg_extension where extname = 'citus'`)
-  if (extension.rowCount === 0) return undefined
-  const nodes = await db.execute<{ name: string }>(sql`
+  if ((await findExtension(db)) === 0) return undefined
+  const nodes = await selectNames(
+    db,
+    sql`
     select nodename || ':' || nodeport as name from pg_dist_node
-    where isactive and shouldhaveshards and noderole = 'primary' order by groupid`)
-  const facts = await db.execute<{ has_coordinator: boolean; is_distributed: boolean; bytes: number }>(sql`
+    where isactive and shouldhaveshards and noderole = 'primary' order by groupid`,
+  )
+  const [facts] = await selectFacts(
+    db,
+    sql`
     select exists (select from pg_dist_node where groupid = 0) as has_coordinator,
       exists (select from pg_dist_partition) as is_distributed,
-      pg_database_size(current_database())::float8 as bytes`)
-  const tables = await db.execute<{ name: string }>(sql`
-    select relname as name from pg_class c
+      pg_database_size(current_database())::float8 as bytes`,
+  )
+  const tables = await selectNames(
+    db,
+    sql`
+    select relname::text as name from pg_class c
     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
       and not exists (select from pg_dist_partition p where p.logicalrelid = c.oid)
-    order by relname`)
-  const pending = tables.rows.map(({ name }) => name).filter((name) => !coordinatorTables.includes(name))
+    order by relname`,
+  )
+  const pending = tables.map(({ name }) => name).filter((name) => !coordinatorTables.includes(name))
   return {
-    nodes: nodes.rows.map(({ name }) => name),
-    hasCoordinator: facts.rows[0]?.has_coordinator ?? false,
-    isDistributed: facts.rows[0]?.is_distributed ?? false,
-    bytes: facts.rows[0]?.bytes ?? 0,
+    nodes: nodes.map(({ name }) => name),
+    hasCoordinator: facts?.hasCoordinator ?? false,
+    isDistributed: facts?.isDistributed ?? false,
+    bytes: facts?.bytes ?? 0,
     pending: {
       reference: referenceTables.filter((name) => pending.includes(name)),
       distributed: pending.filter((name) => !referenceTables.includes(name)),
@@ -82,10 +101,13 @@ export async function distribute(databaseUrl: string, pending: PendingDistributi
 
 /** Citus has copied the rows, and keeps the originals without reading them. A partition is truncated with its table. */
 async function removeLocalCopies(pool: pg.Pool): Promise<void> {
-  const { rows } = await pool.query<{ name: string }>(`
+  const tables = await selectNames(
+    { $client: pool },
+    sql`
     select distinct coalesce(pg_partition_root(logicalrelid), logicalrelid)::text as name from pg_dist_partition
-    where pg_relation_size(logicalrelid) > 0`)
-  for (const { name } of rows) {
+    where pg_relation_size(logicalrelid) > 0`,
+  )
+  for (const { name } of tables) {
     await pool.query('select truncate_local_data_after_distributing_table($1::regclass)', [name])
   }
 }
@@ -110,38 +132,46 @@ async function distributeTables(db: Db, { reference, distributed }: PendingDistr
  * unavailable.
  */
 export async function listUnreachableNodes(db: Db): Promise<string[]> {
-  const { rows } = await db.execute<{ name: string }>(sql`
+  const nodes = await selectNames(
+    db,
+    sql`
     select distinct to_nodename || ':' || to_nodeport as name from citus_check_cluster_node_health()
-    where result is not true order by 1`)
-  return rows.map(({ name }) => name)
+    where result is not true order by 1`,
+  )
+  return nodes.map(({ name }) => name)
 }
 
 /** The names of the processes of Rapport that are connected, commands excepted. */
 export async function listConnectedPrograms(db: Db): Promise<string[]> {
-  const { rows } = await db.execute<{ name: string }>(sql`
-    select distinct application_name as name from pg_stat_activity
-    where datname = current_database() and application_name like 'rapport%' and application_name <> 'rapport command'
-    order by 1`)
-  return rows.map(({ name }) => name)
+  return (await selectPrograms(db)).map(({ name }) => name)
 }
 
-interface ForeignKey extends Record<string, unknown> {
-  table: string
-  name: string
-  definition: string
-}
+const selectPrograms = namedStatement('list connected programs', {
+  columns: { name: text },
+  sql: () => sql`
+    select distinct application_name as name from pg_stat_activity
+    where datname = current_database() and application_name like 'rapport%' and application_name <> 'rapport command'
+    order by 1`,
+})
 
 /** Removes the foreign keys from and to these tables. Returns them as Citus accepts them. */
 async function removeForeignKeys(db: Db, tables: readonly string[]): Promise<ForeignKey[]> {
-  const names = sql`${sql.param(tables)}::regclass[]`
-  const result = await db.execute<ForeignKey>(sql`
-    select conrelid::regclass::text as table, conname as name,
-      regexp_replace(pg_get_constraintdef(oid), ' ON DELETE SET NULL \\(\\w+\\)', '') as definition
-    from pg_constraint
-    where contype = 'f' and conparentid = 0 and (conrelid = any(${names}) or confrelid = any(${names}))
-    order by conrelid, conname`)
-  for (const { table, name } of result.rows) {
+  const keys = await selectForeignKeys(db, { tables })
+  for (const { table, name } of keys) {
     await db.execute(sql`alter table ${sql.identifier(table)} drop constraint ${sql.identifier(name)}`)
   }
-  return result.rows
+  return keys
 }
+
+const selectForeignKeys = namedStatement('list foreign keys', {
+  params: { tables: arrayOf(text) },
+  columns: { table: text, name: text, definition: text },
+  sql: ({ tables }) => sql`
+    select conrelid::regclass::text as table, conname::text as name,
+      regexp_replace(pg_get_constraintdef(oid), ' ON DELETE SET NULL \\(\\w+\\)', '') as definition
+    from pg_constraint
+    where contype = 'f' and conparentid = 0
+      and (conrelid = any(${tables}::regclass[]) or confrelid = any(${tables}::regclass[]))
+    order by conrelid, conname`,
+})
+type ForeignKey = Awaited<ReturnType<typeof selectForeignKeys>>[number]

@@ -1,5 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../client.ts'
+import { composedStatement } from '../statements/named-statement.ts'
+import { json } from '../statements/sql-types.ts'
 import { transaction } from '../transaction.ts'
 
 interface Plan {
@@ -8,6 +10,8 @@ interface Plan {
   'Distributed Query'?: { Job: { Tasks: { 'Remote Plan': [[{ Plan: Plan }]] }[] } }
 }
 
+const explainRows = composedStatement('explain', { columns: { 'QUERY PLAN': json<[{ Plan: Plan }]>() } })
+
 /**
  * Returns the planner's estimate of the number of rows. `rows` is what follows FROM. The planner plans with the values of
  * the condition, so it knows which of them are common.
@@ -15,10 +19,8 @@ interface Plan {
 export async function estimateRows(db: Db, rows: SQL): Promise<number> {
   const explain = sql`explain (format json) select 1 from ${rows}`
   // By default, Citus shows one of many tasks. PostgreSQL accepts the setting without Citus, and ignores it.
-  const explained = await transaction(db, (db) => db.execute<{ 'QUERY PLAN': [{ Plan: Plan }] }>(explain), {
-    'citus.explain_all_tasks': 'on',
-  })
-  return explained.rows[0] ? sumRows(explained.rows[0]['QUERY PLAN'][0].Plan) : 0
+  const [explained] = await transaction(db, (db) => explainRows(db, explain), { 'citus.explain_all_tasks': 'on' })
+  return explained ? sumRows(explained['QUERY PLAN'][0].Plan) : 0
 }
 
 function sumRows(plan: Plan): number {

@@ -7,6 +7,8 @@
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import { type Db, isBehindPooler } from '../client.ts'
+import { namedStatement } from '../statements/named-statement.ts'
+import { text } from '../statements/sql-types.ts'
 
 interface DatabaseUrls {
   DATABASE_URL: string
@@ -43,13 +45,15 @@ async function isPoolerUrl(databaseUrl: string): Promise<boolean> {
  * them a statement or an idle transaction can hold its locks indefinitely. Does nothing if the database is unavailable.
  */
 export async function warnAboutMissingTimeouts(db: Db, warn: (message: string) => void): Promise<void> {
-  const result = await db
-    .execute<{ name: string }>(sql`
-      select name from pg_settings
-      where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout') and setting = '0'
-      order by name`)
-    .catch(() => undefined)
-  const missing = result?.rows.map((row) => row.name) ?? []
+  const missing = (await findMissingTimeouts(db).catch(() => [])).map(({ name }) => name)
   if (missing.length === 0) return
   warn(`Connections have no ${missing.join(', no ')}: configure the pooler to set them (connect_query in PgBouncer)`)
 }
+
+const findMissingTimeouts = namedStatement('find missing timeouts', {
+  columns: { name: text },
+  sql: () => sql`
+    select name from pg_settings
+    where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout') and setting = '0'
+    order by name`,
+})

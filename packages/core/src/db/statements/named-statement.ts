@@ -14,7 +14,10 @@ import { type DeclaredType, type SqlType, toSqlType, type ValuesOf } from './sql
 type Types = Record<string, DeclaredType>
 /** The placeholders of a statement, each cast to its type. */
 export type Params<Declared> = { readonly [Name in keyof Declared]: SQL }
-type Runner = Pick<Db, '$client'>
+/** A pool, a transaction, or a separate connection. */
+interface Runner {
+  readonly $client: pg.Pool | pg.ClientBase
+}
 type Statement<Declared, Result> = (
   db: Runner,
   ...values: Declared extends Types ? [values: ValuesOf<Declared>] : []
@@ -68,6 +71,15 @@ export function composedStatement<Columns extends Types>(
   return async (db, query) => toRows(await run(db, toQuery(query))) as ValuesOf<Columns>[]
 }
 
+/** The parameters of a composed statement: values, each cast to its type. */
+export function bindParams<Declared extends Types>(declared: Declared, values: ValuesOf<Declared>): Params<Declared> {
+  const bound = mapValues<DeclaredType, SQL>(declared, (type, name) => {
+    const sqlType = toSqlType(type)
+    return sql`${sql.param(encode(sqlType, values[name]))}::${sql.raw(sqlType.sqlType)}`
+  })
+  return bound as Params<Declared>
+}
+
 interface Query {
   sql: string
   params: unknown[]
@@ -90,7 +102,7 @@ function run(db: Runner, { sql: text, params }: Query, name?: string): Promise<p
   const running =
     name === undefined
       ? db.$client.query(config)
-      : onConnection(db, (db) => db.$client.query({ ...config, name: statementName(db, name) }))
+      : onConnection(db as Pick<Db, '$client'>, (db) => db.$client.query({ ...config, name: statementName(db, name) }))
   return running.catch((cause: unknown): never => {
     throw new DrizzleQueryError(text, params, cause as Error)
   })
@@ -120,7 +132,8 @@ function rowReader(name: string, columns: Types) {
   }
 }
 
-export const toColumnName = toSnakeCase
+/** EXPLAIN names its column `QUERY PLAN`. */
+export const toColumnName = (property: string) => (property.includes(' ') ? property : toSnakeCase(property))
 
 /** `numeric[]` and the arrays of date and time types, which `pg.types.builtins` does not list. */
 const arraysAsText = [1231, 1115, 1182, 1185, 1187]

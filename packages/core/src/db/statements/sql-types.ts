@@ -35,6 +35,7 @@ export const bool = plain<boolean>('boolean')
 export const bigint: SqlType<number> = { sqlType: 'bigint', decode: Number }
 export const timestamptz: SqlType<Date> = {
   sqlType: 'timestamp with time zone',
+  encode: (value) => (value as Date).toISOString(),
   decode: (value) => new Date(timestampOf(value as string)),
 }
 export const json = <Value>() => plain<Value>('json')

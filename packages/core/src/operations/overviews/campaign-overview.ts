@@ -1,9 +1,11 @@
 /** How far campaigns are, and when they will be done. */
-import { type SQL, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import type { campaignStatuses } from '../../db/schema/index.ts'
-import { type CampaignId, idOf, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
-import { timestampOf } from '../../kernel/validation.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { campaigns, type campaignStatuses } from '../../db/schema/index.ts'
+import { int, nullable } from '../../db/statements/sql-types.ts'
+import type { CampaignId, WorkspaceId } from '../../kernel/ids.ts'
+import { toTimestampOrNull } from '../../kernel/validation.ts'
 
 export interface CampaignOverview {
   id: CampaignId
@@ -36,43 +38,50 @@ export async function listCampaignOverviews(
   db: Db,
   { workspaceId, campaignId }: Filter = {},
 ): Promise<CampaignOverview[]> {
-  const conditions: SQL[] = [
-    campaignId === undefined ? sql`c.status in ('SENDING', 'PAUSED')` : sql`c.id = ${uuidOf(campaignId)}`,
-    workspaceId === undefined ? sql`true` : sql`c.workspace_id = ${uuidOf(workspaceId)}`,
-  ]
-  const sum = (column: string) => sql.raw(`coalesce(sum(b.${column}), 0)::int as ${column}`)
-  const { rows } = await db.execute<CampaignRow>(sql`
-    select c.id, c.workspace_id as "workspaceId", c.name, c.status, c.pause_reason as "pauseReason", c.queued,
-      c.sent_at as "sentAt", c.completed_at as "completedAt",
+  const rows = await selectOverviews(db, { workspaceId: workspaceId ?? null, campaignId: campaignId ?? null })
+  return rows.map(toOverview)
+}
+
+const sum = (column: string) => sql.raw(`coalesce(sum(b.${column}), 0)::int as ${column}`)
+
+const selectOverviews = namedStatement('list campaign overviews', {
+  params: { workspaceId: nullable(campaigns.workspaceId), campaignId: nullable(campaigns.id) },
+  columns: {
+    id: campaigns.id,
+    workspaceId: campaigns.workspaceId,
+    name: campaigns.name,
+    status: campaigns.status,
+    pauseReason: campaigns.pauseReason,
+    queued: campaigns.queued,
+    sentAt: campaigns.sentAt,
+    completedAt: campaigns.completedAt,
+    sent: int,
+    failed: int,
+    skipped: int,
+    interrupted: int,
+    recipientsPerMinute: int,
+  },
+  sql: ({ workspaceId, campaignId }) => sql`
+    select c.id, c.workspace_id, c.name, c.status, c.pause_reason, c.queued, c.sent_at, c.completed_at,
       ${sql.join(['sent', 'failed', 'skipped', 'interrupted'].map(sum), sql`, `)},
       case c.status when 'SENDING' then (
         select count(*)::int from campaign_recipients r
         where r.workspace_id = c.workspace_id and r.campaign_id = c.id and r.created_at > now() - interval '1 minute')
-      else 0 end as "recipientsPerMinute"
+      else 0 end as recipients_per_minute
     from campaigns c left join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
-    where ${sql.join(conditions, sql` and `)}
-    group by c.workspace_id, c.id order by c.sent_at, c.id`)
-  return rows.map(toOverview)
-}
+    where (${workspaceId} is null or c.workspace_id = ${workspaceId})
+      and case when ${campaignId} is null then c.status in ('SENDING', 'PAUSED') else c.id = ${campaignId} end
+    group by c.workspace_id, c.id order by c.sent_at, c.id`,
+})
 
-type Counters = Pick<CampaignOverview, 'queued' | 'sent' | 'failed' | 'skipped' | 'interrupted'>
-type CampaignRow = Counters &
-  Pick<CampaignOverview, 'name' | 'status' | 'pauseReason' | 'recipientsPerMinute'> & {
-    id: string
-    workspaceId: string
-    sentAt: string | null
-    completedAt: string | null
-  } & Record<string, unknown>
-
-function toOverview(row: CampaignRow): CampaignOverview {
+function toOverview(row: Awaited<ReturnType<typeof selectOverviews>>[number]): CampaignOverview {
   const pending = row.queued - row.sent - row.failed - row.skipped - row.interrupted
-  const sentAt = row.sentAt === null ? null : timestampOf(row.sentAt)
   // A campaign that began less than a minute ago has no full minute to count.
-  const minutes = Math.min(1, Math.max(1 / 60, (Date.now() - Date.parse(sentAt ?? '1970-01-01')) / 60_000))
+  const minutes = Math.min(1, Math.max(1 / 60, (Date.now() - (row.sentAt?.getTime() ?? 0)) / 60_000))
   const perMinute = Math.round(row.recipientsPerMinute / minutes)
   return {
-    id: idOf('cmp', row.id),
-    workspaceId: idOf('wsp', row.workspaceId),
+    id: row.id,
+    workspaceId: row.workspaceId,
     name: row.name,
     status: row.status,
     pauseReason: row.status === 'PAUSED' ? row.pauseReason : null,
@@ -84,7 +93,7 @@ function toOverview(row: CampaignRow): CampaignOverview {
     pending,
     recipientsPerMinute: perMinute,
     remainingSeconds: perMinute > 0 && pending > 0 ? Math.ceil((pending / perMinute) * 60) : null,
-    sentAt,
-    completedAt: row.completedAt === null ? null : timestampOf(row.completedAt),
+    sentAt: toTimestampOrNull(row.sentAt),
+    completedAt: toTimestampOrNull(row.completedAt),
   }
 }

@@ -4,9 +4,12 @@
  */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { workspaces } from '../../db/schema/index.ts'
+import { arrayOf, float, text, textOf } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
 import { hasSqlState } from '../../db/database-errors.ts'
-import { idOf, type WorkspaceId } from '../../kernel/ids.ts'
+import type { WorkspaceId } from '../../kernel/ids.ts'
 import { type QuotaName, quotaNames, type Quotas } from '../../kernel/quotas.ts'
 
 export interface NearlyUsedQuota {
@@ -40,6 +43,8 @@ const otherUses: Partial<Record<QuotaName, SQL>> = {
   singleMails: count('mail_requests', `kind in ('CAMPAIGN_TEST', 'INVITE') and created_at > now() - interval '1 day'`),
 }
 
+const maxFound = 20
+
 export interface NearlyUsedQuotas {
   /** At most twenty, the most used first. */
   data: NearlyUsedQuota[]
@@ -55,43 +60,51 @@ interface Threshold {
 
 /** `quotas` are those of the installation. */
 export async function findNearlyUsedQuotas(db: Db, quotas: Quotas, threshold: Threshold): Promise<NearlyUsedQuotas> {
-  const parts = await Promise.all([contactUse, otherUses].map((uses) => findAmong(uses, db, { quotas, ...threshold })))
+  const parts = await Promise.all(searches.map((find) => findWith(find, db, { quotas, ...threshold })))
   const data = parts.flatMap((part) => part ?? []).toSorted((a, b) => b.used / b.limit - a.used / a.limit)
   return { data: data.slice(0, maxFound), isIncomplete: parts.includes(undefined) }
 }
 
-const maxFound = 20
-
-async function findAmong(
-  uses: Partial<Record<QuotaName, SQL>>,
-  db: Db,
-  { quotas, minShare, timeoutMs }: Threshold & { quotas: Quotas },
-): Promise<NearlyUsedQuota[] | undefined> {
+function declareSearch(name: string, uses: Partial<Record<QuotaName, SQL>>) {
   const statements = Object.entries(uses).map(
     ([quota, use]) => sql`select ${quota}::text as quota, u.* from (${use}) as u (workspace_id, used)`,
   )
+  return namedStatement(name, {
+    params: { quotas: arrayOf(text), limits: arrayOf(float), minShare: float },
+    columns: {
+      quota: textOf<QuotaName>(),
+      workspaceId: workspaces.id,
+      name: workspaces.name,
+      used: float,
+      limit: float,
+    },
+    sql: ({ quotas, limits, minShare }) => sql`
+      select u.quota, u.workspace_id, w.name, u.used::float8 as used, l.max as limit
+      from (${sql.join(statements, sql` union all `)}) u
+      join workspaces w on w.id = u.workspace_id and w.deleted_at is null
+      join unnest(${quotas}, ${limits}) as d (quota, max) on d.quota = u.quota
+      cross join lateral (select coalesce((w.quotas ->> u.quota)::float8, d.max)) as l (max)
+      where l.max > 0 and u.used >= ${minShare} * l.max
+      order by u.used / l.max desc limit ${maxFound}`,
+  })
+}
+
+const searches = [
+  declareSearch('find nearly used quotas of contacts', contactUse),
+  declareSearch('find nearly used quotas', otherUses),
+]
+
+async function findWith(
+  find: (typeof searches)[number],
+  db: Db,
+  { quotas, minShare, timeoutMs }: Threshold & { quotas: Quotas },
+): Promise<NearlyUsedQuota[] | undefined> {
   // As in the variables: 0 for no limit.
   const limits = quotaNames.map((name) => (quotas[name] === Infinity ? 0 : quotas[name]))
-  const search = sql`
-    select u.quota, u.workspace_id as "workspaceId", w.name, u.used::float8 as used, l.max as limit
-    from (${sql.join(statements, sql` union all `)}) u
-    join workspaces w on w.id = u.workspace_id and w.deleted_at is null
-    join unnest(${sql.param([...quotaNames])}::text[], ${sql.param(limits)}::float8[]) as d (quota, max)
-      on d.quota = u.quota
-    cross join lateral (select coalesce((w.quotas ->> u.quota)::float8, d.max)) as l (max)
-    where l.max > 0 and u.used >= ${minShare}::float8 * l.max
-    order by u.used / l.max desc limit ${maxFound}`
   try {
-    const { rows } = await transaction(db, (db) => db.execute<NearlyUsedQuota & Record<string, unknown>>(search), {
+    return await transaction(db, (db) => find(db, { quotas: quotaNames, limits, minShare }), {
       statement_timeout: String(timeoutMs),
     })
-    return rows.map(({ workspaceId, name, quota, used, limit }) => ({
-      workspaceId: idOf('wsp', workspaceId),
-      name,
-      quota,
-      used,
-      limit,
-    }))
   } catch (error) {
     // query_canceled
     if (hasSqlState(error, ['57014'])) return undefined

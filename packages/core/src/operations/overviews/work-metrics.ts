@@ -2,6 +2,9 @@ import { sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
 import { findNewestBackup } from '../../backups/backup-records.ts'
 import type { Db } from '../../db/client.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { workers } from '../../db/schema/index.ts'
+import { float, int, text, textOf } from '../../db/statements/sql-types.ts'
 import { readSecondsAhead } from '../../db/partitions.ts'
 import { queueNames } from '../../work/queues.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
@@ -16,19 +19,21 @@ interface WorkMetrics {
 
 /** Counts the pending work of the installation. Scans all its rows: a few tenths of a second per million rows. */
 export async function readWorkMetrics(db: Db): Promise<WorkMetrics> {
-  const queues = await db.execute<Record<string, unknown> & WorkMetrics['queues'][number]>(sql`
+  const queues = await countPendingWork(db)
+  return { queues, workers: await db.$count(workers, isSeenWithin(heartbeatTimeoutMs)) }
+}
+
+const countPendingWork = namedStatement('count pending work', {
+  columns: { queue: text, state: textOf<'waiting' | 'published'>(), count: int, oldestSeconds: float },
+  sql: () => sql`
     select queue, case when published_at is null then 'waiting' else 'published' end as state,
-      count(*)::int as count, greatest(0, extract(epoch from now() - min(created_at)))::float8 as "oldestSeconds"
+      count(*)::int as count, greatest(0, extract(epoch from now() - min(created_at)))::float8 as oldest_seconds
     from (select ${queueOfWork} as queue, published_at, created_at from work where ${isNoDrain}) enqueued group by 1, 2
     union all
     select 'webhooks', 'waiting', count(*)::int,
       greatest(0, extract(epoch from now() - min(created_at) filter (where coalesce(unreachable_count, 0) = 0)))::float8
-    from deliveries left join webhook_drains using (workspace_id, webhook_id) where status = 'PENDING'`)
-  const workers = await db.execute<{ count: number }>(
-    sql`select count(*)::int as count from workers where ${isSeenWithin(heartbeatTimeoutMs)}`,
-  )
-  return { queues: queues.rows, workers: workers.rows[0]?.count ?? 0 }
-}
+    from deliveries left join webhook_drains using (workspace_id, webhook_id) where status = 'PENDING'`,
+})
 
 const minCacheMs = 10_000
 

@@ -1,10 +1,12 @@
 /** A summary of the work and workers of the installation for operators. Reads PostgreSQL only. */
-import { sql } from 'drizzle-orm'
+import { count, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
-import { type CampaignId, idOf, uuidAt, type WorkspaceId } from '../../kernel/ids.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { arrayOf, bigint, float, int, nullable, text, textOf, uuid } from '../../db/statements/sql-types.ts'
+import { type CampaignId, uuidAt, type WorkspaceId } from '../../kernel/ids.ts'
 import { type QueueName, queueNames } from '../../work/queues.ts'
 import { kindsOfWork, workKinds } from '../../work/kinds.ts'
-import { campaignStatuses } from '../../db/schema/index.ts'
+import { campaigns, campaignStatuses, deliveries } from '../../db/schema/index.ts'
 import { deliveryStatuses } from '../../webhooks/deliveries.schema.ts'
 import { listWorkers, type WorkerState } from '../../work/worker-registry.ts'
 
@@ -50,7 +52,7 @@ export interface WorkSummary {
 /** Runs the queries concurrently, so that the figures describe about the same time. */
 export async function readWorkSummary(db: Db): Promise<WorkSummary> {
   const [queues, outboxLagSeconds, workers, deliveries, campaigns, campaignsUnderWay] = await Promise.all([
-    readQueues(db),
+    readQueues(db, { queues: queueNames, firstOfLastHour: getFirstUuidOfLastHour() }),
     readOutboxLag(db),
     listWorkers(db),
     countDeliveries(db),
@@ -75,8 +77,17 @@ export const queueOfWork = sql`(${JSON.stringify(Object.fromEntries(workKinds.ma
 export const isNoDrain = sql`kind is distinct from 'DRAIN'`
 
 /** Failures are searched among recent rows only. */
-async function readQueues(db: Db): Promise<QueueState[]> {
-  const result = await db.execute<Record<Exclude<keyof QueueState, 'queue'>, number | null> & { queue: QueueName }>(sql`
+const readQueues = namedStatement('summarize the queues', {
+  params: { queues: arrayOf(text), firstOfLastHour: uuid },
+  columns: {
+    queue: textOf<QueueName>(),
+    waiting: int,
+    published: int,
+    active: int,
+    failed: nullable(int),
+    oldestSeconds: nullable(float),
+  },
+  sql: ({ queues, firstOfLastHour }) => sql`
     with rows as (select ${queueOfWork} as queue, published_at, created_at, token from work where ${isNoDrain}),
     enqueued as materialized (
       select queue, count(*) filter (where published_at is null)::int as waiting,
@@ -94,7 +105,7 @@ async function readQueues(db: Db): Promise<QueueState[]> {
     failed_deliveries as materialized (
       select count(*) from webhooks w
       join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
-      where d.id > ${getFirstUuidOfLastHour()} and ${hasFailed}),
+      where d.id > ${firstOfLastHour} and ${hasFailed}),
     failed_recipients as materialized (
       select coalesce(sum(b.failed + b.interrupted), 0) as count from campaigns c
       join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
@@ -105,12 +116,11 @@ async function readQueues(db: Db): Promise<QueueState[]> {
       select 'webhooks', count from failed_deliveries union all select 'campaigns', count from failed_recipients
       union all select 'mail', count from failed_mails union all select 'imports', count from failed_imports)
     select name as queue, coalesce(waiting, 0) as waiting, coalesce(published, 0) as published,
-      coalesce(active, 0) as active, failed::int, ${toAgeSeconds('oldest')} as "oldestSeconds"
-    from unnest(${sql.param([...queueNames])}::text[]) with ordinality as known (name, place)
+      coalesce(active, 0) as active, failed::int, ${toAgeSeconds('oldest')} as oldest_seconds
+    from unnest(${queues}) with ordinality as known (name, place)
     left join due on due.queue = name left join failures on failures.queue = name
-    order by place`)
-  return result.rows as unknown as QueueState[]
-}
+    order by place`,
+})
 
 /** The poll publishes unclaimed work again every ten seconds. If it did not, no job was added. */
 const isOverdue = (work: 'o' | 'p') =>
@@ -123,26 +133,36 @@ const isOverdue = (work: 'o' | 'p') =>
  * have no lag: they wait for their receivers.
  */
 export async function readOutboxLag(db: Db): Promise<number | null> {
-  const result = await db.execute<{ lag: number | null }>(sql`
+  const [row] = await selectLag(db)
+  return row?.lag ?? null
+}
+
+const selectLag = namedStatement('read the lag of the outbox', {
+  columns: { lag: nullable(float) },
+  sql: () => sql`
     select ${toAgeSeconds('min(o.created_at)')} as lag from work o
     where ${isOverdue('o')} and ${isNoDrain} and not exists (
       select from work p
-      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))`)
-  return result.rows[0]?.lag ?? null
-}
+      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))`,
+})
 
 async function countDeliveries(db: Db): Promise<Record<string, number>> {
-  const result = await db.execute<{ status: string; count: number }>(sql`
-    select d.status, count(*)::int as count
-    from webhooks w join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
-    where d.id > ${getFirstUuidOfLastHour()} group by 1`)
-  return toCountsByStatus(deliveryStatuses, result.rows)
+  const counts = await countDeliveriesSince(db, { firstUuid: getFirstUuidOfLastHour() })
+  return toCountsByStatus(deliveryStatuses, counts)
 }
 
+const countDeliveriesSince = namedStatement('count deliveries', {
+  params: { firstUuid: uuid },
+  columns: { status: deliveries.status, count: bigint },
+  sql: ({ firstUuid }) => sql`
+    select d.status, count(*) as count
+    from webhooks w join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
+    where d.id > ${firstUuid} group by 1`,
+})
+
 async function countCampaigns(db: Db): Promise<Record<string, number>> {
-  const result = await db.execute<{ status: string; count: number }>(sql`
-    select status, count(*)::int as count from campaigns group by status`)
-  return toCountsByStatus(campaignStatuses, result.rows)
+  const { status } = campaigns
+  return toCountsByStatus(campaignStatuses, await db.select({ status, count: count() }).from(campaigns).groupBy(status))
 }
 
 function toCountsByStatus(statuses: readonly string[], rows: readonly { status: string; count: number }[]) {
@@ -151,20 +171,20 @@ function toCountsByStatus(statuses: readonly string[], rows: readonly { status: 
   )
 }
 
-async function listCampaignsUnderWay(db: Db): Promise<CampaignState[]> {
-  const result = await db.execute<Record<string, string> & { queued: number; pending: number }>(sql`
+const listCampaignsUnderWay = namedStatement('list campaigns under way', {
+  columns: {
+    workspaceId: campaigns.workspaceId,
+    id: campaigns.id,
+    name: campaigns.name,
+    status: campaigns.status,
+    queued: campaigns.queued,
+    pauseReason: campaigns.pauseReason,
+    pending: int,
+  },
+  sql: () => sql`
     select c.workspace_id, c.id, c.name, c.status, c.queued, c.pause_reason,
       (c.queued - coalesce(sum(b.sent + b.failed + b.skipped + b.interrupted), 0))::int as pending
     from campaigns c left join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
     where c.status in ('SENDING', 'PAUSED')
-    group by c.workspace_id, c.id order by c.sent_at, c.id limit 20`)
-  return result.rows.map(({ workspace_id = '', id = '', name = '', status = '', queued, pending, ...row }) => ({
-    id: idOf('cmp', id),
-    workspaceId: idOf('wsp', workspace_id),
-    name,
-    status,
-    queued,
-    pending,
-    pauseReason: row['pause_reason'] ?? null,
-  }))
-}
+    group by c.workspace_id, c.id order by c.sent_at, c.id limit 20`,
+})

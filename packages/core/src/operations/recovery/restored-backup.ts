@@ -2,10 +2,13 @@
  * A restored backup contains work that was done after the backup: campaigns that were sent and deliveries that were
  * made. The database cannot tell which. Work that must not be repeated is interrupted here before a worker claims it.
  */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, lt, sql } from 'drizzle-orm'
 import { updateRecipientCounters } from '../../campaigns/recipient-counters.ts'
 import type { Db } from '../../db/client.ts'
-import { mails } from '../../db/schema/index.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { arrayOf, int, timestamptz, uuid } from '../../db/statements/sql-types.ts'
+import { campaigns, mails } from '../../db/schema/index.ts'
+import { readDatabaseClock } from '../../db/database-facts.ts'
 import { conflict } from '../../kernel/errors.ts'
 import { idOf, uuidOf } from '../../kernel/ids.ts'
 import { finishUnclaimedWork } from '../../work/enqueue.ts'
@@ -41,10 +44,9 @@ export async function interruptRestoredWork(db: Db, before: Date | undefined): P
   const { errors } = await recoverOrphanedClaims(db)
   // A claim that is left would be recovered by a worker, which sends what is safe to repeat.
   if (errors.length > 0) throw errors[0]
-  const cutoff = before?.toISOString() ?? (await readClock(db))
-  const campaigns = await pauseCampaigns(db, cutoff)
+  const cutoff = before ?? new Date(Math.ceil(await readDatabaseClock(db)))
   return {
-    campaigns,
+    campaigns: await pauseCampaigns(db, cutoff),
     recipients: await interruptRecipients(db, cutoff),
     deliveries: await repeatUntilNone(() => interruptDeliveries(db, cutoff)),
     mails: await repeatUntilNone(() => interruptMails(db, cutoff)),
@@ -54,11 +56,6 @@ export async function interruptRestoredWork(db: Db, before: Date | undefined): P
 const rowsPerTransaction = 500
 const batchesPerStatement = 25
 
-async function readClock(db: Db): Promise<string> {
-  const result = await db.execute<{ now: string }>(sql`select now()::text as now`)
-  return result.rows[0]?.now ?? ''
-}
-
 async function repeatUntilNone(interruptSome: () => Promise<number>): Promise<number> {
   let total = 0
   for (let count = -1; count !== 0; total += count) count = await interruptSome()
@@ -66,71 +63,96 @@ async function repeatUntilNone(interruptSome: () => Promise<number>): Promise<nu
 }
 
 /** Prevents a worker that starts too early from claiming recipients. */
-async function pauseCampaigns(db: Db, before: string): Promise<number> {
-  const paused = await db.execute(sql`
-    update campaigns set status = 'PAUSED', pause_reason = ${reason}, updated_at = ${new Date().toISOString()}::timestamptz
-    where status in ('SENDING', 'PAUSED') and sent_at < ${before}::timestamptz`)
-  return paused.rowCount ?? 0
+async function pauseCampaigns(db: Db, before: Date): Promise<number> {
+  const { rowCount } = await db
+    .update(campaigns)
+    .set({ status: 'PAUSED', pauseReason: reason, updatedAt: new Date() })
+    .where(and(inArray(campaigns.status, ['SENDING', 'PAUSED']), lt(campaigns.sentAt, before)))
+  return rowCount ?? 0
 }
 
 /** The batches stay open without recipients to claim, so that the campaign ends like any other when it is resumed. */
-async function interruptRecipients(db: Db, before: string): Promise<number> {
-  const open = await db.execute<{ workspace_id: string; id: string }>(sql`
-    select b.workspace_id, b.id from campaigns c
-    join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
-    where c.status = 'PAUSED' and c.sent_at < ${before}::timestamptz and b.status <> 'DONE' order by b.id`)
+async function interruptRecipients(db: Db, before: Date): Promise<number> {
+  const open = await findOpenBatches(db, { before })
   let total = 0
-  for (const [workspaceUuid, batches] of Map.groupBy(open.rows, ({ workspace_id }) => workspace_id)) {
+  for (const [workspaceId, batches] of Map.groupBy(open, ({ workspaceId }) => workspaceId)) {
     for (let start = 0; start < batches.length; start += batchesPerStatement) {
-      const uuids = batches.slice(start, start + batchesPerStatement).map(({ id }) => id)
-      total += await interruptBatches(db, workspaceUuid, uuids)
+      const ids = batches.slice(start, start + batchesPerStatement).map(({ id }) => id)
+      const [interrupted] = await interruptBatches(db, { workspaceId, ids, now: new Date() })
+      total += interrupted?.count ?? 0
     }
   }
   return total
 }
 
-async function interruptBatches(db: Db, workspaceUuid: string, uuids: readonly string[]): Promise<number> {
-  const result = await db.execute<{ count: number }>(sql`
+const findOpenBatches = namedStatement('find open batches of paused campaigns', {
+  params: { before: timestamptz },
+  columns: { workspaceId: uuid, id: uuid },
+  sql: ({ before }) => sql`
+    select b.workspace_id, b.id from campaigns c
+    join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
+    where c.status = 'PAUSED' and c.sent_at < ${before} and b.status <> 'DONE' order by b.id`,
+})
+
+const interruptBatches = namedStatement('interrupt batches', {
+  params: { workspaceId: uuid, ids: arrayOf(uuid), now: timestamptz },
+  columns: { count: int },
+  sql: ({ workspaceId, ids, now }) => sql`
     with interrupted as (
       insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
-      select b.workspace_id, b.campaign_id, recipient.id, b.id, 'INTERRUPTED', ${reason},
-        ${new Date().toISOString()}::timestamptz
+      select b.workspace_id, b.campaign_id, recipient.id, b.id, 'INTERRUPTED', ${reason}, ${now}
       from campaigns c
       join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
       cross join lateral unnest(b.contact_ids) as recipient (id)
-      where c.workspace_id = ${workspaceUuid} and c.status = 'PAUSED' and b.id = any(${sql.param(uuids)}::uuid[])
+      where c.workspace_id = ${workspaceId} and c.status = 'PAUSED' and b.id = any(${ids})
         and b.status <> 'DONE'
       on conflict (workspace_id, campaign_id, contact_id) do update
       set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
       where r.status = 'WAITING'
       returning batch_id, null as was, status as became),
-    ${updateRecipientCounters('interrupted', sql`${workspaceUuid}::uuid`)}
-    select count(*)::int as count from interrupted`)
-  return result.rows[0]?.count ?? 0
-}
+    ${updateRecipientCounters('interrupted', workspaceId)}
+    select count(*)::int as count from interrupted`,
+})
 
 /** No delivery is in flight: the claims of the backup's workers have been recovered. */
-async function interruptDeliveries(db: Db, before: string): Promise<number> {
-  const waiting = await db.execute<Record<'workspace_id' | 'webhook_id' | 'id', string>>(sql`
-    select workspace_id, webhook_id, id from deliveries
-    where status = 'PENDING' and created_at < ${before}::timestamptz limit ${rowsPerTransaction}`)
-  const column = (name: 'workspace_id' | 'webhook_id' | 'id') => sql.param(waiting.rows.map((row) => row[name]))
-  const interrupted = await db.execute(sql`
-    update deliveries d set status = 'INTERRUPTED', error = ${reason}
-    from unnest(${column('workspace_id')}::uuid[], ${column('webhook_id')}::uuid[], ${column('id')}::uuid[])
-      as waiting (workspace_id, webhook_id, id)
-    where d.workspace_id = waiting.workspace_id and d.webhook_id = waiting.webhook_id and d.id = waiting.id
-      and d.status = 'PENDING'`)
-  return interrupted.rowCount ?? 0
+async function interruptDeliveries(db: Db, before: Date): Promise<number> {
+  const waiting = await findPendingDeliveries(db, { before })
+  return interruptPending(db, {
+    workspaceIds: waiting.map(({ workspaceId }) => workspaceId),
+    webhookIds: waiting.map(({ webhookId }) => webhookId),
+    ids: waiting.map(({ id }) => id),
+  })
 }
 
-async function interruptMails(db: Db, before: string): Promise<number> {
-  const waiting = await db.execute<{ id: string; workspace_id: string }>(sql`
+const findPendingDeliveries = namedStatement('find pending deliveries of a backup', {
+  params: { before: timestamptz },
+  columns: { workspaceId: uuid, webhookId: uuid, id: uuid },
+  sql: ({ before }) => sql`
+    select workspace_id, webhook_id, id from deliveries
+    where status = 'PENDING' and created_at < ${before} limit ${rowsPerTransaction}`,
+})
+
+const interruptPending = namedStatement('interrupt pending deliveries', {
+  params: { workspaceIds: arrayOf(uuid), webhookIds: arrayOf(uuid), ids: arrayOf(uuid) },
+  sql: ({ workspaceIds, webhookIds, ids }) => sql`
+    update deliveries d set status = 'INTERRUPTED', error = ${reason}
+    from unnest(${workspaceIds}, ${webhookIds}, ${ids}) as waiting (workspace_id, webhook_id, id)
+    where d.workspace_id = waiting.workspace_id and d.webhook_id = waiting.webhook_id and d.id = waiting.id
+      and d.status = 'PENDING'`,
+})
+
+const findPendingMails = namedStatement('find pending mails of a backup', {
+  params: { before: timestamptz },
+  columns: { workspaceId: mails.workspaceId, id: uuid },
+  sql: ({ before }) => sql`
     select m.workspace_id, m.id from work w
     join mails m on m.workspace_id = w.workspace_id and m.id = w.id
-    where w.created_at < ${before}::timestamptz and m.status = 'PENDING' and w.token is null
-    order by m.id limit ${rowsPerTransaction}`)
-  const work = waiting.rows.map(({ workspace_id, id }) => ({ workspaceId: idOf('wsp', workspace_id), id }))
+    where w.created_at < ${before} and m.status = 'PENDING' and w.token is null
+    order by m.id limit ${rowsPerTransaction}`,
+})
+
+async function interruptMails(db: Db, before: Date): Promise<number> {
+  const work = await findPendingMails(db, { before })
   let interrupted = 0
   await changeByWorkspace(db, work, async ({ db, workspaceId }, uuids) => {
     await transaction(db, async (db) => {

@@ -1,6 +1,8 @@
 /** The claim of a drain, which is the row of `work` of the kind DRAIN: see `drain.ts`. */
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { work as workTable } from '../../db/schema/index.ts'
 import { transaction } from '../../db/transaction.ts'
 import { uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
 import type { Claim } from '../../work/claims.ts'
@@ -45,15 +47,22 @@ export function lockDrain<Result>(
   work: (db: Db, drain: LockedDrain) => Promise<Result>,
 ): Promise<Result> {
   return transaction(db, async (db) => {
-    const { rows } = await db.execute<{ token: string | null; inFlight: string[] }>(sql`
-      insert into work (workspace_id, id, kind) select id, ${drainId}, 'DRAIN' from workspaces where id = ${uuidOf(workspaceId)}
-      on conflict (workspace_id, id) do update set kind = excluded.kind
-      returning token, in_flight as "inFlight"`)
-    const result = await work(db, rows[0] ?? { token: null, inFlight: [] })
+    const [drain = { token: null, inFlight: [] }] = await lockOrInsert(db, { workspaceId })
+    const result = await work(db, drain)
     await db.execute(sql`delete from work where ${isDrainOf(workspaceId)} and token is null`)
     return result
   })
 }
+
+const lockOrInsert = namedStatement('lock a drain', {
+  params: { workspaceId: workTable.workspaceId },
+  columns: { token: workTable.token, inFlight: workTable.inFlight },
+  sql: ({ workspaceId }) => sql`
+    insert into work (workspace_id, id, kind)
+    select id, ${drainId}::uuid, 'DRAIN' from workspaces where id = ${workspaceId}
+    on conflict (workspace_id, id) do update set kind = excluded.kind
+    returning token, in_flight`,
+})
 
 /** The condition of the row of `work`. */
 export const isDrainOf = (workspaceId: WorkspaceId) => sql`workspace_id = ${uuidOf(workspaceId)} and id = ${drainId}`
