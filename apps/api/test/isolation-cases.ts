@@ -44,6 +44,7 @@ const prefixes = {
 type Kind = keyof typeof prefixes
 
 export interface Ids extends Record<Kind, string> {
+  externalId: string
   /** Three contacts to merge. */
   duplicates: [string, string, string]
 }
@@ -52,6 +53,7 @@ export const unknownIds: Ids = {
   ...(Object.fromEntries(
     Object.entries(prefixes).map(([kind, prefix]) => [kind, `${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`]),
   ) as Record<Kind, string>),
+  externalId: 'user_unknown',
   duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
 }
 
@@ -82,7 +84,8 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
   await make('/invites', { email: freshEmail(), role: 'VIEWER' })
   await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
-  const contact = await make('/contacts', { email: freshEmail(), tags: ['secret'] })
+  const externalId = `user_${id}`
+  const contact = await make('/contacts', { email: freshEmail(), externalId, tags: ['secret'] })
   const makePipeline = () =>
     api.create<Pipeline>('/pipelines', key, { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] })
   const pipeline = await makePipeline()
@@ -98,6 +101,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     workspace: id,
     list,
     contact,
+    externalId,
     pipeline: pipeline.id,
     stage: pipeline.stages[0]?.id ?? '',
     emptyPipeline: (await makePipeline()).id,
@@ -160,9 +164,13 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /members/{id}': [({ member }) => ({ path: `/members/${member}` })],
   'PATCH /members/{id}': [({ member }) => ({ path: `/members/${member}`, body: { role: 'MEMBER' } })],
   'DELETE /members/{id}': [({ member }) => ({ path: `/members/${member}` })],
-  'GET /contacts': [({ list }) => ({ path: `/contacts?listId=${list}` })],
+  'GET /contacts': [
+    ({ list }) => ({ path: `/contacts?listId=${list}` }),
+    ({ externalId }) => ({ path: `/contacts?externalId=${externalId}` }),
+  ],
   'POST /contacts': [],
-  'PUT /contacts': [],
+  // Without an address, a contact is updated but not created.
+  'PUT /contacts': [({ externalId }) => ({ path: '/contacts', body: { externalId, firstName: 'taken over' } })],
   'POST /contacts/batch': [],
   'GET /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}` })],
   'PATCH /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}`, body: { firstName: 'taken over' } })],

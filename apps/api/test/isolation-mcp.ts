@@ -1,6 +1,7 @@
 /** The isolation cases of the tools of agents: for every tool, each way to name a record. */
 interface Ids {
   contact: string
+  externalId: string
   list: string
   campaign: string
   segment: string
@@ -21,9 +22,12 @@ const callTool = (name: string, args: object) => ({
 
 /** No tool deletes a record, but a campaign can be sent only once, so `send_campaign` is last. */
 export const mcpToolCases = {
-  search_contacts: [({ list }: Ids) => callTool('search_contacts', { listId: list })],
+  search_contacts: [
+    ({ list }: Ids) => callTool('search_contacts', { listId: list }),
+    ({ externalId }: Ids) => callTool('search_contacts', { externalId }),
+  ],
   get_contact: [({ contact }: Ids) => callTool('get_contact', { contactId: contact })],
-  upsert_contact: [],
+  upsert_contact: [({ externalId }: Ids) => callTool('upsert_contact', { externalId, firstName: 'taken over' })],
   tag_contacts: [
     ({ contact }: Ids) => callTool('tag_contacts', { contactIds: [contact], add: ['taken over'] }),
     ({ contact }: Ids, own: Ids) =>

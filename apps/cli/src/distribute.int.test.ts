@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
-import { ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
+import { NewContact } from '@rapport/core/contacts/contacts.schema.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { readDistribution } from '@rapport/core/db/distribution/distribute.ts'
@@ -30,7 +30,7 @@ test.skipIf(!isOnCitus)('a database is distributed with its rows, while nothing 
   const client = open(database.url, 'test')
   onTestFinished(() => client.close())
   const ctx = await createTestCtx(client.db)
-  const contact = await createContact(ctx, ContactInput.parse({ email: 'ada@example.com' }))
+  const contact = await createContact(ctx, NewContact.parse({ email: 'ada@example.com' }))
   await createTestTask(ctx, { contactId: contact.id })
   expect((await runDoctor({ DATABASE_URL: database.url }))('Citus')).toEqual([
     expect.stringContaining('warn: not distributed: workspaces, users'),
@@ -62,7 +62,7 @@ test.skipIf(!isOnCitus)('a cluster is backed up while nothing is connected, and 
   const database = await createTestDatabase()
   const client = open(database.url, 'test')
   const ctx = await createTestCtx(client.db)
-  const contact = await createContact(ctx, ContactInput.parse({ email: 'ada@example.com' }))
+  const contact = await createContact(ctx, NewContact.parse({ email: 'ada@example.com' }))
   await client.close()
   const backups = openBackupFolder({ DATABASE_URL: database.url })
 

@@ -19,6 +19,7 @@ const exposedHeaders = [
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
   'idempotent-replayed',
+  'matched-by',
 ].join(', ')
 const anyOrigin = { origin: '*', methods: 'GET, HEAD, POST', exposedHeaders }
 

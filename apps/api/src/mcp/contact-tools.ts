@@ -3,7 +3,8 @@ import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 import { changeTags } from '@rapport/core/contacts/update-contact.ts'
 import { upsertContact } from '@rapport/core/contacts/upsert-contact.ts'
-import { Activity, Contact, contactFilterFields, ContactInput, Tags } from '@rapport/core/contacts/contacts.schema.ts'
+import { Activity, Contact, ContactInput, Tags } from '@rapport/core/contacts/contacts.schema.ts'
+import { contactFilterFields } from '@rapport/core/contacts/listing/contact-query.schema.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { TaskInput, Task } from '@rapport/core/tasks/tasks.schema.ts'
@@ -11,8 +12,17 @@ import { createTask } from '@rapport/core/tasks/tasks.ts'
 import { z } from 'zod'
 import { defineTool, newestFirst, pageInput, reads } from './tool.ts'
 
-const { search, email, listId, emailSubscribedStatus, createdAfter, createdBefore, updatedAfter, updatedBefore } =
-  contactFilterFields
+const {
+  search,
+  email,
+  externalId,
+  listId,
+  emailSubscribedStatus,
+  createdAfter,
+  createdBefore,
+  updatedAfter,
+  updatedBefore,
+} = contactFilterFields
 
 const searchContacts = defineTool({
   name: 'search_contacts',
@@ -23,6 +33,7 @@ const searchContacts = defineTool({
   input: z.strictObject({
     search: search.describe('Part of a name, email, company or phone; tolerates a typo.'),
     email,
+    externalId,
     tags: Tags.optional().describe('Only contacts with all of these tags.'),
     listId,
     emailSubscribedStatus,
@@ -40,7 +51,7 @@ const getContact = defineTool({
   name: 'get_contact',
   title: 'Get a contact',
   description:
-    'Returns a contact and its activity, newest first: form submissions, and changes of the contact, its subscriptions, deals and tasks. To find a contact by email address, call `search_contacts`.',
+    'Returns a contact and its activity, newest first: form submissions, and changes of the contact, its subscriptions, deals and tasks. To find a contact by email address or external id, call `search_contacts`.',
   role: 'VIEWER',
   annotations: reads,
   input: z.strictObject({ contactId: Id('con'), ...pageInput }),
@@ -55,12 +66,15 @@ const upsert = defineTool({
   name: 'upsert_contact',
   title: 'Create or update a contact',
   description:
-    'Creates a contact, or updates the contact with this email address. Overwrites the given fields and leaves the others unchanged; `tags` replaces all tags. Does not subscribe the contact to a list. Idempotent.',
+    'Creates a contact, or updates the contact with this external id or email address. A contact that its external id finds gets another address if no contact has it. Overwrites the given fields and leaves the others unchanged; `tags` replaces all tags. Does not subscribe the contact to a list. Idempotent.',
   role: 'MEMBER',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.strictObject(ContactInput.shape),
   output: z.object({ contact: Contact, isNew: z.boolean().describe('Whether the contact was created.') }),
-  run: (ctx, input) => upsertContact(ctx, input),
+  run: async (ctx, input) => {
+    const { contact, isNew } = await upsertContact(ctx, input)
+    return { contact, isNew }
+  },
 })
 
 const tags = Tags.default(() => [])

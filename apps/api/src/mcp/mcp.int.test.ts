@@ -36,12 +36,12 @@ test.each(eras)('the official client lists and calls tools in protocol %s', asyn
 test.each(eras)('a failed tool returns code, message and issues in protocol %s', async (era) => {
   const client = await connectAgent(url, { key: workspace.key, era })
   await client.listTools()
-  const failed = await client.callTool({ name: 'upsert_contact', arguments: { first_name: 'Ada' } })
+  const failed = await client.callTool({ name: 'upsert_contact', arguments: { email: 'Ada', first_name: 'Ada' } })
   const error = {
     code: 'validation_error',
-    message: 'email: is required',
+    message: 'email: must be an email address such as ada@example.com',
     issues: [
-      { path: 'email', message: 'is required' },
+      { path: 'email', message: 'must be an email address such as ada@example.com' },
       { path: 'first_name', message: 'unknown field (did you mean "firstName"?)' },
     ],
   }

@@ -10,6 +10,7 @@ export interface Document {
 }
 
 export interface DocumentedOperation {
+  operationId?: string
   parameters?: { name: string }[]
   security?: object[]
   'x-optional-body'?: boolean

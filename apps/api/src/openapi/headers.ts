@@ -12,6 +12,10 @@ export const headers = {
     description: '`true` if this is the stored response of an earlier request with the same `Idempotency-Key`.',
     schema: { const: 'true' },
   },
+  'matched-by': {
+    description: 'The key that found the contact. `none`: the contact was created.',
+    schema: { type: 'string', enum: ['externalId', 'email', 'none'] },
+  },
   'x-request-id': {
     description: 'The id of the request in the logs: that of the request header `x-request-id`, or a new one.',
     required: true,

@@ -28,6 +28,9 @@ const errorHeaders: Record<string, (keyof typeof headers)[]> = {
   503: ['retry-after'],
 }
 
+/** Headers of the successful responses of one operation. */
+const ownHeaders: Record<string, (keyof typeof headers)[]> = { 'contacts.upsert': ['matched-by'] }
+
 const errorReference = '#/components/schemas/Error'
 const errorContent = { 'application/json': { schema: { $ref: errorReference } } }
 
@@ -39,7 +42,12 @@ export function describeResponses(document: Document): void {
   for (const operation of operations) describeOperation(operation)
   document.components = { ...document.components, responses: shared, headers }
 
-  function describeOperation({ responses = {}, parameters = [], security = [] }: DocumentedOperation) {
+  function describeOperation({
+    operationId = '',
+    responses = {},
+    parameters = [],
+    security = [],
+  }: DocumentedOperation) {
     const limits = responses['429'] ? limitHeaders : []
     const takesKey = security.length > 0 && parameters.some(({ name }) => name === 'Idempotency-Key')
     const replays = takesKey ? ['idempotent-replayed' as const] : []
@@ -56,6 +64,7 @@ export function describeResponses(document: Document): void {
             ? (['etag'] as const)
             : []),
           ...(isSuccess(status) ? replays : []),
+          ...(isSuccess(status) ? (ownHeaders[operationId] ?? []) : []),
           'x-request-id',
           ...limits,
         ])

@@ -30,9 +30,10 @@ test('POST /contacts: only the email is required; every field is shown, in order
     source: null,
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
+    externalId: null,
   })
   expect(Object.keys(response.body).join(' ')).toBe(
-    'id email firstName lastName phone company customFieldValues tags emailSubscribedStatus lastActivityAt source createdAt updatedAt',
+    'id email firstName lastName phone company customFieldValues tags emailSubscribedStatus lastActivityAt source createdAt updatedAt externalId',
   )
   const read = await api.call('GET', `/contacts/${response.body.id}`, { key: workspace.key })
   expect(read).toMatchObject({ status: 200, text: response.text })
@@ -246,6 +247,10 @@ test.each([
   'tag=x&'.repeat(21),
   'email=%00',
   'email=a&email=b',
+  'externalId=',
+  'externalId=%00',
+  `externalId=${'x'.repeat(256)}`,
+  'externalId=%20x',
   'source=a%0ab',
   'sort=name',
   'sort=createdAt;drop',

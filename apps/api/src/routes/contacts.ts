@@ -1,6 +1,4 @@
 import { lockContact } from '@rapport/core/contacts/lock-contact.ts'
-import { lockContactsByEmail } from '@rapport/core/contacts/find-contact.ts'
-import { toContact } from '@rapport/core/contacts/contact-record.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { listActivity } from '@rapport/core/contacts/list-activity.ts'
 import { exportContacts } from '@rapport/core/contacts/export/export-contacts.ts'
@@ -9,20 +7,18 @@ import { exportPerson } from '@rapport/core/operations/contacts/export-person.ts
 import { PersonExport } from '@rapport/core/operations/contacts/person-export.schema.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
 import { addTags, updateContact, removeTag } from '@rapport/core/contacts/update-contact.ts'
-import { upsertContact } from '@rapport/core/contacts/upsert-contact.ts'
+import { lockMatchingContact, upsertContact } from '@rapport/core/contacts/upsert-contact.ts'
 import {
   Activity,
   ActivityQuery,
   Contact,
   ContactChange,
   ContactInput,
-  ContactQuery,
-  CountedContactPage,
-  ExportQuery,
   MergeInput,
   NewContact,
   TagsInput,
 } from '@rapport/core/contacts/contacts.schema.ts'
+import { ContactQuery, CountedContactPage, ExportQuery } from '@rapport/core/contacts/listing/contact-query.schema.ts'
 import { SingleLine } from '@rapport/core/kernel/validation.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
@@ -40,10 +36,7 @@ const params = IdParams('con')
 const currentContact = recordById(Contact, { lock: lockContact, read: readContact })
 const contactByKey: CurrentRecord<{ ctx: Ctx; body: ContactInput }> = {
   schema: Contact,
-  async lockAndRead({ ctx, body }) {
-    const [row] = await lockContactsByEmail(ctx, [body.email])
-    return row && toContact(row)
-  },
+  lockAndRead: ({ ctx, body }) => lockMatchingContact(ctx, body),
 }
 
 export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs'>> = async (app, { exportIdleMs }) => {
@@ -55,7 +48,7 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         operationId: 'contacts.create',
         summary: 'Create a contact',
         description:
-          'Emits `contact.created`. Returns 409 with `contactId` if the workspace already has a contact with this email address.',
+          'Emits `contact.created`. Returns 409 with `contactId` if the workspace already has a contact with this email address or external id; for the external id, `issues` names the field.',
         querystring: NoQuery,
         body: NewContact,
         response: { 201: Contact },
@@ -75,15 +68,19 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
       schema: {
         ...common,
         operationId: 'contacts.upsert',
-        summary: 'Create or update a contact by email address',
-        description: 'Sets the fields in the body and leaves the others unchanged. Safe to call concurrently.',
+        summary: 'Create or update a contact by external id or email address',
+        description: [
+          'Looks for the contact by `externalId`, then by `email`; the header `matched-by` says which one found it. Sets the fields in the body and leaves the others unchanged. Safe to call concurrently.',
+          'A contact that is found by `externalId` gets another `email` if no contact has it. A contact without an external id that is found by `email` gets `externalId`. Returns 409 `identity_conflict` with `contactIds` if the keys belong to different contacts, or if the address belongs to a contact with another external id.',
+        ].join('\n\n'),
         querystring: NoQuery,
         body: ContactInput,
         response: { 200: Contact, 201: Contact },
       },
     },
     ifMatch(contactByKey, async (request, reply) => {
-      const { contact, isNew } = await upsertContact(request.ctx, request.body)
+      const { contact, isNew, matchedBy } = await upsertContact(request.ctx, request.body)
+      reply.header('matched-by', matchedBy)
       if (isNew) reply.code(201).header('location', `/contacts/${contact.id}`)
       return contact
     }),

@@ -127,7 +127,7 @@ test('no body returns 415, and an empty file 400', async () => {
 })
 
 test.each([
-  ['no email column', 'first name\nAda\n', /^The file has no email column/],
+  ['no email column', 'first name\nAda\n', /^The file has no column email or externalId/],
   ['unknown columns', 'email,Foo,Bar\n', /^Unknown columns: "Foo", "Bar"\. Known columns: email, /],
   ['UTF-16', Buffer.from('\ufeffemail\n', 'utf16le'), /UTF-16/],
   ['a workbook', Buffer.from('PK\u0003\u0004'), /^The file is a workbook of Excel .*: save it as "CSV UTF-8"$/],

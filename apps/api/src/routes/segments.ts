@@ -1,4 +1,8 @@
-import { CountedContactPage, FilterPreview, SegmentContactQuery } from '@rapport/core/contacts/contacts.schema.ts'
+import {
+  CountedContactPage,
+  FilterPreview,
+  SegmentContactQuery,
+} from '@rapport/core/contacts/listing/contact-query.schema.ts'
 import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
 import { previewFilter } from '@rapport/core/contacts/listing/preview-filter.ts'
 import { deleteSegment } from '@rapport/core/operations/contacts/delete-segment.ts'

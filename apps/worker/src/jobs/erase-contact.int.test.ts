@@ -1,7 +1,7 @@
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { createCustomField } from '@rapport/core/custom-fields/custom-fields.ts'
-import { type Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
+import { type Contact, NewContact } from '@rapport/core/contacts/contacts.schema.ts'
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import { transaction } from '@rapport/core/db/transaction.ts'
 import { updateDeal } from '@rapport/core/deals/update-deal.ts'
@@ -94,7 +94,7 @@ async function createTraces({ email, name, phone }: Person, webhookId: WebhookId
   await updateTask(ctx, task.id, { status: 'DONE' })
   const duplicate = await createContact(
     ctx,
-    ContactInput.parse({ email: duplicateEmail, company: words('company'), tags: [words('label')] }),
+    NewContact.parse({ email: duplicateEmail, company: words('company'), tags: [words('label')] }),
   )
   const contact = await mergeContacts(ctx, id, { contactId: duplicate.id })
 

@@ -3,7 +3,7 @@ import type { Database } from '@rapport/core/db/client.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
-import { ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
+import { NewContact } from '@rapport/core/contacts/contacts.schema.ts'
 import { inTransaction } from '@rapport/core/request/context.ts'
 import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { endSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
@@ -177,7 +177,7 @@ async function prepareDrain(database: Database): Promise<Scenario> {
   // Its events are its own, so that each request belongs to one delivery.
   await addBacklog(ctx, (await createTestWebhook(ctx, { eventTypes: ['deal.created'] })).id, 2)
   const create = (ctx: Scenario['ctx']) =>
-    inTransaction(ctx, (ctx) => createContact(ctx, ContactInput.parse({ email: 'new@example.com' })))
+    inTransaction(ctx, (ctx) => createContact(ctx, NewContact.parse({ email: 'new@example.com' })))
   const calls = [
     { name: 'create', call: create },
     { name: 'disable', call: (ctx: Scenario['ctx']) => updateWebhook(ctx, id, { enabled: false }) },

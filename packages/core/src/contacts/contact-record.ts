@@ -26,6 +26,7 @@ export function toContact(row: ContactRow): Contact {
     source: row.source,
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),
+    externalId: row.externalId,
   }
 }
 

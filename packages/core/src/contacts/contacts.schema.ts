@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { Phone } from '../kernel/values/phone.ts'
-import { CreatedAt, Email, QueryBoolean, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, Email, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
-import { PageOf, PageQuery, Sort, SortBy } from '../request/paging.ts'
-import { timeRange } from '../request/time-range.ts'
-import { FilterParameter } from '../segments/filter.schema.ts'
-import { EmailFilter } from './listing/address-filters.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
+import { ExternalId } from './identity/external-id.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
 /** Columns that responses contain. A column missing from a schema below does not compile. */
@@ -40,10 +38,14 @@ export const Contact = z
       .describe('Where the contact comes from, such as `form:Contact us`. `null` if unknown.'),
     createdAt: CreatedAt,
     updatedAt: UpdatedAt,
+    externalId: z
+      .string()
+      .nullable()
+      .describe('The key of the person in your own product, unique in the workspace. `null` for none.'),
   } satisfies Record<Shown, z.ZodType>)
   .meta({
     id: 'Contact',
-    description: 'A contact in the workspace. `email` is unique, ignoring case.',
+    description: 'A contact in the workspace. `email` is unique, ignoring case, and so is `externalId`, byte for byte.',
     examples: [
       {
         id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -59,6 +61,7 @@ export const Contact = z
         source: null,
         createdAt: '2026-11-21T06:35:49.123Z',
         updatedAt: '2026-11-21T06:35:49.123Z',
+        externalId: 'user_1815',
       },
     ],
   })
@@ -88,7 +91,7 @@ export const Tags = z
   .transform((tags) => [...new Set(tags)])
 
 /** Fits `form:` and the longest form name. */
-const sourceLength = 205
+export const sourceLength = 205
 
 const customFieldValues = z
   .record(
@@ -99,6 +102,9 @@ const customFieldValues = z
 
 const writable = {
   email: Email.describe('The email address, unique in the workspace, ignoring case.'),
+  externalId: ExternalId.nullable().describe(
+    'The key of the person in your own product, unique in the workspace, compared byte for byte. `null` for none.',
+  ),
   firstName: SingleLine(200).describe('The first name. Empty for none; `null` is not allowed.'),
   lastName: SingleLine(200).describe('The last name. Empty for none; `null` is not allowed.'),
   phone: emptyToNull(Phone).describe('The phone number. `null` or empty for none.'),
@@ -120,18 +126,26 @@ export const ContactChange = z
   })
 export type ContactChange = z.output<typeof ContactChange>
 
-/** Only `email` is required. An omitted property is empty in a new contact and unchanged in an existing one. */
+/** A new contact needs `email`. An omitted property is empty in a new contact and unchanged in an existing one. */
 export const ContactInput = z
-  .strictObject(writable)
+  .strictObject({
+    ...writable,
+    email: writable.email.describe(
+      'The email address, unique in the workspace, ignoring case. Required unless `externalId` is that of a contact.',
+    ),
+    externalId: writable.externalId.describe(
+      'The key of the person in your own product. It is looked up before `email`. `null` for none: it does not clear the external id of a contact.',
+    ),
+  })
   .partial()
-  .extend({ email: writable.email })
   .meta({
     id: 'ContactUpsert',
     description:
       'The fields of the contact to set. An omitted field is empty in a new contact and unchanged in an existing one.',
-    examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }],
+    examples: [{ email: 'ada@example.com', externalId: 'user_1815', firstName: 'Ada', lastName: 'Lovelace' }],
   })
 export type ContactInput = z.output<typeof ContactInput>
+export type NewContactInput = ContactInput & { email: string }
 
 /**
  * Input of a new contact. Defaults are filled in, so that equivalent bodies have the same hash for `Idempotency-Key`.
@@ -139,6 +153,7 @@ export type ContactInput = z.output<typeof ContactInput>
 export const NewContact = z
   .strictObject({
     email: writable.email,
+    externalId: writable.externalId.default(null),
     firstName: writable.firstName.default(''),
     lastName: writable.lastName.default(''),
     phone: writable.phone.default(null),
@@ -166,121 +181,6 @@ export const MergeInput = z
     examples: [{ contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
   })
 export type MergeInput = z.output<typeof MergeInput>
-
-export const contactFilterFields = {
-  email: EmailFilter.optional().describe(
-    'Only the contact with this email address, ignoring case. In a URL, a plus sign is `%2B`.',
-  ),
-  search: SingleLine(200, 1)
-    .optional()
-    .describe(
-      'Part of a name, email, company or phone; tolerates a typo. Without `sort`, returns the best matches first, at most 1,000.',
-    ),
-  tag: z
-    .union([
-      z.array(SingleLine(100, 1)).max(20, 'must have at most 20 tags'),
-      SingleLine(100, 1).transform((tag) => [tag]),
-    ])
-    .optional()
-    .describe('Only contacts with this tag. Repeatable: contacts must have all of the tags.'),
-  listId: Id('lst').optional().describe('Only contacts with a subscription to this list, in any status.'),
-  emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional().describe('Only contacts with this status.'),
-  source: SingleLine(sourceLength).optional().describe('Only contacts from exactly this source.'),
-  segmentId: Id('seg').optional().describe('Only contacts that match this segment.'),
-  filter: FilterParameter.optional().describe(
-    'Only contacts that match this filter: a `ContactFilter` as JSON, URL-encoded. See the guide on segments.',
-  ),
-  ...timeRange('created'),
-  ...timeRange('updated'),
-}
-
-const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const
-
-/**
- * Collects `customField.<key>` parameters, whose keys are not known in advance, and rejects any other unknown
- * parameter.
- */
-function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Known>) {
-  const prefix = 'customField.'
-  // Excludes inherited names such as "constructor".
-  const isNamed = (name: string) => Object.hasOwn(known.shape, name)
-  const schema = known.catchall(z.string().max(2_000)).transform((query) => {
-    const entries = Object.entries(query)
-    const named = Object.fromEntries(entries.filter(([name]) => isNamed(name)))
-    const others = entries.filter(([name]) => !isNamed(name))
-    const customFields = Object.fromEntries(others.map(([name, value]) => [name.slice(prefix.length), String(value)]))
-    return { ...(named as z.output<z.ZodObject<Known>>), customFields }
-  })
-  // Checked before parsing, because parsing drops "__proto__".
-  return z.preprocess((query: Record<string, unknown>, check) => {
-    const unknown = Object.keys(query).filter((name) => !isNamed(name) && !name.startsWith(prefix))
-    if (unknown.length > 0) check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query, inst: known })
-    return query
-  }, schema)
-}
-
-export const ContactFilters = collectCustomFields(z.object(contactFilterFields))
-export type ContactFilters = z.output<typeof ContactFilters>
-
-const listingParameters = {
-  sort: SortBy(sorts)
-    .optional()
-    .describe(
-      'The field to sort by. A leading minus sorts in descending order. Default: newest first; with `search`, best match first.',
-    ),
-  count: QueryBoolean.optional().describe(
-    'Whether the response has `total`, the number of contacts that match the filters. Ask for it on the first page only: every page has the same.',
-  ),
-}
-
-export const ContactQuery = collectCustomFields(
-  z.object({ ...PageQuery.shape, ...contactFilterFields, ...listingParameters }),
-)
-export type ContactQuery = z.output<typeof ContactQuery>
-
-export const SegmentContactQuery = PageQuery.extend(listingParameters)
-
-export const CountedContactPage = z
-  .object({
-    ...PageOf(Contact).shape,
-    total: z
-      .number()
-      .int()
-      .optional()
-      .describe('With `count=true`: the number of contacts that match the filters, on all pages together.'),
-    isEstimate: z
-      .boolean()
-      .optional()
-      .describe('With `count=true`: whether `total` is an estimate. Up to 10,000 contacts, it is exact.'),
-  })
-  .meta({ id: 'CountedContactPage', description: 'A page of contacts, with their number if it is asked for.' })
-
-export const FilterPreview = z
-  .object({
-    count: z.number().int().describe('The number of contacts that match the filter.'),
-    isEstimate: z.boolean().describe('Whether `count` is an estimate. Up to 10,000 contacts, it is exact.'),
-    sample: z.array(Contact).describe('The newest of these contacts, at most 10.'),
-  })
-  .meta({
-    id: 'FilterPreview',
-    description: 'The contacts that match a filter now.',
-    examples: [{ count: 1, isEstimate: false, sample: [contactExample] }],
-  })
-export type FilterPreview = z.output<typeof FilterPreview>
-
-export const ExportQuery = collectCustomFields(
-  z.object({
-    ...contactFilterFields,
-    format: z
-      .enum(['csv', 'ndjson'], { error: 'must be csv or ndjson' })
-      .default('csv')
-      .describe('The format of the file.'),
-    bom: QueryBoolean.default(false).describe(
-      'Whether a CSV starts with a byte order mark, for spreadsheets: without it, Excel does not read it as UTF-8.',
-    ),
-  }),
-)
-export type ExportQuery = z.output<typeof ExportQuery>
 
 export const Activity = z
   .object({

@@ -4,36 +4,39 @@ import { contacts } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { isContactQuotaExact, requireContactQuota } from '../quotas/contact-quota.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { alreadyExists, findContactByEmail } from './find-contact.ts'
+import { alreadyExists, requireNoAlias } from './find-contact.ts'
 import { contactCreated } from './contact-events.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
-import type { Contact, ContactInput } from './contacts.schema.ts'
+import type { Contact, NewContactInput } from './contacts.schema.ts'
 import { newContact } from './merge-contact.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
 import { lockCustomFields } from '../custom-fields/custom-fields.ts'
 
 /**
  * Creates a contact and emits `contact.created`. Throws `already_exists` with the id of the existing contact if the
- * email is taken, and `quota_exceeded` if the workspace has the maximum number of contacts.
+ * email or the external id is taken, and `quota_exceeded` if the workspace has the maximum number of contacts.
  */
-export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
+export async function createContact(ctx: Ctx, input: NewContactInput): Promise<Contact> {
   const customFieldValues = await checkCustomValues(ctx, input.customFieldValues ?? {})
   const contact = newContact(ctx.workspaceId, { ...input, customFieldValues })
   const insert = (ctx: Ctx) => insertContact(ctx, contact)
-  const isInserted = await ((await isContactQuotaExact(ctx)) ? inTransaction(ctx, insert) : insert(ctx))
+  const needsTransaction = contact.externalId !== null || (await isContactQuotaExact(ctx))
+  const isInserted = await (needsTransaction ? inTransaction(ctx, insert) : insert(ctx))
   if (isInserted) return toContact(contact)
-  throw alreadyExists(await findContactByEmail(ctx, contact.email))
+  throw await alreadyExists(ctx, contact)
 }
 
 /**
- * Inserts a contact and emits `contact.created`. Returns false if the email is taken, or if a custom field was removed
- * after the values were checked. Throws `quota_exceeded`.
+ * Inserts a contact and emits `contact.created`. Returns false if the email or external id is taken, or if a custom
+ * field was removed after the values were checked. Throws `quota_exceeded`, and `already_exists` for an alias.
  */
 async function insertContact(ctx: Ctx, contact: ContactRow): Promise<boolean> {
   const quota = await requireContactQuota(ctx)
   const isInserted = await insertRow(ctx, contact)
-  if (isInserted) quota.used += 1
-  return isInserted
+  if (!isInserted) return false
+  if (contact.externalId !== null) await requireNoAlias(ctx, contact.externalId)
+  quota.used += 1
+  return true
 }
 
 const insertRow = insertWithEvents({

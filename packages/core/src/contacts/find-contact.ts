@@ -1,40 +1,63 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, or, sql } from 'drizzle-orm'
 import { contacts } from '../db/schema/index.ts'
-import { type AppError, changedConcurrently, conflict } from '../kernel/errors.ts'
+import { AppError, changedConcurrently } from '../kernel/errors.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
+import { type ContactKeys, emailKey, externalIdsOf, type MatchedBy } from './identity/contact-keys.ts'
+import { findExternalIdAliases, hasExternalId } from './identity/external-id-aliases.ts'
 
 /** Finds a contact by email, ignoring case. */
 export async function findContactByEmail(ctx: Ctx, email: string): Promise<ContactRow | undefined> {
-  const [row] = await selectByEmails(ctx, [email])
+  const [row] = await selectByKeys(ctx, [{ email }])
   return row
 }
 
-/** Finds contacts by email, ignoring case. */
-export async function findContactsByEmail(ctx: Ctx, emails: readonly string[]): Promise<ContactRow[]> {
-  return selectByEmails(ctx, emails)
+/** Finds the contacts that have one of the keys, also the contacts into which those were merged. */
+export async function findContactsByKeys(ctx: Ctx, keys: readonly ContactKeys[]): Promise<ContactRow[]> {
+  return selectByKeys(ctx, keys)
 }
 
-/** Finds contacts by email and locks them until the transaction ends, in the lock order of all writers. */
-export async function lockContactsByEmail(ctx: Ctx, emails: readonly string[]): Promise<ContactRow[]> {
-  return selectByEmails(ctx, emails).orderBy(contacts.id).for('no key update')
+/** Like `findContactsByKeys`, and locks them until the transaction ends, in the lock order of all writers. */
+export async function lockContactsByKeys(ctx: Ctx, keys: readonly ContactKeys[]): Promise<ContactRow[]> {
+  return selectByKeys(ctx, keys).orderBy(contacts.id).for('no key update', { of: contacts })
 }
 
-/** The error for an email that is taken. `owner` is undefined if the conflicting record was deleted in the meantime. */
-export function alreadyExists(owner: ContactRow | undefined): AppError {
-  if (owner) return conflict('already_exists', 'Contact already exists', { contactId: owner.id })
-  return changedConcurrently()
+/**
+ * The error for keys that were found taken. If no contact has one of them anymore, it was deleted in the meantime.
+ */
+export async function alreadyExists(ctx: Ctx, { email, externalId }: ContactKeys): Promise<AppError> {
+  const [owner] = externalId ? await selectByKeys(ctx, [{ externalId }]) : []
+  if (owner) return keyTaken('externalId', owner.id)
+  const ownerOfEmail = email === undefined ? undefined : await findContactByEmail(ctx, email)
+  return ownerOfEmail ? keyTaken('email', ownerOfEmail.id) : changedConcurrently()
 }
 
-function selectByEmails(ctx: Ctx, emails: readonly string[]) {
-  const lowerCase = emails.map((email) => email.toLowerCase())
+/** Throws `already_exists` if the external id that the transaction has just set is an alias. */
+export async function requireNoAlias(ctx: Ctx, externalId: string): Promise<void> {
+  const aliases = await findExternalIdAliases(ctx, [externalId])
+  for (const contactId of aliases.values()) throw keyTaken('externalId', contactId)
+}
+
+export function keyTaken(key: MatchedBy, contactId: ContactId): AppError {
+  const issue = { path: 'externalId', message: 'is taken by another contact, or by one that was merged into it' }
+  return new AppError('already_exists', 'Contact already exists', {
+    details: { contactId },
+    ...(key === 'externalId' && { issues: [issue] }),
+  })
+}
+
+function selectByKeys(ctx: Ctx, keys: readonly ContactKeys[]) {
+  const emails = keys.flatMap(({ email }) => (email === undefined ? [] : emailKey(email)))
+  const externalIds = externalIdsOf(keys)
+  const hasEmail = sql`lower(${contacts.email}) = any(${sql.param(emails)}::text[])`
   return ctx.db
     .select(contactColumns)
     .from(contacts)
     .where(
       and(
         eq(contacts.workspaceId, ctx.workspaceId),
-        sql`lower(${contacts.email}) = any(${sql.param(lowerCase)}::text[])`,
+        externalIds.length === 0 ? hasEmail : or(hasEmail, hasExternalId(ctx, externalIds)),
       ),
     )
 }

@@ -79,6 +79,7 @@ export function newContact(workspaceId: WorkspaceId, input: CheckedInput & { ema
     workspaceId,
     id: newId('con'),
     email: input.email,
+    externalId: null,
     firstName: '',
     lastName: '',
     phone: null,
@@ -94,10 +95,10 @@ export function newContact(workspaceId: WorkspaceId, input: CheckedInput & { ema
   return mergeContact(empty, input, mergePolicies.update)
 }
 
-type Properties = Pick<ContactRow, 'email' | 'source' | (typeof textPropertyNames)[number]>
+type Properties = Pick<ContactRow, 'email' | 'externalId' | 'source' | (typeof textPropertyNames)[number]>
 
 function mergeProperties(current: ContactRow, input: CheckedInput, policy: MergePolicy): Partial<Properties> {
-  const names = (['email', 'source', ...textPropertyNames] as const).filter((name) => {
+  const names = (['email', 'externalId', 'source', ...textPropertyNames] as const).filter((name) => {
     if (input[name] === undefined || (name === 'source' && policy.keepsSource)) return false
     if (policy.values === 'replace') return true
     return policy.values === 'set' ? Boolean(input[name]) : !current[name]

@@ -7,11 +7,10 @@ import type { ContactId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
-import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
-import { storeOptOutsOfContact } from '../subscriptions/opt-outs.ts'
+import { changeAddress } from '../subscriptions/change-address.ts'
 import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
 import { type SuppressedStatus, suppressSubscriptions } from '../subscriptions/suppressions.ts'
-import { alreadyExists, findContactByEmail } from './find-contact.ts'
+import { alreadyExists, requireNoAlias } from './find-contact.ts'
 import { contactUpdated } from './contact-events.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, TagsInput } from './contacts.schema.ts'
@@ -75,24 +74,29 @@ export async function deleteContactRow(ctx: Ctx, id: ContactId): Promise<void> {
 
 /**
  * Writes `next` over the locked `current` and returns the saved contact, or `current` itself if nothing changed. When
- * the email changes, it stores the opt-outs of the old address and applies those of the new one. Emits no event.
+ * the email changes, it stores the opt-outs of the old address and applies those of the new one. Emits no event. Throws
+ * `already_exists` if a key is taken.
  */
 export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {
   const saved = withTimeOfUpdate(current, next)
   if (saved === current) return current
   const write = ({ db }: Ctx) => updateRow(db, saved)
-  if (next.email === current.email) {
+  const { email, externalId } = next
+  if (email === current.email && externalId === current.externalId) {
     await write(ctx)
     return saved
   }
-  // In a savepoint, so that the transaction can look up the owner of a taken email.
+  // In a savepoint, so that the transaction can look up the owner of a taken key.
   await inTransaction(ctx, write).catch(async (error: unknown) => {
-    const isTaken = violatedConstraint(error) === 'contacts_email_key'
-    throw isTaken ? alreadyExists(await findContactByEmail(ctx, next.email)) : error
+    const constraint = violatedConstraint(error)
+    if (constraint === 'contacts_external_id_key') throw await alreadyExists(ctx, { externalId })
+    if (constraint === 'contacts_email_key') throw await alreadyExists(ctx, { email })
+    throw error
   })
+  if (externalId !== null && externalId !== current.externalId) await requireNoAlias(ctx, externalId)
   if (next.email.toLowerCase() === current.email.toLowerCase()) return saved
-  await storeOptOutsOfContact(ctx, current)
-  return (await applyStoredOptOuts(ctx, saved)) ? ((await lockContact(ctx, saved.id)) ?? saved) : saved
+  const isChanged = await changeAddress(ctx, { id: saved.id, from: current.email, to: email })
+  return isChanged ? ((await lockContact(ctx, saved.id)) ?? saved) : saved
 }
 
 const updateRow = updateStatement(contacts)

@@ -6,7 +6,7 @@ import { createCampaign } from '../campaigns/campaigns.ts'
 import { createForm } from '../forms/forms.ts'
 import { FormInput } from '../forms/forms.schema.ts'
 import type { Ctx } from '../request/context.ts'
-import { ContactQuery } from '../contacts/contacts.schema.ts'
+import { ContactQuery } from '../contacts/listing/contact-query.schema.ts'
 import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { checkCustomValue, createCustomField, readCustomFields } from './custom-fields.ts'
 

@@ -197,7 +197,7 @@ async function runStep(world: World, action: Step) {
 function reasonOf(error: unknown): string {
   if (!(error instanceof AppError)) return String(error)
   if (error.code === 'not_found') return 'not found'
-  return error.issues?.[0]?.path ?? `in use by ${error.details?.['dealCount']}`
+  return error.issues?.[0]?.path ?? `in use by ${String(error.details?.['dealCount'])}`
 }
 
 async function expectSameState({ ctx, model }: World) {

@@ -1,6 +1,6 @@
 /** Maps form fields to properties of a contact. */
 import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
-import type { ContactInput } from '../contacts/contacts.schema.ts'
+import type { NewContactInput } from '../contacts/contacts.schema.ts'
 import {
   checkCustomValue,
   type CustomFields,
@@ -69,12 +69,12 @@ export async function toContactInput(
   ctx: Ctx,
   fields: readonly FormField[],
   values: FormValues,
-): Promise<ContactInput | undefined> {
+): Promise<NewContactInput | undefined> {
   const mapped = fields.filter((field) => field.mapsTo !== undefined && Object.hasOwn(values, field.id))
   const properties = mapped
     .filter((field) => customKeyOf(field) === undefined)
     .map((field) => [field.mapsTo, values[field.id]] as const)
-  const contact = Object.fromEntries(properties) as Partial<ContactInput>
+  const contact = Object.fromEntries(properties) as Partial<NewContactInput>
   const { email } = contact
   if (email === undefined) return undefined
   return { ...contact, email, customFieldValues: await toCustomValues(ctx, mapped, values) }

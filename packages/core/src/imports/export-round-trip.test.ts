@@ -5,6 +5,7 @@ import { isExactNumber } from '../kernel/values/exact-number.ts'
 import { chooseSeed, countRuns } from '@rapport/testing/runs.ts'
 import { expect, test } from 'vitest'
 import { Contact, ContactInput } from '../contacts/contacts.schema.ts'
+import { ExternalId } from '../contacts/identity/external-id.ts'
 import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import { csvHeader, toCsv } from '../contacts/export/contact-csv.ts'
 import { openWindow } from './file/byte-window.ts'
@@ -20,6 +21,7 @@ const fields: CustomFields = new Map([
 const uglyText = (characters: string) => fc.string({ unit: fc.constantFrom(...Array.from(characters)), maxLength: 20 })
 const line = uglyText('=+-@＝＋－＠;,|"\' axü')
 const contact = fc.record({
+  externalId: fc.option(line.filter((id) => ExternalId.safeParse(id).success)),
   firstName: line,
   lastName: line,
   company: line,

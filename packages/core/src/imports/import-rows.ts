@@ -43,6 +43,7 @@ export function parseCsvRow(row: FileRow<string[]>, { layout, fields, decimalMar
     if (column === null || cell.trim() === '') continue
     if (column === '') return rowError(line, `Column ${index + 1} has a value but no name in the header`)
     if (column === 'tags') properties['tags'] = splitTags(cell)
+    else if (column === 'externalId') properties[column] = cell.trim()
     else if (!column.startsWith(customPrefix)) properties[column] = cell
     else {
       const key = column.slice(customPrefix.length)

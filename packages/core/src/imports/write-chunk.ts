@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { ContactRow } from '../contacts/contact-record.ts'
+import { emailKey } from '../contacts/identity/contact-keys.ts'
 import { mergePolicies } from '../contacts/merge-contact.ts'
 import { type ContactOutcome, writeContacts } from '../contacts/write-contacts.ts'
 import { imports } from '../db/schema/index.ts'
@@ -61,7 +62,9 @@ async function writeRows(ctx: Ctx, claimed: ClaimedImport, rows: readonly Import
   })
   const failed = [...rows.filter((row) => 'message' in row), ...rejected].toSorted((a, b) => a.line - b.line)
   if (listId && !dryRun) {
-    const contacts = outcomes.flatMap((outcome) => ('contact' in outcome ? [outcome.contact] : []))
+    const contacts = outcomes.flatMap((outcome, index) =>
+      'contact' in outcome && isAddressOf(outcome.contact, valid[index]?.contact.email) ? [outcome.contact] : [],
+    )
     const reportedBy = { importId: id, actorId }
     const subscribers = await confirmSubscribers(ctx, { listId, contacts: uniqueById(contacts), reportedBy })
     if (eachEvent) await emitConfirmed(ctx, listId, subscribers)
@@ -69,6 +72,8 @@ async function writeRows(ctx: Ctx, claimed: ClaimedImport, rows: readonly Import
   return { outcomes, failed }
 }
 
+/** With `onConflict=skip`, a contact that its external id finds keeps its address: the row consents for another one. */
+const isAddressOf = ({ email }: ContactRow, given = email) => emailKey(given) === emailKey(email)
 const uniqueById = (contacts: readonly ContactRow[]) => [...new Map(contacts.map((one) => [one.id, one])).values()]
 
 function toRejectedRow(line: number, { message, issues }: AppError): RowError {

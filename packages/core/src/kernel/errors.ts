@@ -12,6 +12,7 @@ export const errorCodes = [
   'method_not_allowed',
   'request_timeout',
   'already_exists',
+  'identity_conflict',
   'in_use',
   'wrong_state',
   'opted_out',
@@ -36,17 +37,19 @@ export interface Issue {
   message: string
 }
 
+type Detail = string | number | readonly string[]
+
 /** An error for the client: `message` and `details` are public. The details of any other error stay internal. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: readonly Issue[] | undefined
-  readonly details: Readonly<Record<string, string | number>> | undefined
+  readonly details: Readonly<Record<string, Detail>> | undefined
   readonly retryAfterSeconds: number | undefined
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { issues?: Issue[]; details?: Record<string, string | number>; retryAfterSeconds?: number } = {},
+    options: { issues?: Issue[]; details?: Record<string, Detail>; retryAfterSeconds?: number } = {},
   ) {
     super(message)
     this.retryAfterSeconds = options.retryAfterSeconds
@@ -65,7 +68,7 @@ export const invalidToken = () => new AppError('invalid_token', 'Invalid or expi
 /**
  * An error about the current state of a record. `details` are added to the body, such as the id of the other record.
  */
-export const conflict = (code: ConflictCode, message: string, details: Record<string, string | number> = {}) =>
+export const conflict = (code: ConflictCode, message: string, details: Record<string, Detail> = {}) =>
   new AppError(code, message, { details })
 
 /** For a request that lost a race, for example to the deletion of a record that it refers to. */

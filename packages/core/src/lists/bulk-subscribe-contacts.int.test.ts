@@ -2,7 +2,7 @@ import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { listContacts } from '../contacts/listing/list-contacts.ts'
-import { ContactQuery } from '../contacts/contacts.schema.ts'
+import { ContactQuery } from '../contacts/listing/contact-query.schema.ts'
 import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
 import { ImportOptions } from '../imports/imports.schema.ts'
 import {

@@ -438,7 +438,7 @@ export class Contacts extends Resource {
   /**
    * Create a contact.
    *
-   * Emits `contact.created`. Returns 409 with `contactId` if the workspace already has a contact with this email address.
+   * Emits `contact.created`. Returns 409 with `contactId` if the workspace already has a contact with this email address or external id; for the external id, `issues` names the field.
    *
    * Requires the role MEMBER.
    */
@@ -447,9 +447,11 @@ export class Contacts extends Resource {
   }
 
   /**
-   * Create or update a contact by email address.
+   * Create or update a contact by external id or email address.
    *
-   * Sets the fields in the body and leaves the others unchanged. Safe to call concurrently.
+   * Looks for the contact by `externalId`, then by `email`; the header `matched-by` says which one found it. Sets the fields in the body and leaves the others unchanged. Safe to call concurrently.
+   *
+   * A contact that is found by `externalId` gets another `email` if no contact has it. A contact without an external id that is found by `email` gets `externalId`. Returns 409 `identity_conflict` with `contactIds` if the keys belong to different contacts, or if the address belongs to a contact with another external id.
    *
    * Requires the role MEMBER.
    */

@@ -803,7 +803,7 @@ export type Consent = {
 };
 
 /**
- * A contact in the workspace. `email` is unique, ignoring case.
+ * A contact in the workspace. `email` is unique, ignoring case, and so is `externalId`, byte for byte.
  */
 export type Contact = {
     /**
@@ -860,6 +860,10 @@ export type Contact = {
      * When the record was last changed.
      */
     updatedAt: string;
+    /**
+     * The key of the person in your own product, unique in the workspace. `null` for none.
+     */
+    externalId: string | null;
 };
 
 /**
@@ -883,13 +887,13 @@ export type ContactBatchFailure = {
     /**
      * What is wrong, in the words of `code` in error responses.
      */
-    code: 'validation_error' | 'already_exists' | 'quota_exceeded' | 'internal_error';
+    code: 'validation_error' | 'already_exists' | 'identity_conflict' | 'quota_exceeded' | 'internal_error';
     /**
      * What is wrong, in words.
      */
     message: string;
     /**
-     * The invalid fields of the entry, if `code` is `validation_error`.
+     * The invalid fields of the entry, if `code` is `validation_error`, or `externalId`, if it is what `already_exists` is about.
      */
     issues?: Array<{
         /**
@@ -905,6 +909,10 @@ export type ContactBatchFailure = {
      * The existing contact, if `code` is `already_exists`.
      */
     contactId?: string;
+    /**
+     * The contacts to which the external id and the email belong, if `code` is `identity_conflict`.
+     */
+    contactIds?: Array<string>;
 };
 
 /**
@@ -916,7 +924,7 @@ export type ContactBatchRequest = {
      */
     contacts: Array<ContactUpsert>;
     /**
-     * What to do if a contact with this email already exists: `fail` reports `already_exists`, `skip` returns the contact unchanged, `update` sets the given fields like `PUT /contacts`.
+     * What to do if a contact with this external id or email already exists: `fail` reports `already_exists`, `skip` returns the contact unchanged, `update` sets the given fields like `PUT /contacts`.
      */
     onConflict?: 'fail' | 'skip' | 'update';
 };
@@ -950,6 +958,10 @@ export type ContactCreate = {
      * The email address, unique in the workspace, ignoring case.
      */
     email: string;
+    /**
+     * The key of the person in your own product, unique in the workspace, compared byte for byte. `null` for none.
+     */
+    externalId?: string | null;
     /**
      * The first name. Empty for none; `null` is not allowed.
      */
@@ -1021,6 +1033,10 @@ export type ContactUpdate = {
      */
     email?: string;
     /**
+     * The key of the person in your own product, unique in the workspace, compared byte for byte. `null` for none.
+     */
+    externalId?: string | null;
+    /**
      * The first name. Empty for none; `null` is not allowed.
      */
     firstName?: string;
@@ -1057,9 +1073,13 @@ export type ContactUpdate = {
  */
 export type ContactUpsert = {
     /**
-     * The email address, unique in the workspace, ignoring case.
+     * The email address, unique in the workspace, ignoring case. Required unless `externalId` is that of a contact.
      */
-    email: string;
+    email?: string;
+    /**
+     * The key of the person in your own product. It is looked up before `email`. `null` for none: it does not clear the external id of a contact.
+     */
+    externalId?: string | null;
     /**
      * The first name. Empty for none; `null` is not allowed.
      */
@@ -1551,7 +1571,7 @@ export type DeliveryPage = {
 };
 
 /**
- * The body of every error response. Some errors have more properties, such as `contactId`.
+ * The body of every error response. Some errors have more properties, such as `contactId` or `contactIds`.
  */
 export type Error = {
     /**
@@ -1578,6 +1598,7 @@ export type Error = {
      * - `method_not_allowed`: The path exists, but not with this method. The header `allow` has the methods that it has.
      * - `request_timeout`: The body was sent too slowly.
      * - `already_exists`: A record with this unique value already exists.
+     * - `identity_conflict`: The external id and the email address belong to different contacts, which `contactIds` names.
      * - `in_use`: Other records still need this one.
      * - `wrong_state`: The record is not in a state that allows this.
      * - `opted_out`: The contact has opted out, and only they can subscribe again.
@@ -1590,13 +1611,13 @@ export type Error = {
      * - `internal_error`: An internal error. The log has the details under `requestId`.
      * - `unavailable`: Temporarily unavailable. Try again.
      */
-    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'already_exists' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
+    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'already_exists' | 'identity_conflict' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
     /**
      * The paragraph of the documentation about the code. Present if `code` is.
      */
     docUrl?: string;
     /**
-     * The invalid fields, for `validation_error`.
+     * The invalid fields, for `validation_error`, or the field whose value is taken, for `already_exists`.
      */
     issues?: Array<{
         /**
@@ -2671,6 +2692,10 @@ export type MergedContact = {
      */
     updatedAt: string;
     /**
+     * The key of the person in your own product, unique in the workspace. `null` for none.
+     */
+    externalId: string | null;
+    /**
      * The id of the contact.
      */
     mergedContactId: string;
@@ -2874,6 +2899,10 @@ export type PersonExport = {
      * The ids of contacts that were merged into this contact.
      */
     formerIds: Array<string>;
+    /**
+     * The external ids of contacts that were merged into this contact, and that still find it.
+     */
+    formerExternalIds: Array<string>;
     /**
      * The campaigns that were sent to the contact.
      */
@@ -7197,6 +7226,10 @@ export type ContactsListData = {
          */
         email?: string;
         /**
+         * Only the contact with this external id, or the contact into which a contact with this external id was merged.
+         */
+        externalId?: string;
+        /**
          * Part of a name, email, company or phone; tolerates a typo. Without `sort`, returns the best matches first, at most 1,000.
          */
         search?: string;
@@ -7436,6 +7469,10 @@ export type ContactsExportData = {
          * Only the contact with this email address, ignoring case. In a URL, a plus sign is `%2B`.
          */
         email?: string;
+        /**
+         * Only the contact with this external id, or the contact into which a contact with this external id was merged.
+         */
+        externalId?: string;
         /**
          * Part of a name, email, company or phone; tolerates a typo. Without `sort`, returns the best matches first, at most 1,000.
          */

@@ -11,6 +11,7 @@ const descriptions: Record<(typeof errorCodes)[number], string> = {
   method_not_allowed: 'The path exists, but not with this method. The header `allow` has the methods that it has.',
   request_timeout: 'The body was sent too slowly.',
   already_exists: 'A record with this unique value already exists.',
+  identity_conflict: 'The external id and the email address belong to different contacts, which `contactIds` names.',
   in_use: 'Other records still need this one.',
   wrong_state: 'The record is not in a state that allows this.',
   opted_out: 'The contact has opted out, and only they can subscribe again.',

@@ -26,6 +26,7 @@ const statuses: Record<ErrorCode, number> = {
   method_not_allowed: 405,
   request_timeout: 408,
   already_exists: 409,
+  identity_conflict: 409,
   in_use: 409,
   wrong_state: 409,
   opted_out: 409,
@@ -71,11 +72,12 @@ export const ErrorBody = z
         }),
       )
       .optional()
-      .describe('The invalid fields, for `validation_error`.'),
+      .describe('The invalid fields, for `validation_error`, or the field whose value is taken, for `already_exists`.'),
   })
   .meta({
     id: 'Error',
-    description: 'The body of every error response. Some errors have more properties, such as `contactId`.',
+    description:
+      'The body of every error response. Some errors have more properties, such as `contactId` or `contactIds`.',
     examples: [
       {
         statusCode: 404,

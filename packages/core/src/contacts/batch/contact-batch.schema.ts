@@ -14,7 +14,7 @@ export const ContactBatch = z
       .enum(['fail', 'skip', 'update'])
       .default('fail')
       .describe(
-        'What to do if a contact with this email already exists: `fail` reports `already_exists`, `skip` returns the contact unchanged, `update` sets the given fields like `PUT /contacts`.',
+        'What to do if a contact with this external id or email already exists: `fail` reports `already_exists`, `skip` returns the contact unchanged, `update` sets the given fields like `PUT /contacts`.',
       ),
   })
   .meta({
@@ -39,7 +39,7 @@ const ContactBatchFailure = z
   .object({
     status: z.literal('FAILED').describe('Nothing was written for this entry.'),
     code: z
-      .enum(['validation_error', 'already_exists', 'quota_exceeded', 'internal_error'])
+      .enum(['validation_error', 'already_exists', 'identity_conflict', 'quota_exceeded', 'internal_error'])
       .describe('What is wrong, in the words of `code` in error responses.'),
     message: z.string().describe('What is wrong, in words.'),
     issues: z
@@ -47,8 +47,14 @@ const ContactBatchFailure = z
         z.object({ path: z.string().describe('The field.'), message: z.string().describe('What is wrong with it.') }),
       )
       .optional()
-      .describe('The invalid fields of the entry, if `code` is `validation_error`.'),
+      .describe(
+        'The invalid fields of the entry, if `code` is `validation_error`, or `externalId`, if it is what `already_exists` is about.',
+      ),
     contactId: RecordId('con').optional().describe('The existing contact, if `code` is `already_exists`.'),
+    contactIds: z
+      .array(RecordId('con'))
+      .optional()
+      .describe('The contacts to which the external id and the email belong, if `code` is `identity_conflict`.'),
   })
   .meta({ id: 'ContactBatchFailure', description: 'The entry failed. It does not affect the other entries.' })
 export type ContactBatchFailure = z.output<typeof ContactBatchFailure>

@@ -4,7 +4,10 @@ import { toIssues } from '../../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { toContact } from '../contact-record.ts'
 import { Contact, ContactInput } from '../contacts.schema.ts'
-import { lockContactsByEmail } from '../find-contact.ts'
+import { keyTaken, lockContactsByKeys } from '../find-contact.ts'
+import { groupByContact } from '../identity/contact-index.ts'
+import { emailKey, externalIdsOf } from '../identity/contact-keys.ts'
+import { findExternalIdAliases } from '../identity/external-id-aliases.ts'
 import { mergePolicies } from '../merge-contact.ts'
 import { type ContactOutcome, writeContacts } from '../write-contacts.ts'
 import type {
@@ -68,12 +71,17 @@ async function writeEntries(ctx: Ctx, batch: Batch): Promise<Results> {
   }
 }
 
-/** Takes locks in the order of `writeContacts`, which prevents deadlocks. Entries with the same email stay in order. */
+/** Takes locks in the order of `writeContacts`, which prevents deadlocks. Entries for one contact stay in order. */
 async function writeSeparately(ctx: Ctx, batch: Batch): Promise<Results> {
   const results: Results = new Map()
-  await lockContactsByEmail(ctx, batch.entries.map(emailOf))
-  const sorted = batch.entries.toSorted((a, b) => (emailOf(a) < emailOf(b) ? -1 : Number(emailOf(a) > emailOf(b))))
-  for (const entry of sorted)
+  const inputs = batch.entries.map(({ input }) => input)
+  const known = {
+    contacts: await lockContactsByKeys(ctx, inputs),
+    aliases: await findExternalIdAliases(ctx, externalIdsOf(inputs)),
+  }
+  const groups = groupByContact(batch.entries, known)
+  const sorted = groups.toSorted(([a], [b]) => (emailOf(a) < emailOf(b) ? -1 : Number(emailOf(a) > emailOf(b))))
+  for (const entry of sorted.flat())
     for (const [index, result] of await writeEntries(ctx, { ...batch, entries: [entry] })) results.set(index, result)
   return results
 }
@@ -92,10 +100,9 @@ async function writeTogether(ctx: Ctx, entries: readonly Entry[], onConflict: On
 
 function toResult(outcome: ContactOutcome, onConflict: OnConflict): ContactBatchResult {
   if (outcome.status === 'REJECTED') return rejectedEntry(outcome.error)
-  const { contact } = outcome
+  const { contact, matchedBy } = outcome
   if (outcome.status === 'CREATED') return { status: 'CREATED', contact: toContact(contact) }
-  if (onConflict === 'fail')
-    return { status: 'FAILED', code: 'already_exists', message: 'Contact already exists', contactId: contact.id }
+  if (onConflict === 'fail') return rejectedEntry(keyTaken(matchedBy, contact.id))
   return { status: onConflict === 'skip' ? 'SKIPPED' : 'UPDATED', contact: toContact(contact) }
 }
 
@@ -103,8 +110,10 @@ function invalidEntry(issues: Issue[]): ContactBatchFailure {
   return { status: 'FAILED', code: 'validation_error', message: invalidFields(issues).message, issues }
 }
 
-function rejectedEntry({ code, message, issues }: AppError): ContactBatchFailure {
+function rejectedEntry({ code, message, issues, details }: AppError): ContactBatchFailure {
   if (code === 'validation_error') return { status: 'FAILED', code, message, issues: issues?.slice() ?? [] }
+  if (code === 'already_exists' || code === 'identity_conflict')
+    return { status: 'FAILED', code, message, ...(issues && { issues: issues.slice() }), ...details }
   if (code === 'quota_exceeded') return { status: 'FAILED', code, message }
   return unstorableEntry
 }
@@ -115,4 +124,4 @@ const unstorableEntry: ContactBatchFailure = {
   message: 'The contact cannot be stored',
 }
 
-const emailOf = ({ input }: { input: { email: string } }) => input.email.toLowerCase()
+const emailOf = (entry?: Entry) => emailKey(entry?.input.email ?? '')

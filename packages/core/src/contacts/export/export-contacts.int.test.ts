@@ -6,7 +6,8 @@ import { uuidOf } from '../../kernel/ids.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { exportContacts } from './export-contacts.ts'
-import { type Contact, ExportQuery } from '../contacts.schema.ts'
+import { type Contact } from '../contacts.schema.ts'
+import { ExportQuery } from '../listing/contact-query.schema.ts'
 import { createCustomField } from '../../custom-fields/custom-fields.ts'
 
 const database = useTestDatabase()
@@ -32,6 +33,7 @@ test('exports CSV with a header, custom field columns and escaped formulas', asy
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
   const contact = await createTestContact(ctx, {
     email: 'ada@example.com',
+    externalId: '=1815',
     firstName: '=HYPERLINK("http://x.test")',
     lastName: '@sum',
     company: '-1',
@@ -42,8 +44,8 @@ test('exports CSV with a header, custom field columns and escaped formulas', asy
   })
   const { createdAt, id } = contact
   expect(await exported({ format: 'csv' })).toEqual([
-    'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,customField.plan',
-    `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=cmd`,
+    'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,externalId,customField.plan',
+    `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=1815,'=cmd`,
   ])
 })
 

@@ -10,10 +10,12 @@ import { contactColumns, type ContactRow, toContact } from '../contact-record.ts
 import { compileFilter } from '../../segments/compile-filter.ts'
 import { compileSegment } from '../../segments/segments.ts'
 import { withinFilterTime } from '../../segments/within-filter-time.ts'
+import { hasExternalId } from '../identity/external-id-aliases.ts'
 import { type ContactCount, countContacts } from './count-contacts.ts'
 import { readNewestContacts } from './newest-contacts.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
-import type { Contact, ContactFilters, ContactQuery } from '../contacts.schema.ts'
+import type { Contact } from '../contacts.schema.ts'
+import type { ContactFilters, ContactQuery } from './contact-query.schema.ts'
 import {
   checkCustomValue,
   findCustomFields,
@@ -46,6 +48,7 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
   return and(
     eq(contacts.workspaceId, ctx.workspaceId),
     filters.email !== undefined ? sql`lower(${contacts.email}) = lower(${filters.email})` : undefined,
+    filters.externalId !== undefined ? hasExternalId(ctx, [filters.externalId]) : undefined,
     filters.search !== undefined ? await searchCondition(ctx, filters.search) : undefined,
     filters.tag?.length ? arrayContains(contacts.tags, filters.tag) : undefined,
     filters.emailSubscribedStatus ? eq(contacts.emailSubscribedStatus, filters.emailSubscribedStatus) : undefined,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { type Contact, ContactQuery } from '../contacts.schema.ts'
+import { type Contact } from '../contacts.schema.ts'
+import { ContactQuery } from './contact-query.schema.ts'
 import { createCustomField } from '../../custom-fields/custom-fields.ts'
 import { listContacts } from './list-contacts.ts'
 

@@ -5,7 +5,7 @@ import { compileFilter } from '../../segments/compile-filter.ts'
 import type { Filter } from '../../segments/filter.schema.ts'
 import { withinFilterTime } from '../../segments/within-filter-time.ts'
 import { contactColumns, toContact } from '../contact-record.ts'
-import type { FilterPreview } from '../contacts.schema.ts'
+import type { FilterPreview } from './contact-query.schema.ts'
 import { countContacts } from './count-contacts.ts'
 
 const sampleSize = 10

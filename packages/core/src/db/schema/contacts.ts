@@ -20,6 +20,8 @@ export const contacts = tenantTable(
   {
     id: id('con').notNull(),
     email: text().notNull(),
+    /** The key of the person in the caller's own product. */
+    externalId: text(),
     firstName: text().notNull().default(''),
     lastName: text().notNull().default(''),
     phone: text(),
@@ -46,6 +48,8 @@ export const contacts = tenantTable(
     key: ['id'],
     extra: (t) => [
       uniqueIndex('contacts_email_key').on(t.workspaceId, lower(t.email)),
+      // Partial: a change of a key that foreign keys could use would lock out the records of the contact.
+      uniqueIndex('contacts_external_id_key').on(t.workspaceId, t.externalId).where(sql`${t.externalId} is not null`),
       index('contacts_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('contacts_updated_index').on(t.workspaceId, t.updatedAt, t.id),
       index('contacts_status_index').on(t.workspaceId, t.emailSubscribedStatus, t.createdAt, t.id),
@@ -76,6 +80,20 @@ export const contactAliases = tenantTable(
     key: ['id'],
     ownedBy: { contactId: contacts },
     extra: (t) => [index('contact_aliases_contact_index').on(t.workspaceId, t.contactId)],
+  },
+)
+
+/** The external ids of merged contacts, which find the remaining contact. No contact can get one of them. */
+export const externalIdAliases = tenantTable(
+  'external_id_aliases',
+  {
+    externalId: text().notNull(),
+    contactId: id('con').notNull(),
+  },
+  {
+    key: ['externalId'],
+    ownedBy: { contactId: contacts },
+    extra: (t) => [index('external_id_aliases_contact_index').on(t.workspaceId, t.contactId)],
   },
 )
 

@@ -35,7 +35,7 @@ test.each([
 test('names unknown columns and lists the known ones', () => {
   const names = ['email', 'Name', 'customField.nothing', 'Fav\u0007orite']
   expect(() => matchColumns(names, fields)).toThrow(
-    'Unknown columns: "Name", "customField.nothing", "Fav\\u0007orite". Known columns: email, firstName, lastName, phone, company, ' +
+    'Unknown columns: "Name", "customField.nothing", "Fav\\u0007orite". Known columns: email, externalId, firstName, lastName, phone, company, ' +
       'tags, source, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
       'Ignored columns: id, createdAt, updatedAt, lastActivityAt, emailSubscribedStatus',
   )
@@ -51,7 +51,9 @@ test('a label shared by two fields matches neither', () => {
 })
 
 test('rejects a file without an email column and repeated columns', () => {
-  expect(() => matchColumns(['First name'], fields)).toThrow('The file has no email column. Known columns: email')
+  expect(() => matchColumns(['First name'], fields)).toThrow(
+    'The file has no column email or externalId. Known columns: email',
+  )
   expect(() => matchColumns(['Email', 'e-mail'], fields)).toThrow('Two columns of the file map to email')
   expect(() => matchColumns(['email', 'plan', 'Tariff'], fields)).toThrow('Two columns of the file map to customField')
 })

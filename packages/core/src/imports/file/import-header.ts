@@ -93,7 +93,7 @@ function countDelimiters(text: string): string[] {
     .map(([delimiter]) => delimiter)
 }
 
-const properties = ['email', ...textPropertyNames, 'tags', 'source']
+const properties = ['email', 'externalId', ...textPropertyNames, 'tags', 'source']
 /** Properties that an export contains and an import ignores. */
 export const readOnlyProperties = ['id', 'createdAt', 'updatedAt', 'lastActivityAt', 'emailSubscribedStatus']
 
@@ -110,7 +110,7 @@ const propertiesByColumnName = new Map([
 /**
  * Matches column names, in any common spelling, first to properties of a contact, then to custom fields by key or
  * label. Throws `validation_error` for an unknown column, for two columns with the same target, and if no column is the
- * email.
+ * email or the external id.
  */
 export function matchColumns(names: readonly string[], fields: CustomFields): (string | null)[] {
   const columns = names.map((name) => matchColumn(name, fields))
@@ -119,8 +119,8 @@ export function matchColumns(names: readonly string[], fields: CustomFields): (s
   const known = columns.filter((column) => column)
   const duplicate = known.find((column, index) => known.indexOf(column) < index)
   if (duplicate) throw new AppError('validation_error', `Two columns of the file map to ${duplicate}`)
-  if (!known.includes('email'))
-    throw new AppError('validation_error', `The file has no email column. ${listKnownColumns(fields)}`)
+  if (!known.includes('email') && !known.includes('externalId'))
+    throw new AppError('validation_error', `The file has no column email or externalId. ${listKnownColumns(fields)}`)
   return columns as (string | null)[]
 }
 

@@ -1,6 +1,12 @@
 /** Moves, deletes or exports the records of a contact that is merged, deleted or exported. */
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import { deleteAliasesOfContact, listFormerIds, redirectAliases } from '../../contacts/contact-aliases.ts'
+import {
+  deleteExternalIdsOfContact,
+  FormerExternalId,
+  listFormerExternalIds,
+  redirectExternalIds,
+} from '../../contacts/identity/external-id-aliases.ts'
 import type * as schema from '../../db/schema/index.ts'
 import { Deal } from '../../deals/deals.schema.ts'
 import { listDealsOfContact } from '../../deals/list-deals.ts'
@@ -49,6 +55,11 @@ export const contactRecords = {
     move: redirectAliases,
     deleteAll: deleteAliasesOfContact,
     exported: section('formerIds', RecordId('con'), listFormerIds),
+  },
+  externalIdAliases: {
+    move: redirectExternalIds,
+    deleteAll: deleteExternalIdsOfContact,
+    exported: section('formerExternalIds', FormerExternalId, listFormerExternalIds),
   },
 } satisfies Record<Exclude<TableOfContacts, OutlivingTable>, ContactRecords>
 

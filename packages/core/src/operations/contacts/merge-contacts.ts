@@ -4,6 +4,7 @@ import { invalidField, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { emit } from '../../events/emit.ts'
 import { applyStoredOptOuts } from '../../subscriptions/apply-stored-opt-outs.ts'
+import { addExternalIdAlias } from '../../contacts/identity/external-id-aliases.ts'
 import { lockContact, lockContacts } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { mergeContact, mergePolicies } from '../../contacts/merge-contact.ts'
@@ -15,7 +16,8 @@ import { contactMerged } from '../../contacts/contact-events.ts'
 import { moveContactRecords } from './contact-records.ts'
 
 /**
- * Merges a duplicate into another contact and deletes the duplicate. The duplicate fills empty properties; tags and
+ * Merges a duplicate into another contact and deletes the duplicate. The duplicate fills empty properties, the external
+ * id among them; if both have one, that of the duplicate becomes an alias. Tags and
  * custom field values are combined; deals, tasks, submissions and subscriptions move. The strictest opt-out wins,
  * including stored opt-outs of the remaining address. Unsubscribe links of the duplicate keep working. Of two
  * concurrent merges of the same pair, one succeeds, and the other does not find the duplicate.
@@ -29,6 +31,8 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     await deleteContactRow(ctx, contactId)
     const lastActivityAt = laterOf(survivor.lastActivityAt, duplicate.lastActivityAt)
     const { email: _, ...properties } = duplicate
+    if (survivor.externalId !== null && duplicate.externalId !== null)
+      await addExternalIdAlias(ctx, duplicate.externalId, id)
     await saveContact(ctx, survivor, { ...mergeContact(survivor, properties, mergePolicies.merge), lastActivityAt })
     if (movedAny) await recordSubscriptionActivity(ctx, [id])
     if (movedAny) await applyStoredOptOuts(ctx, survivor)

@@ -26,6 +26,7 @@ const descriptions: Record<string, string> = {
   submissions: 'What the contact submitted to forms.',
   subscriptions: 'The subscriptions with their proofs of consent.',
   formerIds: 'The ids of contacts that were merged into this contact.',
+  formerExternalIds: 'The external ids of contacts that were merged into this contact, and that still find it.',
   campaigns: 'The campaigns that were sent to the contact.',
   emails: 'Confirmation and test emails to the contact. They are kept for 30 days.',
   activity: 'The events of the contact that are still kept.',

@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { emailSubscribedStatuses } from '../../db/schema/index.ts'
+import { Id } from '../../kernel/ids.ts'
+import { QueryBoolean, SingleLine } from '../../kernel/validation.ts'
+import { PageOf, PageQuery, SortBy } from '../../request/paging.ts'
+import { timeRange } from '../../request/time-range.ts'
+import { FilterParameter } from '../../segments/filter.schema.ts'
+import { Contact, contactExample, sourceLength } from '../contacts.schema.ts'
+import { ExternalId } from '../identity/external-id.ts'
+import { EmailFilter } from './address-filters.ts'
+
+export const contactFilterFields = {
+  email: EmailFilter.optional().describe(
+    'Only the contact with this email address, ignoring case. In a URL, a plus sign is `%2B`.',
+  ),
+  externalId: ExternalId.optional().describe(
+    'Only the contact with this external id, or the contact into which a contact with this external id was merged.',
+  ),
+  search: SingleLine(200, 1)
+    .optional()
+    .describe(
+      'Part of a name, email, company or phone; tolerates a typo. Without `sort`, returns the best matches first, at most 1,000.',
+    ),
+  tag: z
+    .union([
+      z.array(SingleLine(100, 1)).max(20, 'must have at most 20 tags'),
+      SingleLine(100, 1).transform((tag) => [tag]),
+    ])
+    .optional()
+    .describe('Only contacts with this tag. Repeatable: contacts must have all of the tags.'),
+  listId: Id('lst').optional().describe('Only contacts with a subscription to this list, in any status.'),
+  emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional().describe('Only contacts with this status.'),
+  source: SingleLine(sourceLength).optional().describe('Only contacts from exactly this source.'),
+  segmentId: Id('seg').optional().describe('Only contacts that match this segment.'),
+  filter: FilterParameter.optional().describe(
+    'Only contacts that match this filter: a `ContactFilter` as JSON, URL-encoded. See the guide on segments.',
+  ),
+  ...timeRange('created'),
+  ...timeRange('updated'),
+}
+
+const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const
+
+/**
+ * Collects `customField.<key>` parameters, whose keys are not known in advance, and rejects any other unknown
+ * parameter.
+ */
+function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Known>) {
+  const prefix = 'customField.'
+  // Excludes inherited names such as "constructor".
+  const isNamed = (name: string) => Object.hasOwn(known.shape, name)
+  const schema = known.catchall(z.string().max(2_000)).transform((query) => {
+    const entries = Object.entries(query)
+    const named = Object.fromEntries(entries.filter(([name]) => isNamed(name)))
+    const others = entries.filter(([name]) => !isNamed(name))
+    const customFields = Object.fromEntries(others.map(([name, value]) => [name.slice(prefix.length), String(value)]))
+    return { ...(named as z.output<z.ZodObject<Known>>), customFields }
+  })
+  // Checked before parsing, because parsing drops "__proto__".
+  return z.preprocess((query: Record<string, unknown>, check) => {
+    const unknown = Object.keys(query).filter((name) => !isNamed(name) && !name.startsWith(prefix))
+    if (unknown.length > 0) check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query, inst: known })
+    return query
+  }, schema)
+}
+
+export const ContactFilters = collectCustomFields(z.object(contactFilterFields))
+export type ContactFilters = z.output<typeof ContactFilters>
+
+const listingParameters = {
+  sort: SortBy(sorts)
+    .optional()
+    .describe(
+      'The field to sort by. A leading minus sorts in descending order. Default: newest first; with `search`, best match first.',
+    ),
+  count: QueryBoolean.optional().describe(
+    'Whether the response has `total`, the number of contacts that match the filters. Ask for it on the first page only: every page has the same.',
+  ),
+}
+
+export const ContactQuery = collectCustomFields(
+  z.object({ ...PageQuery.shape, ...contactFilterFields, ...listingParameters }),
+)
+export type ContactQuery = z.output<typeof ContactQuery>
+
+export const SegmentContactQuery = PageQuery.extend(listingParameters)
+
+export const CountedContactPage = z
+  .object({
+    ...PageOf(Contact).shape,
+    total: z
+      .number()
+      .int()
+      .optional()
+      .describe('With `count=true`: the number of contacts that match the filters, on all pages together.'),
+    isEstimate: z
+      .boolean()
+      .optional()
+      .describe('With `count=true`: whether `total` is an estimate. Up to 10,000 contacts, it is exact.'),
+  })
+  .meta({ id: 'CountedContactPage', description: 'A page of contacts, with their number if it is asked for.' })
+
+export const FilterPreview = z
+  .object({
+    count: z.number().int().describe('The number of contacts that match the filter.'),
+    isEstimate: z.boolean().describe('Whether `count` is an estimate. Up to 10,000 contacts, it is exact.'),
+    sample: z.array(Contact).describe('The newest of these contacts, at most 10.'),
+  })
+  .meta({
+    id: 'FilterPreview',
+    description: 'The contacts that match a filter now.',
+    examples: [{ count: 1, isEstimate: false, sample: [contactExample] }],
+  })
+export type FilterPreview = z.output<typeof FilterPreview>
+
+export const ExportQuery = collectCustomFields(
+  z.object({
+    ...contactFilterFields,
+    format: z
+      .enum(['csv', 'ndjson'], { error: 'must be csv or ndjson' })
+      .default('csv')
+      .describe('The format of the file.'),
+    bom: QueryBoolean.default(false).describe(
+      'Whether a CSV starts with a byte order mark, for spreadsheets: without it, Excel does not read it as UTF-8.',
+    ),
+  }),
+)
+export type ExportQuery = z.output<typeof ExportQuery>

@@ -1,0 +1,100 @@
+/** The statements that write several contacts. The transaction has locked those that it updates. */
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import { violatedConstraint } from '../../db/database-errors.ts'
+import { jsonRows } from '../../db/json-rows.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { json } from '../../db/statements/sql-types.ts'
+import { contacts } from '../../db/schema/index.ts'
+import { AppError, changedConcurrently } from '../../kernel/errors.ts'
+import type { ContactId } from '../../kernel/ids.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
+import type { ContactRow } from '../contact-record.ts'
+import { emailKey } from '../identity/contact-keys.ts'
+import { findExternalIdAliases } from '../identity/external-id-aliases.ts'
+import { type Decision, dependsOnKeys, newExternalIds } from './decide-contacts.ts'
+
+/**
+ * Writes the contacts of decisions. Returns the decisions that are stored: of the others, a concurrent request has taken
+ * a key, and they must be made again. Decisions that change keys are stored all, or none.
+ */
+export async function storeContacts(ctx: Ctx, decisions: readonly Decision[]): Promise<readonly Decision[]> {
+  if (!decisions.some(dependsOnKeys)) return writeRows(ctx, decisions)
+  const isStored = await inTransaction(ctx, (ctx) => writeAllRows(ctx, decisions)).catch(isKeyTaken)
+  return isStored ? decisions : []
+}
+
+/** Resolves to true, or throws: then the savepoint is rolled back. */
+async function writeAllRows(ctx: Ctx, decisions: readonly Decision[]): Promise<true> {
+  await freeAddresses(ctx, decisions)
+  const stored = await writeRows(ctx, decisions)
+  const aliases = await findExternalIdAliases(ctx, decisions.flatMap(newExternalIds))
+  if (stored.length < decisions.length || aliases.size > 0) throw changedConcurrently()
+  return true
+}
+
+function isKeyTaken(error: unknown): false {
+  const constraint = violatedConstraint(error) ?? ''
+  if (['contacts_email_key', 'contacts_external_id_key'].includes(constraint)) return false
+  if (error instanceof AppError && error.code === 'unavailable') return false
+  throw error
+}
+
+async function writeRows(ctx: Ctx, decisions: readonly Decision[]): Promise<Decision[]> {
+  // Before the inserts: a new contact may have an address that a known one had.
+  await saveContacts(
+    ctx,
+    decisions.flatMap(({ changed }) => changed.map(({ after }) => after)),
+  )
+  const inserted = await insertContacts(
+    ctx,
+    decisions.flatMap(({ created }) => created),
+  )
+  return decisions.filter(({ created }) => created.every(({ id }) => inserted.has(id)))
+}
+
+/** Without this, a contact could not get the address of one that gets another in the same statement. */
+async function freeAddresses(ctx: Ctx, decisions: readonly Decision[]): Promise<void> {
+  const moved = decisions.flatMap(({ changed }) => changed).filter(({ before, after }) => before.email !== after.email)
+  const taken = new Set(moved.map(({ before }) => emailKey(before.email)))
+  if (!moved.some(({ after }) => taken.has(emailKey(after.email)))) return
+  const ids = moved.map(({ after }) => after.id)
+  await ctx.db
+    .update(contacts)
+    .set({ email: sql`${contacts.id}::text` })
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, ids)))
+}
+
+const rows = jsonRows(contacts)
+
+/** Inserts the contacts whose keys are free, and returns the ids of these. */
+async function insertContacts(ctx: Ctx, created: readonly ContactRow[]): Promise<Set<ContactId>> {
+  if (created.length === 0) return new Set()
+  const inserted = await insertRows(ctx.db, { given: rows.stringify(created) })
+  return new Set(inserted.map(({ id }) => id))
+}
+
+const insertRows = namedStatement('insert several contacts', {
+  isPrepared: true,
+  params: { given: json<string>() },
+  columns: { id: contacts.id },
+  sql: ({ given }) => sql`
+    insert into contacts (${rows.names}) select ${rows.names} from ${rows.from(given, 'p')}
+    -- One order for all writers: two statements that insert the same emails cannot deadlock.
+    order by lower(email)
+    on conflict do nothing
+    returning id`,
+})
+
+/** Writes all columns of contacts that the transaction has locked. */
+async function saveContacts(ctx: Ctx, saved: readonly ContactRow[]): Promise<void> {
+  if (saved.length === 0) return
+  await updateRows(ctx.db, { workspaceId: ctx.workspaceId, given: rows.stringify(saved) })
+}
+
+const updateRows = namedStatement('update several contacts', {
+  isPrepared: true,
+  params: { workspaceId: contacts.workspaceId, given: json<string>() },
+  sql: ({ workspaceId, given }) => sql`
+    update contacts c set ${rows.assignments('p')} from ${rows.from(given, 'p')}
+    where c.workspace_id = ${workspaceId} and c.id = p.id`,
+})
