@@ -187,6 +187,14 @@ test('the sync creates the contacts and the deal once', async () => {
   expect(deals).toMatchObject({ data: [{ name: 'ord_1001: Business, 1 year', status: 'WON' }] })
   expect(await get('/events?limit=1')).toMatchObject({ data: newest.data })
 
+  const [customer] = (await get<{ data: { id: string; email: string }[] }>('/contacts?externalId=cus_5')).data
+  const body = { email: 'before@example.com' }
+  await stack.api.call('PATCH', `/contacts/${customer?.id}`, { key: settings.key, body })
+  expect(await runExample('saas-sync', settings)).toContain('0 created, 1998 existing, 2 failed')
+  expect(await get('/contacts?externalId=cus_5')).toMatchObject({
+    data: [{ id: customer?.id, email: customer?.email }],
+  })
+
   const path = `/deals/${deals.data[0]?.id}`
   await stack.api.call('PATCH', path, { key: settings.key, body: { status: 'LOST' } })
   expect(await runExample('saas-sync', settings)).toContain('is LOST')

@@ -38,6 +38,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     '[2,1,[{"line":3,"message":"customFieldValues.plan: must be one of free, pro"}]]',
     'email,firstName,lastName\nradia@example.com,Radia,Perlman\n',
   ],
+  identity: ['"edsger@example.com"\n["user_1930","e.dijkstra@example.com"]\n[1,0]\n'],
   segments: [
     '[1,false,"radia@example.com"]\nradia@example.com\n',
     '{"path":"filter.any.0.eq","message":"\\"pr0\\" is not an option (did you mean \\"pro\\"?)"}',

@@ -2,13 +2,13 @@
 import { Rapport } from '@rapport/sdk'
 import { customers, order } from './customers.ts'
 import { recordOrder } from './record-order.ts'
-import { createCustomFields, syncCustomers } from './sync-customers.ts'
+import { createCustomField, syncCustomers } from './sync-customers.ts'
 
 const { RAPPORT_API_URL: baseUrl = 'http://localhost:3000', RAPPORT_API_KEY: apiKey } = process.env
 if (!apiKey) throw new Error('RAPPORT_API_KEY: is required. "npx --yes pnpm start" writes it to .rapport/local.env.')
 
 const rapport = new Rapport({ baseUrl, apiKey })
-await createCustomFields(rapport)
+await createCustomField(rapport)
 
 const { created, existing, failures, contactIds } = await syncCustomers(rapport, customers)
 console.log(`${customers.length} customers: ${created} created, ${existing} existing, ${failures.length} failed`)

@@ -23,21 +23,19 @@ export interface SyncResult {
 const batchSize = 100
 const maxAttempts = 3
 
-/** The fields that the product owns. Others, such as tags, are not sent, so they keep the values of the sales team. */
+/**
+ * The fields that the product owns. Others, such as tags, are not sent, so they keep the values of the sales team. The
+ * contact is found by `externalId`, so a customer who changes the address remains one contact.
+ */
 function toContact({ id, email, firstName, lastName, plan }: Customer): ContactUpsert {
-  return { email, firstName, lastName, customFieldValues: { customerId: id, plan } }
+  return { externalId: id, email, firstName, lastName, customFieldValues: { plan } }
 }
 
-/** Creates the custom fields of `toContact` unless they exist. */
-export async function createCustomFields(rapport: Rapport): Promise<void> {
+/** Creates the custom field of `toContact` unless it exists. */
+export async function createCustomField(rapport: Rapport): Promise<void> {
   const plans = ['Free', 'Team', 'Business']
-  await ignoreExisting(rapport.customFields.create({ key: 'customerId', label: 'Customer', type: 'TEXT' }))
-  await ignoreExisting(rapport.customFields.create({ key: 'plan', label: 'Plan', type: 'SELECT', options: plans }))
-}
-
-async function ignoreExisting(creation: Promise<unknown>): Promise<void> {
   try {
-    await creation
+    await rapport.customFields.create({ key: 'plan', label: 'Plan', type: 'SELECT', options: plans })
   } catch (error) {
     if (!(error instanceof ConflictError && error.code === 'already_exists')) throw error
   }

@@ -11,6 +11,7 @@ const equality = ['eq', 'ne', 'in', 'isSet'] as const
 
 export const operatorsOf = {
   email: [...equality, 'contains', 'startsWith'],
+  key: ['eq', 'in', 'isSet'],
   text: [...equality, 'contains', 'startsWith'],
   option: equality,
   number: ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'isSet'],
@@ -33,6 +34,7 @@ const filled = (column: PgColumn) => sql`nullif(${qualify(column)}, '')`
 
 const properties = {
   email: { type: 'email', value: qualify(contacts.email) },
+  externalId: { type: 'key', value: qualify(contacts.externalId) },
   firstName: { type: 'text', value: filled(contacts.firstName) },
   lastName: { type: 'text', value: filled(contacts.lastName) },
   phone: { type: 'text', value: qualify(contacts.phone) },

@@ -74,6 +74,20 @@ test.each([
   expect(await find({ not: { not: { field, ...positive } } })).toEqual(['with'])
 })
 
+test('an external id is compared by its exact text alone', async () => {
+  for (const externalId of ['user_1', 'USER_1', 'user_2'])
+    await createTestContact(ctx, { lastName: externalId, externalId })
+  await createTestContact(ctx, { lastName: 'none' })
+  expect(await find({ field: 'externalId', eq: 'user_1' })).toEqual(['user_1'])
+  expect((await find({ field: 'externalId', in: ['user_1', 'user_2', 'user_3'] })).toSorted()).toEqual([
+    'user_1',
+    'user_2',
+  ])
+  expect(await find({ field: 'externalId', isSet: false })).toEqual(['none'])
+  for (const operator of ['ne', 'contains', 'startsWith'])
+    await expect(find({ field: 'externalId', [operator]: 'user_1' })).rejects.toThrow('use eq, in, isSet')
+})
+
 test('a text of accents alone, which folds to an empty text, matches no value', async () => {
   await createTestContact(ctx, { company: 'Acme', customFieldValues: { note: 'a' } })
   for (const field of ['email', 'company', 'customFieldValues.note'])

@@ -1770,7 +1770,7 @@ export type FilterByDeal = {
  */
 export type FilterByField = {
     /**
-     * A field of the contact: `email`, `firstName`, `lastName`, `phone`, `company`, `source`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.
+     * A field of the contact: `email`, `externalId`, `firstName`, `lastName`, `phone`, `company`, `source`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.
      */
     field: string;
     /**
