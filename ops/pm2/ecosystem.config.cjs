@@ -1,9 +1,14 @@
 // Run "pm2 start ops/pm2/ecosystem.config.cjs" in the folder of Rapport, with its environment variables set.
 const { resolve } = require('node:path')
 
+// The same as in bin/rapport.
+const compileCache = resolve(__dirname, '../../node_modules/.cache/node')
+
 // Listed explicitly, as otherwise a restart with this file ignores changed variables. Variables of pm2 are left out.
 const environment = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(PM2_|pm_|NODE_APP_INSTANCE)/.test(name)),
+  Object.entries({ NODE_COMPILE_CACHE: compileCache, ...process.env }).filter(
+    ([name]) => !/^(PM2_|pm_|NODE_APP_INSTANCE)/.test(name),
+  ),
 )
 
 const common = {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import { projectDirectory } from '@rapport/core/runtime/local-instance.ts'
-import { nodeFlags } from '@rapport/core/runtime/node-flags.ts'
+import { compileCache, nodeFlags } from '@rapport/core/runtime/node-flags.ts'
 import type { Environment } from './settings.ts'
 
 export type ProgramName = 'api' | 'worker'
@@ -30,7 +30,7 @@ export function startProgram(name: ProgramName, environment: Environment): Runni
   const child = spawn(process.execPath, [...nodeFlags, mainOf(name)], {
     cwd: projectDirectory,
     detached: true,
-    env: environment,
+    env: { NODE_COMPILE_CACHE: compileCache, ...environment },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const exited = describeExit(child)
