@@ -1,4 +1,4 @@
-/** `pnpm bench [names] [--rounds N] [--quick] [--minutes N] [--out folder]`: see docs/bench.md. */
+/** `pnpm bench [names] [--guard] [--rounds N] [--quick] [--minutes N] [--out folder]`: see docs/bench.md. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +6,8 @@ import { parseArgs } from 'node:util'
 import { benches, optionalBenches } from './benches.ts'
 import { toChart } from './chart.ts'
 import { closeInstallations } from './installation.ts'
+import { guard } from './guard.ts'
+import { type Bench, isMet } from './measurements.ts'
 import { type Report, toMarkdown } from './report.ts'
 
 const { values: flags, positionals } = parseArgs({
@@ -14,11 +16,12 @@ const { values: flags, positionals } = parseArgs({
     rounds: { type: 'string' },
     minutes: { type: 'string' },
     quick: { type: 'boolean', default: false },
+    guard: { type: 'boolean', default: false },
     out: { type: 'string', default: '.bench' },
     help: { type: 'boolean', default: false },
   },
 })
-const known = { ...benches, ...optionalBenches }
+const known: Record<string, Bench> = flags.guard ? { guard } : { ...benches, ...optionalBenches }
 
 let isInterrupted = false
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -30,7 +33,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 const unknown = positionals.filter((name) => !(name in known))
 if (flags.help || unknown.length > 0) {
   for (const name of unknown) console.error(`Unknown bench "${name}"`)
-  console.log('Usage: pnpm bench [names] [--rounds N] [--quick] [--minutes N (soak)] [--out folder]\n')
+  console.log('Usage: pnpm bench [names] [--guard] [--rounds N] [--quick] [--minutes N (soak)] [--out folder]\n')
   for (const [name, { about }] of Object.entries(known)) console.log(`  ${name.padEnd(18)}${about}`)
   process.exit(unknown.length > 0 ? 1 : 0)
 }
@@ -38,7 +41,7 @@ if (flags.help || unknown.length > 0) {
 const log = (line: string) => console.error(line)
 const options = {
   quick: flags.quick,
-  rounds: Number(flags.rounds ?? (flags.quick ? 1 : 5)),
+  rounds: Number(flags.rounds ?? (flags.quick ? 1 : flags.guard ? 3 : 5)),
   minutes: Number(flags.minutes ?? (flags.quick ? 0.3 : 10)),
   log,
 }
@@ -57,7 +60,7 @@ const report: Report = {
   benches: [],
 }
 
-for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
+for (const name of positionals.length > 0 ? positionals : Object.keys(flags.guard ? known : benches)) {
   if (isInterrupted) break
   log(`\n${name}: ${known[name]?.about}`)
   try {
@@ -71,6 +74,10 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) 
   await write(report)
 }
 console.log(`\n${toMarkdown(report)}`)
+// Other benches show a missed target; the guard fails.
+if (flags.guard && report.benches.some(({ figures }) => figures.some((figure) => isMet(figure) === false))) {
+  process.exitCode = 1
+}
 
 async function write(report: Report) {
   await mkdir(flags.out, { recursive: true })

@@ -26,7 +26,8 @@ async function compareSpeed(installation: Installation, sender: Sender, options:
 
   async function sendBare(): Promise<number> {
     const parameters = [String(options.sinkPort), String(count)]
-    const tookMs = await receiveMessage<number>(installation.processes.fork('bare-mailer.ts', { parameters }))
+    const child = installation.processes.fork('bare-mailer.ts', { parameters })
+    const { tookMs } = await receiveMessage<{ tookMs: number }>(child)
     return (count / tookMs) * 1000
   }
 
