@@ -16,8 +16,11 @@ export interface Snapshot<Selected extends Columns> {
   close(): void
 }
 
-/** Small enough for other requests to run between two pages. */
-const rowsPerPage = 100
+/**
+ * Small enough for other requests to run between two pages: with 150 custom fields, 100 rows occupy the process for 10 ms,
+ * and the other requests wait for several pages (p50 41 ms, with 25 rows 12 ms).
+ */
+const rowsPerPage = 25
 /** In one process. Each snapshot uses a connection of its own until it is closed. */
 export const maxSnapshots = 10
 const runLimited = limitConcurrency(maxSnapshots, {
