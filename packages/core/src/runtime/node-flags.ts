@@ -2,10 +2,9 @@ import { join } from 'node:path'
 import { projectDirectory } from './local-instance.ts'
 
 /**
- * The Node flags of the API and the worker. Every way to start them must use these flags (see the test). Without them
- * V8 lets garbage accumulate as long as the machine has free memory. On a machine with 23 GB they save 31 % of the
- * resident memory of an idle API (179 MB instead of 259) and 44 % of an idle worker (141 MB instead of 252), and 23 and
- * 37 % of the peak under load, without a measurable cost in CPU time (benchmarks `read` and `webhooks`, 2026-11-22).
+ * The Node flags of the API and the worker. Every way to start them must use these flags (see the test). Without them V8
+ * lets garbage accumulate as long as the machine has free memory: under load an API has 400 MB instead of 240, and a
+ * worker 340 instead of 200, without less CPU time (pages, creates and deliveries, 2026-11-26, see docs/sizing.md).
  */
 export const nodeFlags = [
   // Starts a major collection when the old generation has grown by 50 %; by default, by up to 300 %.
