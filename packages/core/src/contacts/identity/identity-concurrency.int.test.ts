@@ -73,6 +73,40 @@ describe.each(pairs)('while %s changes an address, %s', (one, other) => {
   })
 })
 
+test('a key that was created and merged meanwhile finds the survivor', async () => {
+  const survivor = await createTestContact(ctx, { email: a, externalId: 'x' })
+  const merging = await openTransaction(ctx.db, async (db) => {
+    const duplicate = await createTestContact({ ...ctx, db }, { email: b, externalId: 'y' })
+    await mergeContacts({ ...ctx, db }, survivor.id, { contactId: duplicate.id })
+  })
+  onTestFinished(() => merging.commit())
+  const writing = upsertContact(ctx, { externalId: 'y', email: c })
+  await waitUntilBlocked(database.db)
+  await merging.commit()
+  expect(await writing).toMatchObject({ contact: { id: survivor.id, externalId: 'x', email: c } })
+  expect(await listAll()).toHaveLength(1)
+})
+
+test('the contacts of one batch can pass on their addresses, also in a circle', async () => {
+  for (const [externalId, email] of Object.entries({ x: a, y: b, z: c }))
+    await createTestContact(ctx, { email, externalId })
+  const moves = { x: 'between@example.com', z: a, y: c }
+  const contacts = Object.entries(moves).map(([externalId, email]) => ({ externalId, email }))
+  const { results } = await writeContactBatch(
+    ctx,
+    { contacts: [...contacts, { externalId: 'x', email: b }], onConflict: 'update' },
+    (error) => {
+      throw error
+    },
+  )
+  expect(results.map(({ status }) => status)).toEqual(['UPDATED', 'UPDATED', 'UPDATED', 'UPDATED'])
+  expect(await listAll()).toMatchObject([
+    { email: a, externalId: 'z' },
+    { email: b, externalId: 'x' },
+    { email: c, externalId: 'y' },
+  ])
+})
+
 describe('while a merge makes an external id an alias', () => {
   async function mergeDuring<Result>(work: () => Promise<Result>) {
     const survivor = await createTestContact(ctx, { email: a, externalId: 'x' })
