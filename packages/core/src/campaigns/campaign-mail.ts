@@ -5,6 +5,7 @@ import type { CampaignId } from '../kernel/ids.ts'
 import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.ts'
 import { lockList } from '../lists/lists.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
+import { requireNotSuppressed } from '../subscriptions/find-suppressions.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import {
@@ -143,7 +144,7 @@ export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contac
 /**
  * Enqueues one test mail. The campaign can have any status. With `contactId`, the mail shows the values of that
  * contact. Throws `validation_error` if a template exceeds its limits, `quota_exceeded` if the workspace has used up
- * its quotas of emails, and `forbidden` if no owner has verified an address, where the operator requires this.
+ * its quotas of emails, `opted_out` if the address is suppressed, and `forbidden` if no owner has verified an address, where the operator requires this.
  */
 export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
   // Before the transaction: it must not stay open while the templates are rendered.
@@ -151,6 +152,7 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
   return inTransaction(ctx, async (ctx) => {
     const { listId } = await readCampaignSummary(ctx, id)
     await requireVerifiedOwner(ctx, email)
+    await requireNotSuppressed(ctx, email)
     await requireMailQuota(ctx, 'CAMPAIGN_TEST', email)
     if (listId === null || !(await lockList(ctx, listId))) throw createListDeletedError()
     await enqueueMail(ctx, {

@@ -20,6 +20,7 @@ import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { isNotSuppressed } from '../subscriptions/find-suppressions.ts'
 import { selectSegment } from './segment-of-list.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
@@ -156,7 +157,8 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
       -- No ORDER BY: the sending order is unspecified.
       select array_agg(s.contact_id) as ids from ${from}
       where s.workspace_id = ${param.workspaceId} and s.list_id = ${param.listId}
-        and s.status = 'CONFIRMED' and ${where}),
+        and s.status = 'CONFIRMED'
+        and ${isNotSuppressed({ workspaceId: param.workspaceId, id: sql`s.contact_id` })} and ${where}),
     batches as (
       insert into campaign_batches (workspace_id, id, campaign_id, contact_ids)
       select ${param.workspaceId}, uuidv7(), ${param.campaignId}, ids[first : first + ${batchSize}::int - 1]

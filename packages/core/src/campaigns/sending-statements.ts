@@ -5,6 +5,7 @@ import { campaignRecipients, campaigns, contacts, work } from '../db/schema/inde
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
+import { isNotSuppressed } from '../subscriptions/find-suppressions.ts'
 import { renewClaim } from '../work/claims.ts'
 import { recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
@@ -43,13 +44,14 @@ export const claimGroup = namedStatement('claim recipients', {
       insert into campaign_recipients as r
         (workspace_id, campaign_id, contact_id, batch_id, status, token, error, settled_at)
       select ${param.workspaceId}, ${param.campaignId}, recipient.id, ${param.batchUuid},
-        case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${param.token},
-        case when s.status = 'CONFIRMED' then null else 'The contact is no longer subscribed' end,
-        case when s.status = 'CONFIRMED' then null else ${param.now} end
+        case when s.contact_id is null then 'SKIPPED' else 'SENDING' end, ${param.token},
+        case when s.contact_id is null then 'The contact is no longer subscribed' end,
+        case when s.contact_id is null then ${param.now} end
       from owned_batch
       cross join unnest(${param.contactUuids}) as recipient (id)
       left join subscriptions s on s.workspace_id = ${param.workspaceId}
-        and s.list_id = owned_batch.list_id and s.contact_id = recipient.id
+        and s.list_id = owned_batch.list_id and s.contact_id = recipient.id and s.status = 'CONFIRMED'
+        and ${isNotSuppressed({ workspaceId: param.workspaceId, id: sql`recipient.id` })}
       on conflict (workspace_id, campaign_id, contact_id) do update
       set status = excluded.status, token = excluded.token, error = excluded.error,
         settled_at = excluded.settled_at, attempts = r.attempts + 1

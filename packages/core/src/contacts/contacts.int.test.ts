@@ -7,7 +7,8 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
-import { findOptOuts, hashEmail } from '../subscriptions/opt-outs.ts'
+import { readSuppressions } from '../subscriptions/find-suppressions.ts'
+import { hashEmail } from '../subscriptions/hash-email.ts'
 import { subscribe } from '../lists/subscribe.ts'
 import { listActivity } from './list-activity.ts'
 import { addTags, updateContact, removeTag } from './update-contact.ts'
@@ -83,7 +84,9 @@ test('a deleted contact keeps its opt-out, as a hash that differs by workspace',
   await deleteContact(ctx, contact.id)
   await expect(readContact(ctx, contact.id)).rejects.toMatchObject({ code: 'not_found' })
   const hash = hashEmail(ctx, 'ADA@example.com')
-  expect(await findOptOuts(ctx, list.id, ['ADA@example.com'])).toEqual(new Set(['ADA@example.com']))
+  expect(await readSuppressions(ctx, { email: 'ADA@example.com', listId: list.id })).toMatchObject([
+    { reason: 'OPTED_OUT' },
+  ])
   expect(hashEmail(await createTestCtx(database.db), 'ada@example.com')).not.toBe(hash)
 })
 

@@ -8,8 +8,6 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
 import { changeAddress } from '../subscriptions/change-address.ts'
-import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
-import { type SuppressedStatus, suppressSubscriptions } from '../subscriptions/suppressions.ts'
 import { alreadyExists, requireNoAlias } from './find-contact.ts'
 import { contactUpdated } from './contact-events.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
@@ -55,18 +53,6 @@ export function changeTags(ctx: Ctx, { contactIds, add, remove }: TagsChange): P
   })
 }
 
-/** Suppresses the subscriptions of a contact after a bounce or complaint. Returns undefined if nothing changed. */
-export async function suppressContact(
-  ctx: Ctx,
-  id: ContactId,
-  status: SuppressedStatus,
-): Promise<ContactRow | undefined> {
-  const row = await lockContact(ctx, id)
-  if (!row || !(await suppressSubscriptions(ctx, id, status))) return undefined
-  await recordSubscriptionActivity(ctx, [id])
-  return lockContact(ctx, id)
-}
-
 /** Deletes a locked contact's row, after its records in other slices were deleted or moved: see `operations/`. */
 export async function deleteContactRow(ctx: Ctx, id: ContactId): Promise<void> {
   await ctx.db.delete(contacts).where(byId(contacts, ctx, id))
@@ -74,8 +60,8 @@ export async function deleteContactRow(ctx: Ctx, id: ContactId): Promise<void> {
 
 /**
  * Writes `next` over the locked `current` and returns the saved contact, or `current` itself if nothing changed. When
- * the email changes, it stores the opt-outs of the old address and applies those of the new one. Emits no event. Throws
- * `already_exists` if a key is taken.
+ * the email changes, what stands against either address applies to both. Emits no event. Throws `already_exists` if a key
+ * is taken.
  */
 export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {
   const saved = withTimeOfUpdate(current, next)

@@ -15,6 +15,7 @@ const resourceNames = {
   seg: 'Segment',
   imp: 'Import',
   lst: 'List',
+  sup: 'Suppression',
   frm: 'Form',
   sub: 'Submission',
   pip: 'Pipeline',
@@ -51,6 +52,7 @@ export type CustomFieldId = IdOf<'cfd'>
 export type SegmentId = IdOf<'seg'>
 export type ImportId = IdOf<'imp'>
 export type ListId = IdOf<'lst'>
+export type SuppressionId = IdOf<'sup'>
 export type FormId = IdOf<'frm'>
 export type SubmissionId = IdOf<'sub'>
 export type PipelineId = IdOf<'pip'>

@@ -14,6 +14,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { suppress } from '../suppressions/suppress.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -29,6 +30,11 @@ test('confirms all contacts of the file except opt-outs, even of deleted contact
       status,
       name: `deleted-${status.toLowerCase()}`,
     })
+    if (status === 'BOUNCED')
+      for (const name of ['bounced-1', 'deleted-bounced-1'])
+        await suppress(ctx, [{ email: `${name}@example.com`, reason: status, source: 'MAIL_EVENT' }], {
+          emitsEvents: false,
+        })
     await deleteContact(ctx, deleted)
   }
   await addSubscribers(ctx, other.id, { count: 1, status: 'UNSUBSCRIBED', name: 'elsewhere' })

@@ -12,7 +12,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, bool, jsonb, timestamptz } from '../db/statements/sql-types.ts'
 import { type ContactId, type ListId, uuidOf } from '../kernel/ids.ts'
 import { lockList } from './lists.ts'
-import { findOptOuts } from '../subscriptions/opt-outs.ts'
+import { findSuppressions } from '../subscriptions/find-suppressions.ts'
 
 interface ConfirmedSubscribers {
   confirmed: ContactId[]
@@ -29,8 +29,8 @@ interface BulkSubscription {
 
 /**
  * Confirms contacts on a list, after they have consented elsewhere, even if the operator removed
- * them from it. A contact that opted out, bounced or complained keeps its status. An email whose former contact opted
- * out is skipped. Emits no events. Returns the contacts whose subscription changed, and those of them that were not
+ * them from it. A contact that opted out or complained keeps its status. An email against which anything stands is
+ * skipped. Emits no events. Returns the contacts whose subscription changed, and those of them that were not
  * PENDING. Throws `not_found` if the list does not exist.
  */
 export async function confirmSubscribers(
@@ -38,9 +38,8 @@ export async function confirmSubscribers(
   { listId, contacts, reportedBy }: BulkSubscription,
 ): Promise<ConfirmedSubscribers> {
   if (!(await lockList(ctx, listId))) throw notFound('List')
-  const addresses = contacts.map(({ email }) => email)
-  const optOuts = await findOptOuts(ctx, listId, addresses)
-  const allowed = contacts.filter(({ email }) => !optOuts.has(email))
+  const suppressed = await findSuppressions(ctx, { listId, emails: contacts.map(({ email }) => email) })
+  const allowed = contacts.filter(({ email }) => !suppressed.has(email))
   if (allowed.length === 0) return { confirmed: [], created: [] }
   const consents = allowed.map(({ email }) => [givenConsent(ctx, email, { method: 'IMPORT', ...reportedBy })])
   const changed = await confirm(ctx.db, {
@@ -66,7 +65,7 @@ const confirm = namedStatement('confirm subscribers', {
   columns: { contactId: subscriptions.contactId, isNew: bool },
   sql: ({ workspaceId, listId, contactIds, consents, now }) => sql`
     with prior as materialized (
-      select contact_id, is_removed from subscriptions
+      select contact_id, is_removed or status = 'BOUNCED' as is_removed from subscriptions
       where workspace_id = ${workspaceId} and list_id = ${listId} and contact_id = any(${contactIds})),
     confirmed as (
       insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at, consent, created_at)
@@ -74,8 +73,8 @@ const confirm = namedStatement('confirm subscribers', {
       from unnest(${contactIds}, ${consents}) as contact (id, consent)
       on conflict (workspace_id, list_id, contact_id) do update
       set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at, unsubscribed_at = null, is_removed = false,
-        consent = ${withConsent(sql`excluded.consent`, sql`s.consent`)}
-      where s.status = 'PENDING' or s.is_removed
+        replaced_status = null, consent = ${withConsent(sql`excluded.consent`, sql`s.consent`)}
+      where s.status = 'PENDING' or s.is_removed or (s.status = 'BOUNCED' and s.unsubscribed_at is null)
       returning s.contact_id)
     select contact_id, coalesce(prior.is_removed, true) as is_new from confirmed left join prior using (contact_id)`,
 })

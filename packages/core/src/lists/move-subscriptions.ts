@@ -10,7 +10,8 @@ import { subscriptionColumns, toSubscription } from '../subscriptions/subscripti
 
 /**
  * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
- * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out. Where the
+ * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out, and a bounce
+ * too, because it concerns the address of its contact. Where the
  * merged contact wins, `subscription.unsubscribed` is emitted. The proofs of consent of both are kept. Returns whether
  * anything moved.
  */
@@ -41,7 +42,7 @@ const moveConsents = namedStatement('move proofs of consent', {
 })
 
 const strictness = (row: 'excluded' | 'kept') =>
-  sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'removed', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'],
+  sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'removed', 'BOUNCED', 'UNSUBSCRIBED', 'COMPLAINED'],
     case when ${row}.is_removed then 'removed' else ${row}.status end)`)
 
 const moveToOther = namedStatement('move subscriptions', {
@@ -57,7 +58,7 @@ const moveToOther = namedStatement('move subscriptions', {
     where workspace_id = ${workspaceId} and contact_id = ${from}
     on conflict (workspace_id, list_id, contact_id) do update
     set status = excluded.status, confirmed_at = excluded.confirmed_at, unsubscribed_at = excluded.unsubscribed_at,
-      is_removed = excluded.is_removed
+      is_removed = excluded.is_removed, replaced_status = null
     where excluded.status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')
       and ${strictness('excluded')} > ${strictness('kept')}
     returning list_id, xmax = 0 as is_new`,

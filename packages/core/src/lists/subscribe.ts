@@ -1,5 +1,5 @@
 /** Subscriptions changed by visitors: by the public API, by forms, and by links in emails. */
-import { and, eq, gt, inArray, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
@@ -13,7 +13,9 @@ import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { requireNotSuspended, workspaceSuspended } from '../request/suspended-workspace.ts'
 import { invalidLink, openConfirmation, type SubscriptionLink, undoLifetimeMs } from './subscription-links.ts'
 import { findPublicList } from './lists.ts'
-import { findOptOuts, deleteOptOut, hashEmailWithAllKeys } from '../subscriptions/opt-outs.ts'
+import { readSuppressions } from '../subscriptions/find-suppressions.ts'
+import { hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
+import { liftOptOuts } from '../subscriptions/lift-opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
 import {
   subscriptionColumns,
@@ -28,7 +30,7 @@ import {
   withConfirmation,
   withConsent,
 } from '../subscriptions/consent.ts'
-import { readSuppression } from '../subscriptions/suppressions.ts'
+import { canConfirm } from '../subscriptions/suppression-reasons.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
 import {
@@ -69,23 +71,24 @@ export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeI
 /**
  * Subscribes a contact at the request of a visitor, even if the operator removed it. Emails a confirmation link,
  * within the limits of `takeConfirmationQuota`. Without double opt-in, a new subscriber is confirmed
- * immediately. After an opt-out, only the link confirms, because a visitor can enter any address. An address that
- * bounced or complained gets no email.
+ * immediately. After an opt-out or a complaint, only the link confirms, because a visitor can enter any address. An
+ * address that bounced or is blocked gets no email, because the link could not lift that.
  */
 export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<void> {
   const { list, contact, source, consent } = request
-  if (await readSuppression(ctx, contact.email)) return
+  const reasons = await readSuppressions(ctx, { email: contact.email, listId: list.id })
+  if (!canConfirm(reasons)) return
+  const hasOptedOut = reasons.length > 0
   const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
   const subscribing = { link, email: contact.email, source, consent }
-  const optOuts = await findOptOuts(ctx, list.id, [contact.email])
-  if (optOuts.size === 0) await restoreRemoved(ctx, subscribing)
-  if (!list.doubleOptIn && optOuts.size === 0 && (await confirmImmediately(ctx, subscribing))) return
+  if (!hasOptedOut) await restoreRemoved(ctx, subscribing)
+  if (!list.doubleOptIn && !hasOptedOut && (await confirmImmediately(ctx, subscribing))) return
   await requestConfirmation(ctx, subscribing)
 }
 
 /**
- * Confirms a subscription by the token of an email. Idempotent. A link from before an opt-out does not undo it, and a
- * link mailed to a former address of the contact is invalid.
+ * Confirms a subscription by the token of an email, which lifts what the person said before. Idempotent. A link from
+ * before an opt-out does not undo it, and a link mailed to a former address of the contact is invalid.
  */
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
   const { issuedAt, emailHash, ...named } = openConfirmation(base, token)
@@ -95,6 +98,9 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const contact = await lockContact(ctx, link.contactId)
     if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
+    const reasons = await readSuppressions(ctx, { email: contact.email, listId: link.listId })
+    const isOutdated = reasons.some(({ createdAt }) => new Date(createdAt) > issuedAt)
+    if (isOutdated || !canConfirm(reasons)) throw invalidLink()
     const [confirmed] = await ctx.db
       .update(subscriptions)
       .set({
@@ -107,13 +113,13 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
       .where(
         and(
           byLink(link),
-          inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED']),
+          inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED']),
           or(isNull(subscriptions.unsubscribedAt), lt(subscriptions.unsubscribedAt, issuedAt)),
         ),
       )
       .returning(subscriptionColumns)
     if (confirmed) {
-      await deleteOptOut(ctx, link.listId, contact.email)
+      await liftOptOuts(ctx, link.listId, contact)
       return recordSubscriptionChange(ctx, confirmed, [subscriptionConfirmed])
     }
     const [current] = await ctx.db.select(subscriptionColumns).from(subscriptions).where(byLink(link))
@@ -122,11 +128,12 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 }
 
 /**
- * Unsubscribes a locked contact that is PENDING or CONFIRMED, or that the operator removed: its own opt-out replaces
- * the removal. Returns whether it changed.
+ * Unsubscribes a locked contact that is PENDING or CONFIRMED, that the operator removed, or whose address bounced or is
+ * blocked: its own opt-out replaces these. Returns whether it changed.
  */
 export function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
-  return setUnsubscribed(ctx, or(isActive, eq(subscriptions.isRemoved, true)), { link, isRemoved: false })
+  const hasNotOptedOut = or(isActive, eq(subscriptions.isRemoved, true), isNotNull(subscriptions.replacedStatus))
+  return setUnsubscribed(ctx, hasNotOptedOut, { link, isRemoved: false })
 }
 
 /**
@@ -134,7 +141,9 @@ export function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boole
  * be subscribed again without its own request, because it has not opted out.
  */
 export async function removeSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
-  if (await setUnsubscribed(ctx, isActive, { link, isRemoved: true })) return true
+  // A bounce or a block that is lifted later must not restore the subscription.
+  const isOpen = or(isActive, isNotNull(subscriptions.replacedStatus))
+  if (await setUnsubscribed(ctx, isOpen, { link, isRemoved: true })) return true
   // The token that undoes a recent opt-out is bound to its time: the contact must not undo the removal with it.
   const undoableSince = new Date(Date.now() - undoLifetimeMs)
   await ctx.db
@@ -160,7 +169,7 @@ async function setUnsubscribed(
 ): Promise<boolean> {
   const [ended] = await ctx.db
     .update(subscriptions)
-    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date(), isRemoved })
+    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date(), isRemoved, replacedStatus: null })
     .where(and(byLink(link), condition))
     .returning(subscriptionColumns)
   if (ended) await recordSubscriptionChange(ctx, ended, [subscriptionUnsubscribed])
@@ -169,7 +178,8 @@ async function setUnsubscribed(
 
 /**
  * Makes the subscription of a locked contact that the operator removed PENDING, like a new one, and emits
- * `subscription.created`. No-op for all other contacts.
+ * `subscription.created`; also if a bounce ended it that does not stand anymore. No-op for all other contacts. The
+ * caller has asked what stands against the address.
  */
 export async function restoreRemoved(ctx: Ctx, { link, email, source, consent }: Subscribing): Promise<void> {
   const [restored] = await ctx.db
@@ -182,11 +192,14 @@ export async function restoreRemoved(ctx: Ctx, { link, email, source, consent }:
       consent: withConsent(consentValue(requestedConsent(ctx, email, consent))),
       unsubscribedAt: null,
       isRemoved: false,
+      replacedStatus: null,
     })
-    .where(and(byLink(link), eq(subscriptions.isRemoved, true)))
+    .where(and(byLink(link), or(eq(subscriptions.isRemoved, true), hasBounced)))
     .returning(subscriptionColumns)
   if (restored) await recordSubscriptionChange(ctx, restored, [subscriptionCreated])
 }
+
+const hasBounced = and(eq(subscriptions.status, 'BOUNCED'), isNull(subscriptions.unsubscribedAt))
 
 /** Confirms a locked contact that is PENDING or new to the list. Returns undefined if it is neither. */
 export async function confirmImmediately(
@@ -213,7 +226,7 @@ export async function confirmImmediately(
 }
 
 /**
- * Emails a confirmation link to a locked contact, unless it is CONFIRMED, BOUNCED or COMPLAINED, or has reached a
+ * Emails a confirmation link to a locked contact, unless it is CONFIRMED or BOUNCED, or has reached a
  * limit of `takeConfirmationQuota`. The contact is PENDING then too, and the caller gets the same response.
  */
 export async function requestConfirmation(
@@ -228,7 +241,7 @@ export async function requestConfirmation(
     .returning(subscriptionColumns)
     .catch(listNotFound)
   if (inserted) await recordSubscriptionChange(ctx, inserted, [subscriptionCreated])
-  const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED'])
+  const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED'])
   if (!inserted && (await ctx.db.$count(subscriptions, and(byLink(link), isOpen))) === 0) return
   if (!(await canMail(ctx)) || !(await takeConfirmationQuota(ctx, email, link.listId))) return
   if (!inserted) {

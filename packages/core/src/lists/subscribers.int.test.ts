@@ -19,6 +19,7 @@ import { requestSubscription, subscribe } from './subscribe.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
+import { suppress } from '../suppressions/suppress.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -86,10 +87,14 @@ describe('adding a subscriber', () => {
 
   test.each(['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const)('rejects a contact that is %s', async (status) => {
     await set(status)
+    if (status === 'BOUNCED')
+      await suppress(ctx, [{ email: ada.email, reason: status, source: 'MAIL_EVENT' }], { emitsEvents: false })
     const before = await readSubscriber(ctx, list.id, ada.id)
+    const message = 'The address is suppressed (BOUNCED): an admin can lift the suppression'
+    const expected = status === 'BOUNCED' ? { ...optedOut, message } : optedOut
     for (const requested of ['PENDING', 'CONFIRMED'] as const) {
-      await expect(add(requested)).rejects.toMatchObject(optedOut)
-      await expect(add(requested, { email: ada.email })).rejects.toMatchObject(optedOut)
+      await expect(add(requested)).rejects.toMatchObject(expected)
+      await expect(add(requested, { email: ada.email })).rejects.toMatchObject(expected)
     }
     expect(await readSubscriber(ctx, list.id, ada.id)).toEqual(before)
     expect(await mailsOf()).toBe(0)

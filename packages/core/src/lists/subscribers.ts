@@ -9,11 +9,12 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { requireList } from './lists.ts'
 import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
-import { findOptOuts } from '../subscriptions/opt-outs.ts'
+import { readSuppressions } from '../subscriptions/find-suppressions.ts'
 import { subscriptionColumns, type SubscriptionRow, toSubscription } from '../subscriptions/subscription-record.ts'
 import { confirmImmediately, removeSubscription, requestConfirmation, restoreRemoved } from './subscribe.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
+import { createSuppressedError, isByPerson } from '../subscriptions/suppression-reasons.ts'
 
 /** Lists the subscriptions of a list, of one status or of all. */
 export async function listSubscribers(ctx: Ctx, listId: ListId, query: SubscriberQuery): Promise<Page<Subscription>> {
@@ -45,8 +46,8 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
 
 /**
  * Subscribes a contact by id or email, even if the operator removed it from the list. CONFIRMED states that the contact
- * has consented; PENDING sends a confirmation email. Throws `opted_out` if the contact, or a deleted contact with its
- * email, has opted out. A CONFIRMED subscription is unchanged. `isNew` is false if the contact was PENDING or
+ * has consented; PENDING sends a confirmation email. Throws `opted_out` if the contact has opted out or anything stands
+ * against its address. A CONFIRMED subscription is unchanged. `isNew` is false if the contact was PENDING or
  * CONFIRMED.
  */
 export function addSubscriber(
@@ -59,14 +60,13 @@ export function addSubscriber(
     const contact = await findContact(ctx, input)
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
     const existing = await findSubscription(ctx, listId, contact.id)
-    const isNew = existing === undefined || existing.isRemoved
+    const isNew = existing === undefined || canRestore(existing)
     const hasOptedOut = !isNew && existing.status !== 'PENDING' && existing.status !== 'CONFIRMED'
-    const optOuts = await findOptOuts(ctx, listId, [contact.email])
-    if (hasOptedOut || optOuts.size > 0) {
-      throw conflict('opted_out', 'Contact has opted out of this list; only the contact can opt in again')
-    }
+    const reasons = await readSuppressions(ctx, { email: contact.email, listId })
+    if (hasOptedOut || reasons.some(isByPerson)) throw hasOptedOutOfList()
+    if (reasons[0]) throw createSuppressedError(reasons[0])
     const subscribing = { link, email: contact.email, source: 'api', consent: { method: 'API' } as const }
-    if (existing?.isRemoved) await restoreRemoved(ctx, subscribing)
+    if (existing && isNew) await restoreRemoved(ctx, subscribing)
     if (input.status === 'CONFIRMED') await confirmImmediately(ctx, subscribing)
     else await requestConfirmation(ctx, subscribing)
     const row = await findSubscription(ctx, listId, contact.id)
@@ -92,6 +92,16 @@ export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId)
     await removeSubscription(ctx, { workspaceId: ctx.workspaceId, listId, contactId })
   })
 }
+
+/**
+ * Whether nothing of the contact's own ended the subscription: the operator removed it, or its former address bounced.
+ */
+function canRestore({ status, isRemoved, unsubscribedAt }: SubscriptionRow): boolean {
+  return isRemoved || (status === 'BOUNCED' && unsubscribedAt === null)
+}
+
+const hasOptedOutOfList = () =>
+  conflict('opted_out', 'Contact has opted out of this list; only the contact can opt in again')
 
 async function findContact(ctx: Ctx, input: SubscriberInput): Promise<{ id: ContactId; email: string }> {
   if (input.email !== undefined) return findOrCreateContact(ctx, { email: input.email })

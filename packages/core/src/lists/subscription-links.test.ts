@@ -3,7 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { deriveKeys, encryptPayload, signPayload } from '../kernel/crypto.ts'
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
-import { hashEmail } from '../subscriptions/opt-outs.ts'
+import { hashEmail } from '../subscriptions/hash-email.ts'
 import { confirmationUrl, openConfirmation, openUnsubscribe, unsubscribeUrl } from './subscription-links.ts'
 
 const ctx: Ctx = {

@@ -2,7 +2,7 @@ import type { BaseCtx, Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { verifyPayload, signPayload } from '../kernel/crypto.ts'
-import { hashEmail } from '../subscriptions/opt-outs.ts'
+import { hashEmail } from '../subscriptions/hash-email.ts'
 
 /** One contact's subscription to one list, as identified by a link in an email. */
 export interface SubscriptionLink {

@@ -1,7 +1,27 @@
 import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { applyStoredOptOuts } from './apply-stored-opt-outs.ts'
-import { storeOptOutsOfContact } from './opt-outs.ts'
+import { applyRemaining, applySuppressions } from './apply-suppressions.ts'
+import { lockAddresses, readSuppressions } from './find-suppressions.ts'
+import { copyOptOuts, storeOptOutsOfContact } from './opt-outs.ts'
+import { copySuppressions, forgetContact } from './store-suppressions.ts'
+
+interface AddressOfContact {
+  id: ContactId
+  email: string
+}
+
+/**
+ * Makes what a person said hold for the address that their contact loses, and for the address of the contact that they
+ * continue as: opt-outs of lists and of all lists, complaints, and blocks. A bounce concerns its address alone. The
+ * caller has locked the contacts.
+ */
+export async function leaveAddress(ctx: Ctx, former: AddressOfContact, next: AddressOfContact): Promise<void> {
+  await lockAddresses(ctx, [former.email, next.email], 'exclusive')
+  await storeOptOutsOfContact(ctx, former)
+  await copyOptOuts(ctx, { from: former.email, to: next.email })
+  await copySuppressions(ctx, { from: former.email, to: next.email, contactId: next.id })
+  await forgetContact(ctx, { email: former.email })
+}
 
 export interface AddressChange {
   id: ContactId
@@ -10,10 +30,14 @@ export interface AddressChange {
 }
 
 /**
- * Applies a change of address to the subscriptions of a locked contact, whose row is saved: the old address keeps its
- * opt-outs, and what is stored for the new one applies. Returns whether a subscription has changed.
+ * Applies a change of address to the subscriptions of a locked contact, whose row is saved. What the person said holds
+ * for both addresses, what stands against the new one applies, and a bounce remains with the old one. Returns whether a
+ * subscription may have changed.
  */
 export async function changeAddress(ctx: Ctx, { id, from, to }: AddressChange): Promise<boolean> {
-  await storeOptOutsOfContact(ctx, { id, email: from })
-  return applyStoredOptOuts(ctx, { id, email: to })
+  await leaveAddress(ctx, { id, email: from }, { id, email: to })
+  const wasSuppressed = (await readSuppressions(ctx, { email: from })).length > 0
+  if (wasSuppressed) await applyRemaining(ctx, id, await readSuppressions(ctx, { email: to }))
+  const isChanged = await applySuppressions(ctx, { id, email: to })
+  return wasSuppressed || isChanged
 }

@@ -11,7 +11,10 @@ import { timeAtLeast } from '../db/schema/columns.ts'
 import { activityAt, contacts } from '../db/schema/index.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 
-/** The first of these statuses that any subscription of the contact has, except subscriptions to deleted lists. */
+/**
+ * The first of these statuses that any subscription of the contact has, except subscriptions to deleted lists. Without
+ * any, the status of the suppression of its address.
+ */
 const subscribedStatus = (ctx: Ctx) => sql`coalesce((
   select case
     when bool_or(s.status = 'COMPLAINED') then 'COMPLAINED'
@@ -21,7 +24,10 @@ const subscribedStatus = (ctx: Ctx) => sql`coalesce((
     when bool_or(s.status = 'UNSUBSCRIBED') then 'UNSUBSCRIBED'
   end
   from subscriptions s join lists l on l.workspace_id = s.workspace_id and l.id = s.list_id
-  where s.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and s.contact_id = ${qualify(contacts.id)} and l.deleted_at is null), 'NONE')`
+  where s.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and s.contact_id = ${qualify(contacts.id)} and l.deleted_at is null), (
+  select status from suppressions
+  where workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and contact_id = ${qualify(contacts.id)}
+  order by created_at limit 1), 'NONE')`
 
 /**
  * Updates `emailSubscribedStatus` and `lastActivityAt`. Call it in the transaction that changed a subscription, after

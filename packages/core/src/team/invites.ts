@@ -17,6 +17,7 @@ import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import { toMailName } from '../mail/mail-names.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
+import { requireNotSuppressed } from '../subscriptions/find-suppressions.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { lockQuotas } from '../quotas/require-quota.ts'
 import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
@@ -58,6 +59,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
         ),
       )
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
+    await requireNotSuppressed(ctx, row.email)
     await requireMailQuota(ctx, 'INVITE', row.email)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
     await audit(ctx, 'invite.created', { subjectId: id, email: row.email, role: row.role })
@@ -80,6 +82,7 @@ export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
       .returning()
     if (!row) throw notFound('Invite')
     requireRoleNotAboveOwn(ctx, row.role)
+    await requireNotSuppressed(ctx, row.email)
     await requireMailQuota(ctx, 'INVITE', row.email)
     const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed(row)))
     await ctx.db

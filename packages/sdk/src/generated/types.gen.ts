@@ -2908,6 +2908,10 @@ export type PersonExport = {
      */
     campaigns: Array<ReceivedCampaign>;
     /**
+     * What stands against mails to the address of the contact.
+     */
+    suppressions: Array<Suppression>;
+    /**
      * Confirmation and test emails to the contact. They are kept for 30 days.
      */
     emails: Array<ReceivedEmail>;
@@ -3608,6 +3612,53 @@ export type SubscriptionWithConsents = {
      * The proof of each consent, newest first. Empty if an older version confirmed the subscription.
      */
     consents: Array<Consent>;
+};
+
+/**
+ * An address to which the workspace sends no email, except a confirmation that the person asks for. The address itself is not kept, only a keyed hash.
+ */
+export type Suppression = {
+    /**
+     * The id of the suppression.
+     */
+    id: string;
+    /**
+     * The contact that has the address. `null` if none had it when it was suppressed, or if it was deleted.
+     */
+    contactId: string | null;
+    /**
+     * The strictest of the reasons: in the order of this list.
+     */
+    reason: 'COMPLAINED' | 'OPTED_OUT' | 'BOUNCED' | 'MANUAL';
+    /**
+     * All reasons, the strictest first. Each of them is lifted by itself.
+     */
+    reasons: Array<{
+        /**
+         * `COMPLAINED`: the person reported an email as spam. `OPTED_OUT`: the person wants no email from any list. `BOUNCED`: the address accepts no email. `MANUAL`: blocked by a user.
+         */
+        reason: 'COMPLAINED' | 'OPTED_OUT' | 'BOUNCED' | 'MANUAL';
+        /**
+         * `MAIL_EVENT`: a report of a mail server or provider. `LINK`: a link in an email. `API`: this API. `IMPORT`: a file.
+         */
+        source: 'MAIL_EVENT' | 'LINK' | 'API' | 'IMPORT';
+        /**
+         * When the reason arose.
+         */
+        createdAt: string;
+    }>;
+    /**
+     * Where the strictest reason comes from.
+     */
+    source: 'MAIL_EVENT' | 'LINK' | 'API' | 'IMPORT';
+    /**
+     * A note of the users. `null` if there is none.
+     */
+    note: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
 };
 
 /**

@@ -21,6 +21,7 @@ const exceptions: Record<string, string[]> = {
   idempotencyRecords: ['request/idempotency.ts', 'apps/api/src/http/handlers/idempotency.ts'],
   contacts: ['contacts/', 'custom-fields/clear-custom-field.ts', 'subscriptions/subscribed-status.ts'],
   subscriptions: ['subscriptions/', 'lists/'],
+  suppressions: ['subscriptions/'],
   // Recovery, and the command for a restored backup, mark orphaned claims as interrupted in every table with claims.
   campaigns: ['campaigns/', 'operations/recovery/'],
   campaignRecipients: ['campaigns/', 'operations/recovery/'],

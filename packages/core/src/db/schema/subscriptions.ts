@@ -54,6 +54,8 @@ export const subscriptions = tenantTable(
     unsubscribedAt: timestamptz(),
     /** Whether an UNSUBSCRIBED contact was removed by the operator and has not opted out itself. */
     isRemoved: boolean().notNull().default(false),
+    /** The status that a bounce or a block of the address replaced. It returns when the bounce or block is lifted. */
+    replacedStatus: text({ enum: subscriptionStatuses }),
     createdAt: createdAt(),
   },
   {
@@ -68,25 +70,15 @@ export const subscriptions = tenantTable(
   },
 )
 
-/** Opt-outs of deleted contacts, as keyed hashes of the address, so that an import does not resubscribe them. */
+/** Opt-outs of addresses from a list, as keyed hashes. They outlive their contact: see `opt-outs.ts`. */
 export const optOuts = tenantTable(
   'opt_outs',
   {
     listId: id('lst').notNull(),
     emailHash: text().notNull(),
+    /** BOUNCED: by the previous release. Bounces are suppressions. */
     status: text({ enum: ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] }).notNull(),
     createdAt: createdAt(),
   },
   { key: ['listId', 'emailHash'], ownedBy: { listId: lists } },
-)
-
-/** Addresses with a hard bounce or a complaint, as keyed hashes. No list of the workspace may contain them. */
-export const suppressions = tenantTable(
-  'suppressions',
-  {
-    emailHash: text().notNull(),
-    status: text({ enum: ['BOUNCED', 'COMPLAINED'] }).notNull(),
-    createdAt: createdAt(),
-  },
-  { key: ['emailHash'], extra: (t) => [oneOf('suppressions_status_check', t.status, ['BOUNCED', 'COMPLAINED'])] },
 )

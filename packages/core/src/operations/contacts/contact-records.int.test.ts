@@ -24,8 +24,8 @@ import { mergeContacts } from './merge-contacts.ts'
 const owned = Object.entries(schema)
   .flatMap(([name, table]) => (name in contactRecords && is(table, Table) ? [getTableName(table)] : []))
   .toSorted()
-/** Tables whose rows remain after the deletion of their contact: history and campaign statistics. */
-const outliving = ['campaign_batches', 'campaign_recipients', 'erasures', 'events']
+/** Tables whose rows remain after the deletion of their contact. */
+const outliving = ['campaign_batches', 'campaign_recipients', 'erasures', 'events', 'suppressions']
 
 let database: TestDatabase
 let ctx: Ctx

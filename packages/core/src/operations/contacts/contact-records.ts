@@ -28,8 +28,11 @@ type Schema = typeof schema
 type TableOfContacts = {
   [Name in keyof Schema]: Schema[Name] extends { contactId: AnyPgColumn } ? Name : never
 }[keyof Schema]
-/** Rows that remain after the deletion of their contact: history, campaign statistics and the erasure itself. */
-export type OutlivingTable = 'campaignRecipients' | 'events' | 'erasures'
+/**
+ * Rows that remain after the deletion of their contact: history, campaign statistics, suppressions of its address, and
+ * the erasure itself.
+ */
+export type OutlivingTable = 'campaignRecipients' | 'events' | 'suppressions' | 'erasures'
 
 interface ContactRecords {
   move: (ctx: Ctx, contacts: { from: ContactId; to: ContactId }) => Promise<unknown>

@@ -7,6 +7,7 @@ import { notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { storeOptOutsOfContact } from '../../subscriptions/opt-outs.ts'
+import { forgetContact } from '../../subscriptions/store-suppressions.ts'
 import { contactDeleted } from '../../contacts/contact-events.ts'
 import { deleteContactRecords } from './contact-records.ts'
 import { deleteMailsOfContact } from './mails-of-contact.ts'
@@ -14,7 +15,8 @@ import { deleteMailsOfContact } from './mails-of-contact.ts'
 /**
  * Deletes a contact with its records (deals, tasks, submissions, subscriptions) and single mails, and emits
  * `contact.deleted` after the events of its deals and tasks. The worker redacts its events in the background: see
- * `erase-contact.ts`. Its opt-outs remain as keyed hashes of the address, so that an import cannot subscribe it again.
+ * `erase-contact.ts`. Its opt-outs and the suppression of its address remain as keyed hashes, so that an import cannot
+ * subscribe it again.
  * Throws `not_found`.
  */
 export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
@@ -22,6 +24,7 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
     await storeOptOutsOfContact(ctx, contact)
+    await forgetContact(ctx, contact)
     await deleteMailsOfContact(ctx, contact)
     await startErasure(ctx, id)
     await deleteContactRecords(ctx, id)

@@ -3,13 +3,13 @@ import { type Ctx, inTransaction } from '../../request/context.ts'
 import { invalidField, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { emit } from '../../events/emit.ts'
-import { applyStoredOptOuts } from '../../subscriptions/apply-stored-opt-outs.ts'
 import { addExternalIdAlias } from '../../contacts/identity/external-id-aliases.ts'
+import { applySuppressions } from '../../subscriptions/apply-suppressions.ts'
 import { lockContact, lockContacts } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { mergeContact, mergePolicies } from '../../contacts/merge-contact.ts'
 import { deleteContactRow, saveContact } from '../../contacts/update-contact.ts'
-import { storeOptOutsOfContact } from '../../subscriptions/opt-outs.ts'
+import { leaveAddress } from '../../subscriptions/change-address.ts'
 import { type Contact, type MergeInput } from '../../contacts/contacts.schema.ts'
 import { recordSubscriptionActivity } from '../../subscriptions/subscribed-status.ts'
 import { contactMerged } from '../../contacts/contact-events.ts'
@@ -26,7 +26,7 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
   return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBothContacts(ctx, id, contactId)
-    await storeOptOutsOfContact(ctx, duplicate)
+    await leaveAddress(ctx, duplicate, survivor)
     const movedAny = await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     const lastActivityAt = laterOf(survivor.lastActivityAt, duplicate.lastActivityAt)
@@ -35,7 +35,7 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
       await addExternalIdAlias(ctx, duplicate.externalId, id)
     await saveContact(ctx, survivor, { ...mergeContact(survivor, properties, mergePolicies.merge), lastActivityAt })
     if (movedAny) await recordSubscriptionActivity(ctx, [id])
-    if (movedAny) await applyStoredOptOuts(ctx, survivor)
+    await applySuppressions(ctx, survivor)
     const contact = await readContact(ctx, id)
     await emit(ctx, contactMerged, { ...contact, mergedContactId: contactId })
     await audit(ctx, 'contact.merged', { subjectId: id, mergedContactId: contactId })

@@ -5,6 +5,8 @@ import { Activity, Contact } from '../../contacts/contacts.schema.ts'
 import { listActivity } from '../../contacts/list-activity.ts'
 import { Timestamp } from '../../kernel/validation.ts'
 import { ReceivedMail } from '../../mail/received-mails.ts'
+import { listSuppressionsOfContact } from '../../suppressions/list-suppressions.ts'
+import { Suppression } from '../../suppressions/suppressions.schema.ts'
 import { contactRecords, type OutlivingTable } from './contact-records.ts'
 import { type ExportSection, section } from './export-section.ts'
 import { listMailsOfContact } from './mails-of-contact.ts'
@@ -12,6 +14,7 @@ import { listMailsOfContact } from './mails-of-contact.ts'
 /** One line per table that the contact does not own. A missing table with a contact id does not compile. */
 const otherSections = {
   campaignRecipients: section('campaigns', ReceivedCampaign, listCampaignsOfContact),
+  suppressions: section('suppressions', Suppression, listSuppressionsOfContact),
   mails: section('emails', ReceivedMail, listMailsOfContact),
   events: section('activity', Activity, listActivity),
 } satisfies Record<Exclude<OutlivingTable, 'erasures'> | 'mails', ExportSection>
@@ -25,6 +28,7 @@ export const exportSections: readonly ExportSection[] = [
 const descriptions: Record<string, string> = {
   submissions: 'What the contact submitted to forms.',
   subscriptions: 'The subscriptions with their proofs of consent.',
+  suppressions: 'What stands against mails to the address of the contact.',
   formerIds: 'The ids of contacts that were merged into this contact.',
   formerExternalIds: 'The external ids of contacts that were merged into this contact, and that still find it.',
   campaigns: 'The campaigns that were sent to the contact.',

@@ -11,8 +11,9 @@ import {
   undoToken,
 } from '../../lists/subscription-links.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
-import { deleteOptOut, hashEmailWithAllKeys, storeOptOut } from '../../subscriptions/opt-outs.ts'
-import { readSuppression } from '../../subscriptions/suppressions.ts'
+import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
+import { deleteOptOut, storeOptOut } from '../../subscriptions/opt-outs.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 
@@ -61,7 +62,8 @@ export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<voi
     const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
     const contact = await lockContact(ctx, link.contactId)
     if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
-    if (!(await lockList(ctx, link.listId)) || (await readSuppression(ctx, contact.email))) throw invalidLink()
+    const reasons = await readSuppressions(ctx, { email: contact.email })
+    if (!(await lockList(ctx, link.listId)) || reasons.length > 0) throw invalidLink()
     if (await restoreSubscription(ctx, link, { email: contact.email, unsubscribedAt }))
       return deleteOptOut(ctx, link.listId, contact.email)
     const current = await findCurrentSubscription(ctx, link)

@@ -4,12 +4,11 @@ import { sql } from 'drizzle-orm'
 import { recordEngagement, parseMessageId, isCampaignRecipient } from '../../campaigns/engagement.ts'
 import { findContactByEmail } from '../../contacts/find-contact.ts'
 import { touchLastActivity } from '../../contacts/touch-last-activity.ts'
-import { suppressContact } from '../../contacts/update-contact.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import type { Db } from '../../db/client.ts'
 import { emit } from '../../events/emit.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
-import { suppressAddress } from '../../subscriptions/suppressions.ts'
+import { suppress } from '../../suppressions/suppress.ts'
 import { mailReports } from '../../db/schema/index.ts'
 import { mailBounced, mailComplained, type MailReport } from './mail-events.schema.ts'
 
@@ -23,10 +22,11 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
     if (!(await isNewReport(ctx, report))) return
     const isComplaint = report.type === 'COMPLAINT'
     const isPermanent = isComplaint || report.permanent === true
-    const status = isComplaint ? 'COMPLAINED' : 'BOUNCED'
-    if (isPermanent) await suppressAddress(ctx, report.email, status)
+    if (isPermanent) {
+      const reason = isComplaint ? 'COMPLAINED' : 'BOUNCED'
+      await suppress(ctx, [{ email: report.email, reason, source: 'MAIL_EVENT' }], { emitsEvents: false })
+    }
     const contact = await findContactByEmail(ctx, report.email)
-    if (contact && isPermanent) await suppressContact(ctx, contact.id, status)
     if (contact) await touchLastActivity(ctx, contact.id)
     const namedRecipient = report.messageId === undefined ? undefined : parseMessageId(report.messageId)
     const recipient = namedRecipient && (await isCampaignRecipient(ctx, namedRecipient)) ? namedRecipient : undefined

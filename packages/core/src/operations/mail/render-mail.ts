@@ -4,6 +4,8 @@ import { renderTestMail } from '../../campaigns/campaign-mail.ts'
 import type { Ctx } from '../../request/context.ts'
 import { renderConfirmationMail } from '../../lists/confirmation-mail.ts'
 import { renderInviteMail } from '../../team/invites.ts'
+import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
 import type { Mail, MailKind } from '../../mail/mails.ts'
 import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../../webhooks/health/webhook-mails.ts'
@@ -21,6 +23,17 @@ const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail
   WEBHOOK_DISABLED: renderWebhookDisabledMail,
 }
 
-export function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  return renderers[mail.kind](ctx, mail)
+export async function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
+  return (await mayBeMailed(ctx, mail)) ? renderers[mail.kind](ctx, mail) : undefined
+}
+
+/**
+ * Whether a mail may still be sent: its address may have been suppressed since. A person who asks for a confirmation
+ * gets it after an opt-out too. Mails about an account always go to its user.
+ */
+async function mayBeMailed(ctx: Ctx, { kind, toAddress, data: { listId } }: Mail): Promise<boolean> {
+  if (kind === 'CONFIRMATION')
+    return canConfirm(await readSuppressions(ctx, { email: toAddress, ...(listId && { listId }) }))
+  if (kind !== 'CAMPAIGN_TEST' && kind !== 'INVITE') return true
+  return (await readSuppressions(ctx, { email: toAddress })).length === 0
 }

@@ -20,7 +20,7 @@ import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber } from '../lists/subscribers.ts'
 import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
-import { suppressAddress } from './suppressions.ts'
+import { suppress } from '../suppressions/suppress.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
@@ -118,7 +118,7 @@ describe('a contact that gets the email of an opt-out', () => {
   })
 
   test('is suppressed on all lists, even if suppressed under a former SECRET_KEY', async () => {
-    await suppressAddress(ctx, ownEmail, 'COMPLAINED')
+    await suppress(ctx, [{ email: ownEmail, reason: 'COMPLAINED', source: 'MAIL_EVENT' }], { emitsEvents: false })
     changeSecretKey()
     const id = await confirm(otherEmail)
     const changed = await updateContact(ctx, id, { email: ownEmail })
@@ -135,7 +135,7 @@ describe('a merge', () => {
   })
 
   test('does not subscribe a suppressed address', async () => {
-    await suppressAddress(ctx, ownEmail, 'BOUNCED')
+    await suppress(ctx, [{ email: ownEmail, reason: 'BOUNCED', source: 'MAIL_EVENT' }], { emitsEvents: false })
     const { id } = await createTestContact(ctx, { email: ownEmail })
     const merged = await mergeContacts(ctx, id, { contactId: await confirm(otherEmail) })
     expect([merged.emailSubscribedStatus, await statusOf(id)]).toEqual(['BOUNCED', 'BOUNCED'])

@@ -1,0 +1,49 @@
+import { sql } from 'drizzle-orm'
+import { index, jsonb, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, id, oneOf } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+
+/** The strictest first. */
+export const suppressionReasons = ['COMPLAINED', 'OPTED_OUT', 'BOUNCED', 'MANUAL'] as const
+export const suppressionSources = ['MAIL_EVENT', 'LINK', 'API', 'IMPORT'] as const
+
+/** One of the reasons why an address is suppressed. `createdAt` is ISO 8601. */
+export interface SuppressionReason {
+  reason: (typeof suppressionReasons)[number]
+  source: (typeof suppressionSources)[number]
+  createdAt: string
+}
+
+/** Addresses to which the workspace sends no mail, as keyed hashes. See `subscriptions/suppression-reasons.ts`. */
+export const suppressions = tenantTable(
+  'suppressions',
+  {
+    id: id('sup').notNull().default(sql`uuidv7()`),
+    emailHash: text().notNull(),
+    /** The contact that has the address, if known. No foreign key: the suppression outlives the contact. */
+    contactId: id('con'),
+    /** The strictest first. Empty if a process of the previous release suppressed the address: it writes `status`. */
+    reasons: jsonb().$type<SuppressionReason[]>().notNull().default([]),
+    /** What the subscriptions of the contact become. */
+    status: text({ enum: ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] }).notNull(),
+    note: text(),
+    createdAt: createdAt(),
+    reason: text({ enum: suppressionReasons })
+      .notNull()
+      .generatedAlwaysAs(
+        sql`case when status = 'COMPLAINED' then status else coalesce(reasons #>> '{0,reason}', status) end`,
+      ),
+    source: text({ enum: suppressionSources })
+      .notNull()
+      .generatedAlwaysAs(sql`coalesce(reasons #>> '{0,source}', 'MAIL_EVENT')`),
+  },
+  {
+    key: ['emailHash'],
+    extra: (t) => [
+      uniqueIndex('suppressions_id_key').on(t.workspaceId, t.id),
+      index('suppressions_created_index').on(t.workspaceId, t.createdAt, t.id),
+      index('suppressions_contact_index').on(t.workspaceId, t.contactId).where(sql`${t.contactId} is not null`),
+      oneOf('suppressions_status_check', t.status, ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED']),
+    ],
+  },
+)

@@ -1,0 +1,63 @@
+/**
+ * Why an address gets no mail. The reasons of an address add up, and each is lifted by itself:
+ *
+ * | reason     | given by                                   | lifted by                        | subscriptions of the contact |
+ * |------------|--------------------------------------------|----------------------------------|------------------------------|
+ * | COMPLAINED | the person, to their mail provider         | the person, by an emailed link   | COMPLAINED                   |
+ * | OPTED_OUT  | the person, also through the operator      | the person, by an emailed link   | UNSUBSCRIBED                 |
+ * | BOUNCED    | a mail server                              | an ADMIN                         | BOUNCED until it is lifted   |
+ * | MANUAL     | the operator, who blocks the address       | an ADMIN                         | removed until it is lifted   |
+ *
+ * The first ones are the strictest. What the person said ends a subscription: lifting it restores none. A bounce or a
+ * block replaces the status of a subscription, and lifting the last of them restores it (`replacedStatus`).
+ */
+import { type SuppressionReason, suppressionReasons, type suppressions } from '../db/schema/index.ts'
+import { type AppError, conflict } from '../kernel/errors.ts'
+import type { Subscription } from './subscriptions.schema.ts'
+
+export type Reason = SuppressionReason['reason']
+
+/** The columns that say why an address is suppressed. */
+export type StoredReasons = Pick<typeof suppressions.$inferSelect, 'status' | 'reasons' | 'createdAt'>
+
+/** The reasons of a stored suppression, the strictest first. The previous release stores the status alone. */
+export function reasonsOf({ status, reasons, createdAt }: StoredReasons): SuppressionReason[] {
+  if (status === 'UNSUBSCRIBED') return reasons
+  return addReason(reasons, { reason: status, source: 'MAIL_EVENT', createdAt: createdAt.toISOString() })
+}
+
+/**
+ * Adds a reason. If the same one is there, the earlier statement stands, but the person's own replaces what others
+ * reported.
+ */
+export function addReason(reasons: readonly SuppressionReason[], added: SuppressionReason): SuppressionReason[] {
+  const known = reasons.find(({ reason }) => reason === added.reason)
+  if (known && (added.source !== 'LINK' || known.source === 'LINK')) return [...reasons]
+  const others = reasons.filter((one) => one !== known)
+  return [...others, added].toSorted((one, other) => strictness(one.reason) - strictness(other.reason))
+}
+
+const strictness = (reason: Reason) => suppressionReasons.indexOf(reason)
+
+/** What a subscription becomes by the strictest reason. */
+export const statusByReason = {
+  COMPLAINED: 'COMPLAINED',
+  OPTED_OUT: 'UNSUBSCRIBED',
+  BOUNCED: 'BOUNCED',
+  MANUAL: 'UNSUBSCRIBED',
+} as const satisfies Record<Reason, Subscription['status']>
+
+/** Whether the person said it: only they can lift it. */
+export const isByPerson = ({ reason }: SuppressionReason) => reason === 'COMPLAINED' || reason === 'OPTED_OUT'
+
+/** The error for an address that must not be mailed or subscribed. */
+export function createSuppressedError(strictest: SuppressionReason): AppError {
+  const remedy = isByPerson(strictest) ? 'only its owner can opt in again' : 'an admin can lift the suppression'
+  return conflict('opted_out', `The address is suppressed (${strictest.reason}): ${remedy}`)
+}
+
+/**
+ * Whether the person may be asked to confirm: a confirmation would lift every reason. It does not lift a bounce or a
+ * block.
+ */
+export const canConfirm = (reasons: readonly SuppressionReason[]) => reasons.every(isByPerson)

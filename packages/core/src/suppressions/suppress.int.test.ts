@@ -1,0 +1,155 @@
+import { createTestContact, createTestList, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { eq } from 'drizzle-orm'
+import { beforeEach, expect, test } from 'vitest'
+import type { Contact } from '../contacts/contacts.schema.ts'
+import { findContactByEmail } from '../contacts/find-contact.ts'
+import { readContact } from '../contacts/read-contact.ts'
+import { type SuppressionReason, subscriptions, suppressions } from '../db/schema/index.ts'
+import { deriveKeys } from '../kernel/crypto.ts'
+import type { List } from '../lists/lists.schema.ts'
+import { addSubscriber, readSubscriber, removeSubscriber } from '../lists/subscribers.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
+import { updateContact } from '../contacts/update-contact.ts'
+import type { Ctx } from '../request/context.ts'
+import { findSuppressions } from '../subscriptions/find-suppressions.ts'
+import { suppress } from './suppress.ts'
+
+type Reason = SuppressionReason['reason']
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+let list: List
+let ada: Contact
+beforeEach(async () => {
+  list = await createTestList(ctx)
+  ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  await addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
+})
+
+const give = (reason: Reason, { email = ada.email, on = ctx }: { email?: string; on?: Ctx } = {}) =>
+  suppress(on, [{ email, reason, source: 'API' }], { emitsEvents: true })
+const readRow = async () => {
+  const [row] = await ctx.db.select().from(subscriptions).where(eq(subscriptions.workspaceId, ctx.workspaceId))
+  return row
+}
+const readReasons = async (email = ada.email) =>
+  ((await findSuppressions(ctx, { emails: [email] })).get(email) ?? []).map(({ reason }) => reason)
+const unsubscribedEvents = async () =>
+  (await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed').length
+
+test.each<[Reason, object]>([
+  ['COMPLAINED', { status: 'COMPLAINED', isRemoved: false, replacedStatus: null }],
+  ['OPTED_OUT', { status: 'UNSUBSCRIBED', isRemoved: false, replacedStatus: null }],
+  ['BOUNCED', { status: 'BOUNCED', isRemoved: false, replacedStatus: 'CONFIRMED' }],
+  ['MANUAL', { status: 'UNSUBSCRIBED', isRemoved: true, replacedStatus: 'CONFIRMED' }],
+])('%s ends the subscriptions of the contact at once, once', async (reason, expected) => {
+  const [first] = await give(reason)
+  const [again] = await give(reason)
+  expect([first?.change, again?.change]).toEqual(['CREATED', 'UNCHANGED'])
+  expect(await readRow()).toMatchObject(expected)
+  expect(await unsubscribedEvents()).toBe(1)
+  const adding = addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
+  await expect(adding).rejects.toMatchObject({ code: 'opted_out' })
+})
+
+test('reasons add up in any order, the strictest first', async () => {
+  for (const reason of ['MANUAL', 'COMPLAINED', 'BOUNCED', 'OPTED_OUT'] as const) await give(reason)
+  expect(await readReasons()).toEqual(['COMPLAINED', 'OPTED_OUT', 'BOUNCED', 'MANUAL'])
+  expect(await readRow()).toMatchObject({ status: 'COMPLAINED', replacedStatus: null })
+  expect((await readContact(ctx, ada.id)).emailSubscribedStatus).toBe('COMPLAINED')
+})
+
+test('what the person said replaces a bounce and a block, not the other way round', async () => {
+  await give('MANUAL')
+  await give('BOUNCED')
+  expect(await readRow()).toMatchObject({ status: 'BOUNCED', isRemoved: false, replacedStatus: 'CONFIRMED' })
+  await give('OPTED_OUT')
+  const optedOut = { status: 'UNSUBSCRIBED', isRemoved: false, replacedStatus: null }
+  expect(await readRow()).toMatchObject(optedOut)
+  await give('BOUNCED')
+  expect(await readRow()).toMatchObject(optedOut)
+})
+
+test('a contact without subscriptions shows the suppression of its address', async () => {
+  const { id, email } = await createTestContact(ctx)
+  await give('OPTED_OUT', { email })
+  expect((await readContact(ctx, id)).emailSubscribedStatus).toBe('UNSUBSCRIBED')
+})
+
+test('a removal by the operator remains when it meets a bounce', async () => {
+  await give('BOUNCED')
+  await removeSubscriber(ctx, list.id, ada.id)
+  expect(await readRow()).toMatchObject({ status: 'UNSUBSCRIBED', isRemoved: true, replacedStatus: null })
+})
+
+test.each<[Reason, string]>([
+  ['COMPLAINED', 'COMPLAINED'],
+  ['OPTED_OUT', 'UNSUBSCRIBED'],
+  ['BOUNCED', 'CONFIRMED'],
+  ['MANUAL', 'UNSUBSCRIBED'],
+])('%s of the former address leaves the contact %s at the new one', async (reason, status) => {
+  await give(reason)
+  await updateContact(ctx, ada.id, { email: 'new@example.com' })
+  expect((await readSubscriber(ctx, list.id, ada.id)).status).toBe(status)
+  expect(await readReasons()).toEqual([reason])
+  expect(await readReasons('new@example.com')).toEqual(reason === 'BOUNCED' ? [] : [reason])
+})
+
+test('an opt-out of a duplicate covers the remaining contact, on other lists too', async () => {
+  const { id } = await createTestContact(ctx, { email: 'eve@example.com' })
+  await give('OPTED_OUT')
+  const other = await createTestList(ctx)
+  await addSubscriber(ctx, other.id, { contactId: id, status: 'CONFIRMED' })
+  await mergeContacts(ctx, id, { contactId: ada.id })
+  expect((await readSubscriber(ctx, other.id, id)).status).toBe('UNSUBSCRIBED')
+  expect(await readReasons('eve@example.com')).toEqual(['OPTED_OUT'])
+})
+
+test('a deletion keeps the suppression, without its note and contact', async () => {
+  await suppress(ctx, [{ email: ada.email, reason: 'MANUAL', source: 'API', note: 'called' }], { emitsEvents: true })
+  await deleteContact(ctx, ada.id)
+  const [row] = await ctx.db.select().from(suppressions).where(eq(suppressions.workspaceId, ctx.workspaceId))
+  expect(row).toMatchObject({ contactId: null, note: null, reason: 'MANUAL' })
+})
+
+test('a new SECRET_KEY keeps one suppression for each address', async () => {
+  const [before] = await give('BOUNCED')
+  const keys = deriveKeys('a new secret', ['a secret that is known to every test'])
+  const [after] = await give('OPTED_OUT', { on: { ...ctx, settings: { ...ctx.settings, keys } } })
+  expect(after).toMatchObject({ change: 'UPDATED', row: { id: before?.row.id } })
+  expect(await ctx.db.$count(suppressions, eq(suppressions.workspaceId, ctx.workspaceId))).toBe(1)
+})
+
+test('a row of the previous release, which has a status alone, counts', async () => {
+  await give('BOUNCED')
+  await ctx.db
+    .update(suppressions)
+    .set({ reasons: [], status: 'COMPLAINED' })
+    .where(eq(suppressions.workspaceId, ctx.workspaceId))
+  expect(await readReasons()).toEqual(['COMPLAINED'])
+})
+
+test('an address is not subscribed by a request that runs while it is suppressed', async () => {
+  const email = 'new@example.com'
+  const suppressing = await openTransaction(ctx.db, (db) => give('OPTED_OUT', { email, on: { ...ctx, db } }))
+  const adding = addSubscriber(ctx, list.id, { email, status: 'CONFIRMED' })
+  await waitUntilBlocked(database.db)
+  await suppressing.commit()
+  await expect(adding).rejects.toMatchObject({ code: 'opted_out' })
+})
+
+test('an address that is being subscribed is suppressed afterwards', async () => {
+  const email = 'new@example.com'
+  const adding = await openTransaction(ctx.db, (db) =>
+    addSubscriber({ ...ctx, db }, list.id, { email, status: 'CONFIRMED' }),
+  )
+  const suppressing = give('OPTED_OUT', { email })
+  await waitUntilBlocked(database.db)
+  await adding.commit()
+  await suppressing
+  const added = await findContactByEmail(ctx, email)
+  expect(added?.emailSubscribedStatus).toBe('UNSUBSCRIBED')
+})

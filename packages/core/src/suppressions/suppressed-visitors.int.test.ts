@@ -1,0 +1,65 @@
+/** What a visitor can do about a suppression: lift what they said, but neither a bounce nor a block. */
+import { createTestList, listPendingWork, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
+import { sql } from 'drizzle-orm'
+import { beforeEach, expect, test } from 'vitest'
+import { findContactByEmail } from '../contacts/find-contact.ts'
+import type { SuppressionReason } from '../db/schema/index.ts'
+import { newId } from '../kernel/ids.ts'
+import type { List } from '../lists/lists.schema.ts'
+import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
+import { readSubscriber } from '../lists/subscribers.ts'
+import { unsubscribeUrl } from '../lists/subscription-links.ts'
+import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
+import { suppress } from './suppress.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+let list: List
+let other: List
+beforeEach(async () => {
+  list = await createTestList(ctx)
+  other = await createTestList(ctx, { doubleOptIn: false })
+  await signUp()
+  await signUp(other)
+})
+
+const ada = { email: 'ada@example.com', firstName: '', lastName: '' }
+const invalidLink = { code: 'invalid_token', message: 'Invalid or expired link' }
+
+const give = (reason: SuppressionReason['reason']) =>
+  suppress(ctx, [{ email: ada.email, reason, source: 'API' }], { emitsEvents: true })
+const idOfAda = async () => (await findContactByEmail(ctx, ada.email))?.id ?? newId('con')
+const statusOf = async (on: List) => (await readSubscriber(ctx, on.id, await idOfAda())).status
+
+/** Signs up when the last confirmation was mailed an hour ago. */
+async function signUp(on = list) {
+  await database.db.execute(sql`update mail_requests set ${backdate('created_at', '1 hour')}`)
+  await subscribe(ctx, on.id, ada)
+}
+
+test.each(['BOUNCED', 'MANUAL'] as const)(
+  '%s: no link confirms, none is mailed, and an opt-out counts',
+  async (reason) => {
+    const token = await readMailedToken(ctx, ada.email)
+    const mails = (await listPendingWork(ctx, 'mail')).length
+    await give(reason)
+    await signUp()
+    expect(await listPendingWork(ctx, 'mail')).toHaveLength(mails)
+    await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
+    const url = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: await idOfAda() }))
+    await unsubscribe(ctx, url.searchParams.get('token') ?? '')
+    expect(await statusOf(list)).toBe('UNSUBSCRIBED')
+  },
+)
+
+test.each(['COMPLAINED', 'OPTED_OUT'] as const)('%s: a later link lifts it, for its list alone', async (reason) => {
+  const earlier = await readMailedToken(ctx, ada.email)
+  await give(reason)
+  await expect(confirmSubscription(ctx, earlier)).rejects.toMatchObject(invalidLink)
+  await signUp()
+  await confirmSubscription(ctx, await readMailedToken(ctx, ada.email))
+  expect([await statusOf(list), await statusOf(other)]).toEqual(['CONFIRMED', 'UNSUBSCRIBED'])
+  expect(await findContactByEmail(ctx, ada.email)).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
+})

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { suppressionReasons, suppressionSources } from '../db/schema/index.ts'
+import { RecordId } from '../kernel/ids.ts'
+import { CreatedAt, Timestamp } from '../kernel/validation.ts'
+
+const reasons = z
+  .enum(suppressionReasons)
+  .describe(
+    '`COMPLAINED`: the person reported an email as spam. `OPTED_OUT`: the person wants no email from any list. `BOUNCED`: the address accepts no email. `MANUAL`: blocked by a user.',
+  )
+const source = z
+  .enum(suppressionSources)
+  .describe(
+    '`MAIL_EVENT`: a report of a mail server or provider. `LINK`: a link in an email. `API`: this API. `IMPORT`: a file.',
+  )
+
+export const Suppression = z
+  .object({
+    id: RecordId('sup'),
+    contactId: RecordId('con')
+      .nullable()
+      .describe(
+        'The contact that has the address. `null` if none had it when it was suppressed, or if it was deleted.',
+      ),
+    reason: reasons.meta({ description: 'The strictest of the reasons: in the order of this list.' }),
+    reasons: z
+      .array(z.object({ reason: reasons, source, createdAt: Timestamp.describe('When the reason arose.') }))
+      .describe('All reasons, the strictest first. Each of them is lifted by itself.'),
+    source: source.meta({ description: 'Where the strictest reason comes from.' }),
+    note: z.string().nullable().describe('A note of the users. `null` if there is none.'),
+    createdAt: CreatedAt,
+  })
+  .meta({
+    id: 'Suppression',
+    description:
+      'An address to which the workspace sends no email, except a confirmation that the person asks for. The address itself is not kept, only a keyed hash.',
+    examples: [
+      {
+        id: 'sup_01kag7m3v9e8fs2t4w6x8y0z1b',
+        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        reason: 'BOUNCED',
+        reasons: [{ reason: 'BOUNCED', source: 'MAIL_EVENT', createdAt: '2026-11-21T06:35:49.123Z' }],
+        source: 'MAIL_EVENT',
+        note: null,
+        createdAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type Suppression = z.output<typeof Suppression>
