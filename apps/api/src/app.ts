@@ -54,6 +54,7 @@ import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
+import { suppressionRoutes } from './routes/suppressions.ts'
 import { segmentRoutes } from './routes/segments.ts'
 import { mailEventRoutes } from './routes/mail-events.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
@@ -141,6 +142,7 @@ async function workspaceRoutes(
   await scope.register(importRoutes, timings)
   await scope.register(formRoutes(publicForms))
   await scope.register(listRoutes)
+  await scope.register(suppressionRoutes)
   await scope.register(segmentRoutes)
   await scope.register(campaignRoutes)
   await scope.register(campaignSendingRoutes)

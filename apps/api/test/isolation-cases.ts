@@ -14,6 +14,7 @@ const prefixes = {
   list: 'lst',
   /** For deletion: nothing refers to it. */
   spareList: 'lst',
+  suppression: 'sup',
   segment: 'seg',
   /** For deletion: no campaign has it. */
   spareSegment: 'seg',
@@ -123,6 +124,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     form,
     submission: String(submitted.body['submissionId']),
     spareList: await make('/lists', { name: 'Spare' }),
+    suppression: await make('/suppressions', { email: freshEmail(), reason: 'MANUAL' }),
     segment: await make('/segments', { name: 'All', filter: { field: 'email', isSet: true } }),
     spareSegment: await make('/segments', { name: 'Spare', filter: { field: 'email', isSet: true } }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
@@ -196,6 +198,10 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
   'PATCH /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}`, body: { label: 'a' } })],
   'DELETE /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
+  'GET /suppressions': [],
+  'POST /suppressions': [],
+  'GET /suppressions/{id}': [({ suppression }) => ({ path: `/suppressions/${suppression}` })],
+  'DELETE /suppressions/{id}': [({ suppression }) => ({ path: `/suppressions/${suppression}`, body: { note: 'spy' } })],
   'GET /segments': [],
   'POST /segments': [
     ({ list }) => ({ path: '/segments', body: { name: 'Spy', filter: { list } } }),

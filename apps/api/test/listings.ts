@@ -56,6 +56,7 @@ export const recordMakers: Record<string, (fixture: Fixture) => Promise<unknown>
   '/contacts/{contactId}/tasks': (fixture) =>
     create(fixture, `/contacts/${fixture.parents['contacts']}/tasks`, { title: 'Call' }),
   '/lists': (fixture) => create(fixture, '/lists', { name: 'Newsletter' }),
+  '/suppressions': (fixture) => create(fixture, '/suppressions', { email: freshEmail(), reason: 'MANUAL' }),
   '/segments': (fixture) => create(fixture, '/segments', { name: 'Pro', filter: { field: 'email', isSet: true } }),
   '/segments/{id}/contacts': createContact,
   '/lists/{id}/subscribers': (fixture) =>

@@ -17,6 +17,7 @@ const creations: Record<string, (parents: Record<string, string>) => Json> = {
   '/contacts/{contactId}/tasks': () => ({ title: 'Call' }),
   '/custom-fields': () => ({ key: 'plan', label: 'Plan', type: 'TEXT' }),
   '/lists': () => ({ name: 'Newsletter' }),
+  '/suppressions': () => ({ email: freshEmail(), reason: 'MANUAL' }),
   '/segments': () => ({ name: 'All', filter: { field: 'email', isSet: true } }),
   '/lists/{id}/subscribers': () => ({ email: freshEmail(), status: 'CONFIRMED' }),
   '/forms': () => aForm,

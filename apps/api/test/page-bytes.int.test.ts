@@ -86,6 +86,7 @@ const largestRecords: Record<string, () => Promise<unknown>> = {
   '/contacts/{contactId}/tasks': addTask,
   '/tasks': addTask,
   '/lists': () => create('/lists', list),
+  '/suppressions': () => create('/suppressions', { email: longEmail(), reason: 'MANUAL', note: wide(1_000) }),
   '/segments': () => create('/segments', { name: wide(200), filter }),
   '/segments/{id}/contacts': addContact,
   '/lists/{id}/subscribers': async () =>

@@ -17,6 +17,7 @@ const tags = {
   Imports: 'Files of contacts that are imported in the background.',
   Forms: 'Forms for any website, and their submissions.',
   Lists: 'Lists of subscribers and their consent.',
+  Suppressions: 'Addresses to which the workspace sends no email.',
   Segments: 'Saved filters over contacts.',
   Campaigns: 'Newsletters to the subscribers of a list.',
   Pipelines: 'The stages that deals pass through.',

@@ -54,6 +54,21 @@ export function isOptOutOf(ctx: Ctx, email: string) {
   return and(eq(optOuts.workspaceId, ctx.workspaceId), inArray(optOuts.emailHash, hashEmailWithAllKeys(ctx, email)))
 }
 
+/**
+ * Deletes what the previous release stored as opt-outs of lists: bounces of an address, which was lifted, by its hashes.
+ */
+export async function deleteStoredBounces(ctx: Ctx, emailHashes: readonly string[]): Promise<void> {
+  await ctx.db
+    .delete(optOuts)
+    .where(
+      and(
+        eq(optOuts.workspaceId, ctx.workspaceId),
+        inArray(optOuts.emailHash, [...emailHashes]),
+        eq(optOuts.status, 'BOUNCED'),
+      ),
+    )
+}
+
 /** Deletes a stored opt-out, after its owner opted in again by an emailed link. */
 export async function deleteOptOut(ctx: Ctx, listId: ListId, email: string): Promise<void> {
   await ctx.db.delete(optOuts).where(and(eq(optOuts.listId, listId), isOptOutOf(ctx, email)))

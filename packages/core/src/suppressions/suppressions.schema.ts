@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { suppressionReasons, suppressionSources } from '../db/schema/index.ts'
+import { EmailFilter } from '../contacts/listing/address-filters.ts'
 import { RecordId } from '../kernel/ids.ts'
-import { CreatedAt, Timestamp } from '../kernel/validation.ts'
+import { CreatedAt, Email, MultiLine, Timestamp } from '../kernel/validation.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
 
 const reasons = z
   .enum(suppressionReasons)
@@ -47,3 +49,44 @@ export const Suppression = z
     ],
   })
 export type Suppression = z.output<typeof Suppression>
+
+export const SuppressionInput = z
+  .strictObject({
+    email: Email.describe('The address. Its contact, if there is one, is unsubscribed from every list at once.'),
+    reason: z
+      .enum(['MANUAL', 'OPTED_OUT', 'BOUNCED'])
+      .describe(
+        '`OPTED_OUT`: the person said so, and only they can revert it. `BOUNCED` and `MANUAL` can be lifted by an admin. Report complaints with `POST /mail-events`.',
+      ),
+    note: MultiLine(1_000)
+      .optional()
+      .describe('A note for the users. It is deleted with the contact. Default: the former note.'),
+  })
+  .meta({
+    id: 'SuppressionCreate',
+    description: 'An address to suppress.',
+    examples: [{ email: 'ada@example.com', reason: 'MANUAL', note: 'Test account' }],
+  })
+export type SuppressionInput = z.output<typeof SuppressionInput>
+
+export const SuppressionLift = z
+  .strictObject({
+    note: MultiLine(1_000, 1).describe('Why it is lifted. The audit log keeps it.'),
+    reason: z.enum(['BOUNCED', 'MANUAL']).optional().describe('The reason to lift. Default: both.'),
+  })
+  .meta({
+    id: 'SuppressionLift',
+    description: 'Why a suppression is lifted.',
+    examples: [{ note: 'The mailbox works again' }],
+  })
+export type SuppressionLift = z.output<typeof SuppressionLift>
+
+export const SuppressionQuery = PageQuery.extend({
+  reason: z.enum(suppressionReasons).optional().describe('Only suppressions whose strictest reason this is.'),
+  source: z.enum(suppressionSources).optional().describe('Only suppressions whose strictest reason has this source.'),
+  email: EmailFilter.optional().describe(
+    'Only the suppression of this address. Needs the role MEMBER, and is recorded in the audit log.',
+  ),
+  sort: Sort(['createdAt']),
+})
+export type SuppressionQuery = z.output<typeof SuppressionQuery>

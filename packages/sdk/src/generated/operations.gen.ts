@@ -889,6 +889,52 @@ export class Lists extends Resource {
   }
 }
 
+export class Suppressions extends Resource {
+  /**
+   * Suppress an address.
+   *
+   * The workspace sends nothing to the address from now on, on any list, whichever contact has it. Its subscriptions end at once, with `subscription.unsubscribed` for each. Returns 200 if the address is suppressed already: reasons add up. For a contact, `POST /contacts/{id}/opt-out` records an opt-out in the proof of consent too.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.SuppressionsCreateData['body'], options?: RequestOptions): ApiPromise<types.SuppressionsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/suppressions', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List suppressions.
+   *
+   * Returns the suppressions of the workspace. They contain no addresses: only keyed hashes are stored. `email` finds the suppression of an address, needs the role MEMBER, and is recorded in the audit log.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.SuppressionsListData['query'], options?: RequestOptions): PagePromise<types.SuppressionsListResponse> {
+    return this.client.requestPage({ path: '/suppressions', query }, options)
+  }
+
+  /**
+   * Retrieve a suppression.
+   *
+   * Returns the suppression with all of its reasons.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.SuppressionsGetResponse> {
+    return this.client.request({ path: encodePath`/suppressions/${id}` }, options)
+  }
+
+  /**
+   * Lift a suppression.
+   *
+   * Lifts the reasons BOUNCED and MANUAL, or the one given. Subscriptions that only these ended return to their former status. What the person said (OPTED_OUT, COMPLAINED) remains: only they can revert it, and without another reason the response is 409 with the code `opted_out`. The audit log records the note.
+   *
+   * Requires the role ADMIN.
+   */
+  delete(id: string, body: types.SuppressionsDeleteData['body'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/suppressions/${id}`, body }, options)
+  }
+}
+
 export class Segments extends Resource {
   /**
    * Create a segment.
@@ -1543,6 +1589,7 @@ export class Resources {
   readonly imports: Imports
   readonly forms: Forms
   readonly lists: Lists
+  readonly suppressions: Suppressions
   readonly segments: Segments
   readonly campaigns: Campaigns
   readonly templateVariables: TemplateVariables
@@ -1570,6 +1617,7 @@ export class Resources {
     this.imports = new Imports(client)
     this.forms = new Forms(client)
     this.lists = new Lists(client)
+    this.suppressions = new Suppressions(client)
     this.segments = new Segments(client)
     this.campaigns = new Campaigns(client)
     this.templateVariables = new TemplateVariables(client)

@@ -3662,6 +3662,52 @@ export type Suppression = {
 };
 
 /**
+ * An address to suppress.
+ */
+export type SuppressionCreate = {
+    /**
+     * The address. Its contact, if there is one, is unsubscribed from every list at once.
+     */
+    email: string;
+    /**
+     * `OPTED_OUT`: the person said so, and only they can revert it. `BOUNCED` and `MANUAL` can be lifted by an admin. Report complaints with `POST /mail-events`.
+     */
+    reason: 'MANUAL' | 'OPTED_OUT' | 'BOUNCED';
+    /**
+     * A note for the users. It is deleted with the contact. Default: the former note.
+     */
+    note?: string;
+};
+
+/**
+ * Why a suppression is lifted.
+ */
+export type SuppressionLift = {
+    /**
+     * Why it is lifted. The audit log keeps it.
+     */
+    note: string;
+    /**
+     * The reason to lift. Default: both.
+     */
+    reason?: 'BOUNCED' | 'MANUAL';
+};
+
+/**
+ * A page of records of type Suppression.
+ */
+export type SuppressionPage = {
+    /**
+     * The records of the page.
+     */
+    data: Array<Suppression>;
+    /**
+     * Pass it as `cursor` to get the next page. `null` on the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
  * A to-do for a contact. `assigneeId` is a member of the workspace.
  */
 export type Task = {
@@ -7205,7 +7251,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -10102,6 +10148,295 @@ export type ListsGetSubscriberResponses = {
 };
 
 export type ListsGetSubscriberResponse = ListsGetSubscriberResponses[keyof ListsGetSubscriberResponses];
+
+export type SuppressionsListData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of records on the page.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * Only suppressions whose strictest reason this is.
+         */
+        reason?: 'COMPLAINED' | 'OPTED_OUT' | 'BOUNCED' | 'MANUAL';
+        /**
+         * Only suppressions whose strictest reason has this source.
+         */
+        source?: 'MAIL_EVENT' | 'LINK' | 'API' | 'IMPORT';
+        /**
+         * Only the suppression of this address. Needs the role MEMBER, and is recorded in the audit log.
+         */
+        email?: string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt';
+    };
+    url: '/suppressions';
+};
+
+export type SuppressionsListErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SuppressionsListError = SuppressionsListErrors[keyof SuppressionsListErrors];
+
+export type SuppressionsListResponses = {
+    /**
+     * OK
+     */
+    200: SuppressionPage;
+};
+
+export type SuppressionsListResponse = SuppressionsListResponses[keyof SuppressionsListResponses];
+
+export type SuppressionsCreateData = {
+    body: SuppressionCreate;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/suppressions';
+};
+
+export type SuppressionsCreateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SuppressionsCreateError = SuppressionsCreateErrors[keyof SuppressionsCreateErrors];
+
+export type SuppressionsCreateResponses = {
+    /**
+     * OK
+     */
+    200: Suppression;
+    /**
+     * Created
+     */
+    201: Suppression;
+};
+
+export type SuppressionsCreateResponse = SuppressionsCreateResponses[keyof SuppressionsCreateResponses];
+
+export type SuppressionsDeleteData = {
+    body: SuppressionLift;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the suppression.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/suppressions/{id}';
+};
+
+export type SuppressionsDeleteErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SuppressionsDeleteError = SuppressionsDeleteErrors[keyof SuppressionsDeleteErrors];
+
+export type SuppressionsDeleteResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type SuppressionsDeleteResponse = SuppressionsDeleteResponses[keyof SuppressionsDeleteResponses];
+
+export type SuppressionsGetData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of the version that you have. If the record has not changed since, returns 304.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the suppression.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/suppressions/{id}';
+};
+
+export type SuppressionsGetErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SuppressionsGetError = SuppressionsGetErrors[keyof SuppressionsGetErrors];
+
+export type SuppressionsGetResponses = {
+    /**
+     * OK
+     */
+    200: Suppression;
+};
+
+export type SuppressionsGetResponse = SuppressionsGetResponses[keyof SuppressionsGetResponses];
 
 export type SegmentsListData = {
     body?: never;

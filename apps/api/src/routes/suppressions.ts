@@ -1,0 +1,101 @@
+import { requireRole } from '@rapport/core/auth/authenticate.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { liftSuppression, lockWithContact } from '@rapport/core/suppressions/lift-suppression.ts'
+import { createSuppression, listSuppressions, readSuppression } from '@rapport/core/suppressions/suppressions.ts'
+import {
+  Suppression,
+  SuppressionInput,
+  SuppressionLift,
+  SuppressionQuery,
+} from '@rapport/core/suppressions/suppressions.schema.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
+
+const common = { tags: ['Suppressions'], security: [{ bearer: [] }] }
+const params = IdParams('sup')
+const currentSuppression = recordById(Suppression, { lock: lockWithContact, read: readSuppression })
+
+export const suppressionRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/suppressions',
+    {
+      schema: {
+        ...common,
+        operationId: 'suppressions.create',
+        summary: 'Suppress an address',
+        description:
+          'The workspace sends nothing to the address from now on, on any list, whichever contact has it. Its subscriptions end at once, with `subscription.unsubscribed` for each. Returns 200 if the address is suppressed already: reasons add up. For a contact, `POST /contacts/{id}/opt-out` records an opt-out in the proof of consent too.',
+        querystring: NoQuery,
+        body: SuppressionInput,
+        response: { 200: Suppression, 201: Suppression },
+      },
+    },
+    idempotent(async (request, reply) => {
+      const { suppression, isNew } = await createSuppression(request.ctx, request.body)
+      reply.code(isNew ? 201 : 200).header('location', `/suppressions/${suppression.id}`)
+      return suppression
+    }),
+  )
+
+  app.get(
+    '/suppressions',
+    {
+      config: { errorStatuses: [403] },
+      schema: {
+        ...common,
+        operationId: 'suppressions.list',
+        summary: 'List suppressions',
+        description:
+          'Returns the suppressions of the workspace. They contain no addresses: only keyed hashes are stored. `email` finds the suppression of an address, needs the role MEMBER, and is recorded in the audit log.',
+        querystring: SuppressionQuery,
+        response: { 200: PageOf(Suppression) },
+      },
+    },
+    (request) => {
+      if (request.query.email !== undefined) requireRole(request.ctx.actor, 'MEMBER')
+      return listSuppressions(request.ctx, request.query)
+    },
+  )
+
+  app.get(
+    '/suppressions/:id',
+    {
+      config: { etag: true },
+      schema: {
+        ...common,
+        operationId: 'suppressions.get',
+        summary: 'Retrieve a suppression',
+        description: 'Returns the suppression with all of its reasons.',
+        params,
+        querystring: NoQuery,
+        response: { 200: Suppression },
+      },
+    },
+    (request) => readSuppression(request.ctx, request.params.id),
+  )
+
+  app.delete(
+    '/suppressions/:id',
+    {
+      config: { role: 'ADMIN', errorStatuses: [409] },
+      schema: {
+        ...common,
+        operationId: 'suppressions.delete',
+        summary: 'Lift a suppression',
+        description:
+          'Lifts the reasons BOUNCED and MANUAL, or the one given. Subscriptions that only these ended return to their former status. What the person said (OPTED_OUT, COMPLAINED) remains: only they can revert it, and without another reason the response is 409 with the code `opted_out`. The audit log records the note.',
+        params,
+        querystring: NoQuery,
+        body: SuppressionLift,
+        response: { 204: Empty },
+      },
+    },
+    ifMatch(currentSuppression, async (request, reply) => {
+      await liftSuppression(request.ctx, request.params.id, request.body)
+      reply.code(204)
+      return null
+    }),
+  )
+}
