@@ -54,6 +54,7 @@ import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
+import { optOutRoutes } from './routes/opt-outs.ts'
 import { suppressionRoutes } from './routes/suppressions.ts'
 import { segmentRoutes } from './routes/segments.ts'
 import { mailEventRoutes } from './routes/mail-events.ts'
@@ -143,6 +144,7 @@ async function workspaceRoutes(
   await scope.register(formRoutes(publicForms))
   await scope.register(listRoutes)
   await scope.register(suppressionRoutes)
+  await scope.register(optOutRoutes)
   await scope.register(segmentRoutes)
   await scope.register(campaignRoutes)
   await scope.register(campaignSendingRoutes)

@@ -5,6 +5,7 @@ import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { backdateMails, markDeliveriesFailed } from '@rapport/testing/fixtures/factories.ts'
 import { campaignCases } from './isolation-campaigns.ts'
 import { mcpCases } from './isolation-mcp.ts'
+import { consentCases, subscriberCases } from './isolation-consent.ts'
 import { webhookCases } from './isolation-webhooks.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
 
@@ -15,6 +16,7 @@ const prefixes = {
   /** For deletion: nothing refers to it. */
   spareList: 'lst',
   suppression: 'sup',
+  spareSuppression: 'sup',
   segment: 'seg',
   /** For deletion: no campaign has it. */
   spareSegment: 'seg',
@@ -125,6 +127,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     submission: String(submitted.body['submissionId']),
     spareList: await make('/lists', { name: 'Spare' }),
     suppression: await make('/suppressions', { email: freshEmail(), reason: 'MANUAL' }),
+    spareSuppression: await make('/suppressions', { email: freshEmail(), reason: 'MANUAL' }),
     segment: await make('/segments', { name: 'All', filter: { field: 'email', isSet: true } }),
     spareSegment: await make('/segments', { name: 'Spare', filter: { field: 'email', isSet: true } }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
@@ -198,10 +201,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
   'PATCH /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}`, body: { label: 'a' } })],
   'DELETE /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
-  'GET /suppressions': [],
-  'POST /suppressions': [],
-  'GET /suppressions/{id}': [({ suppression }) => ({ path: `/suppressions/${suppression}` })],
-  'DELETE /suppressions/{id}': [({ suppression }) => ({ path: `/suppressions/${suppression}`, body: { note: 'spy' } })],
+  ...consentCases,
   'GET /segments': [],
   'POST /segments': [
     ({ list }) => ({ path: '/segments', body: { name: 'Spy', filter: { list } } }),
@@ -228,15 +228,7 @@ export const cases: Record<string, MakeRequest[]> = {
       body: { contactId: contact, status: 'CONFIRMED' },
     }),
   ],
-  'GET /lists/{id}/subscribers': [({ list }) => ({ path: `/lists/${list}/subscribers` })],
-  'GET /lists/{id}/subscribers/{contactId}': [
-    ({ list }, own) => ({ path: `/lists/${list}/subscribers/${own.contact}` }),
-    ({ contact }, own) => ({ path: `/lists/${own.list}/subscribers/${contact}` }),
-  ],
-  'DELETE /lists/{id}/subscribers/{contactId}': [
-    ({ list }, own) => ({ path: `/lists/${list}/subscribers/${own.contact}` }),
-    ({ contact }, own) => ({ path: `/lists/${own.list}/subscribers/${contact}` }),
-  ],
+  ...subscriberCases,
   'GET /forms': [],
   'POST /forms': [({ list }) => ({ path: '/forms', body: { ...aForm, listId: list } })],
   'GET /forms/{id}': [({ form }) => ({ path: `/forms/${form}` })],
@@ -256,6 +248,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'DELETE /forms/{id}': [({ form }) => ({ path: `/forms/${form}` })],
   ...mcpCases,
   ...campaignCases,
+  ...consentCases,
   ...webhookCases,
   'GET /pipelines': [],
   'POST /pipelines': [],

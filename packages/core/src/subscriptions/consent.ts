@@ -43,10 +43,13 @@ export function requestedConsent(ctx: Ctx, email: string, source: ConsentSource)
   }
 }
 
-/** The column `consent` with one more consent, which replaces a request that was not confirmed. */
+/**
+ * The column `consent` with one more consent, which replaces a request that was not confirmed. Opt-outs that an operator
+ * reported are kept.
+ */
 export function withConsent(added: SQLWrapper, column: SQLWrapper = subscriptions.consent): SQL {
   return sql`jsonb_path_query_array(
-    ${added} || jsonb_path_query_array(coalesce(${column}, '[]'), '$[*] ? (@.confirmedAt != null)'),
+    ${added} || jsonb_path_query_array(coalesce(${column}, '[]'), '$[*] ? (@.confirmedAt != null || @.method == "OPERATOR")'),
     ${sql.raw(`'$[0 to ${maxConsents - 1}]'`)})`
 }
 
@@ -61,7 +64,7 @@ export function withConfirmation(ctx: Ctx, email: string): SQL {
   const link = requestedConsent(ctx, email, { method: 'CONFIRMATION_LINK' })
   const completed = { confirmedAt: link.at, confirmedFrom: link.address }
   const { consent } = subscriptions
-  return sql`case when ${consent} -> 0 -> 'confirmedAt' = 'null'
+  return sql`case when ${consent} -> 0 -> 'confirmedAt' = 'null' and ${consent} #>> '{0,method}' <> 'OPERATOR'
     then jsonb_set(${consent}, '{0}', ${consent} -> 0 || ${JSON.stringify(completed)}::jsonb)
     else ${withConsent(consentValue({ ...link, ...completed }))} end`
 }

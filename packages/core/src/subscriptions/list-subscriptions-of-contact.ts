@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import { subscriptions } from '../db/schema/index.ts'
+import { type Consent, subscriptions } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { type Page, readPage } from '../request/paging.ts'
@@ -27,5 +27,13 @@ export async function listSubscriptionsOfContact(
         .orderBy(...orderBy)
         .limit(limit),
   })
-  return { ...page, data: page.data.map((row) => ({ ...toSubscription(row), consents: row.consent ?? [] })) }
+  return {
+    ...page,
+    data: page.data.map((row) => ({ ...toSubscription(row), consents: (row.consent ?? []).map(toConsent) })),
+  }
+}
+
+function toConsent(consent: Consent) {
+  const { previous: _, note = null, ...shown } = consent
+  return { ...shown, note }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { consentMethods, subscriptionStatuses } from '../db/schema/index.ts'
-import { RecordId } from '../kernel/ids.ts'
-import { CreatedAt, Timestamp } from '../kernel/validation.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
+import { CreatedAt, MultiLine, OptionalObject, Timestamp } from '../kernel/validation.ts'
 
 export const Subscription = z
   .object({
@@ -40,7 +40,7 @@ const Consent = z
     method: z
       .enum(consentMethods)
       .describe(
-        '`FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing.',
+        '`FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.',
       ),
     at: Timestamp.describe('When the consent was given or reported.'),
     email: z.string().describe('The email address that the consent covers.'),
@@ -63,6 +63,7 @@ const Consent = z
       .string()
       .nullable()
       .describe('The IP address from which the link was used. `null` if it was not used.'),
+    note: z.string().nullable().describe('What the contact said, by `OPERATOR`. `null` for other methods.'),
   })
   .meta({ id: 'Consent', description: 'The proof that a contact consented to a subscription.' })
 
@@ -75,3 +76,18 @@ export const SubscriptionWithConsents = Subscription.extend({
   description: 'A subscription with its proofs of consent. They are kept after the contact unsubscribes.',
 })
 export type SubscriptionWithConsents = z.output<typeof SubscriptionWithConsents>
+
+export const OptOutInput = OptionalObject({
+  listId: Id('lst').optional().describe('The list that the person left. Default: all lists, also those to come.'),
+  note: MultiLine(1_000).optional().describe('What the person said, and how. The proof of consent keeps it.'),
+}).meta({
+  id: 'OptOutCreate',
+  description: 'An opt-out that the person told you, by telephone or letter.',
+  examples: [{ note: 'Called on Monday: no more newsletters' }],
+})
+export type OptOutInput = z.output<typeof OptOutInput>
+
+export const OptOutQuery = z.strictObject({
+  listId: Id('lst').optional().describe('The list of the opt-out. Default: the opt-out from all lists.'),
+})
+export type OptOutQuery = z.output<typeof OptOutQuery>

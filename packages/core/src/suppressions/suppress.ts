@@ -16,6 +16,11 @@ export interface NewSuppression {
   note?: string | null
 }
 
+interface SuppressOptions {
+  emitsEvents: boolean
+  now?: Date
+}
+
 /**
  * Suppresses addresses, and ends the subscriptions of their contacts in the same transaction. Reasons add up; a known
  * one changes nothing. Returns the suppressions in the order of the input. Throws `unavailable` if concurrent requests
@@ -24,7 +29,7 @@ export interface NewSuppression {
 export async function suppress(
   ctx: Ctx,
   added: readonly NewSuppression[],
-  options: { emitsEvents: boolean },
+  options: SuppressOptions,
 ): Promise<StoredSuppression[]> {
   for (let round = 1; round < maxRounds; round++) {
     const stored = await suppressOnce(ctx, added, options).catch((error: unknown) => {
@@ -41,7 +46,7 @@ const contactAppeared = changedConcurrently()
 function suppressOnce(
   ctx: Ctx,
   added: readonly NewSuppression[],
-  { emitsEvents }: { emitsEvents: boolean },
+  { emitsEvents, now = new Date() }: SuppressOptions,
 ): Promise<StoredSuppression[]> {
   const emails = [...new Set(added.map(({ email }) => email.toLowerCase()))]
   const keys = emails.map((email) => ({ email }))
@@ -52,7 +57,6 @@ function suppressOnce(
     // Locking it now could deadlock with a transaction that subscribes it.
     if (contacts.some(({ id }) => !locked.has(id))) throw contactAppeared
     const idOfContact = new Map(contacts.map(({ id, email }) => [email.toLowerCase(), id]))
-    const now = new Date()
     const stored = await addSuppressions(
       ctx,
       added.map(({ email, reason, source, createdAt = now, note = null }) => ({
@@ -68,7 +72,7 @@ function suppressOnce(
         contactId && reasons[0] ? [[contactId, { contactId, reason: reasons[0].reason }] as const] : [],
       ),
     )
-    const ended = await endSuppressed(ctx, [...suppressed.values()])
+    const ended = await endSuppressed(ctx, [...suppressed.values()], now)
     const changed = stored.filter(({ change }) => change !== 'UNCHANGED').flatMap(({ row }) => row.contactId ?? [])
     const affected = new Set([...ended.map(({ contactId }) => contactId), ...changed])
     if (affected.size > 0) await recordSubscriptionActivity(ctx, [...affected])

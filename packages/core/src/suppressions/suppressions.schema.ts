@@ -75,7 +75,7 @@ export const SuppressionLift = z
     reason: z.enum(['BOUNCED', 'MANUAL']).optional().describe('The reason to lift. Default: both.'),
   })
   .meta({
-    id: 'SuppressionLift',
+    id: 'SuppressionLiftRequest',
     description: 'Why a suppression is lifted.',
     examples: [{ note: 'The mailbox works again' }],
   })

@@ -585,6 +585,28 @@ export class Contacts extends Resource {
   batch(body: types.ContactsBatchData['body'], options?: RequestOptions): ApiPromise<types.ContactsBatchResponse> {
     return this.client.request({ method: 'POST', path: '/contacts/batch', body, isIdempotent: true }, options)
   }
+
+  /**
+   * Record an opt-out.
+   *
+   * Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert it. With `listId` they leave this list, otherwise every list, also those to come. Emits `subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. Once more is a no-op. An admin can undo a mistake for ten minutes.
+   *
+   * Requires the role MEMBER.
+   */
+  optOut(id: string, body?: types.ContactsOptOutData['body'], options?: RequestOptions): ApiPromise<types.ContactsOptOutResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/contacts/${id}/opt-out`, body, isIdempotent: true }, options)
+  }
+
+  /**
+   * Undo an opt-out that was recorded by mistake.
+   *
+   * For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions return as they were. Returns 409 with the code `opted_out` after that, or if the person has opted out themselves: then only they revert it. The audit log records it.
+   *
+   * Requires the role ADMIN.
+   */
+  undoOptOut(id: string, query?: types.ContactsUndoOptOutData['query'], options?: RequestOptions): ApiPromise<types.ContactsUndoOptOutResponse> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/contacts/${id}/opt-out`, query }, options)
+  }
 }
 
 export class CustomFields extends Resource {

@@ -757,9 +757,9 @@ export type CampaignUpdate = {
  */
 export type Consent = {
     /**
-     * `FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing.
+     * `FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.
      */
-    method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'API' | 'IMPORT' | 'CONFIRMATION_LINK' | 'UNDO_UNSUBSCRIBE';
+    method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'API' | 'IMPORT' | 'CONFIRMATION_LINK' | 'UNDO_UNSUBSCRIBE' | 'OPERATOR';
     /**
      * When the consent was given or reported.
      */
@@ -800,6 +800,10 @@ export type Consent = {
      * The IP address from which the link was used. `null` if it was not used.
      */
     confirmedFrom: string | null;
+    /**
+     * What the contact said, by `OPERATOR`. `null` for other methods.
+     */
+    note: string | null;
 };
 
 /**
@@ -2803,6 +2807,20 @@ export type OpenSessionPage = {
 };
 
 /**
+ * An opt-out that the person told you, by telephone or letter.
+ */
+export type OptOutCreate = {
+    /**
+     * The list that the person left. Default: all lists, also those to come.
+     */
+    listId?: string;
+    /**
+     * What the person said, and how. The proof of consent keeps it.
+     */
+    note?: string;
+};
+
+/**
  * A workspace that you are a member of, and your role in it.
  */
 export type OwnWorkspace = {
@@ -3682,7 +3700,7 @@ export type SuppressionCreate = {
 /**
  * Why a suppression is lifted.
  */
-export type SuppressionLift = {
+export type SuppressionLiftRequest = {
     /**
      * Why it is lifted. The audit log keeps it.
      */
@@ -10303,7 +10321,7 @@ export type SuppressionsCreateResponses = {
 export type SuppressionsCreateResponse = SuppressionsCreateResponses[keyof SuppressionsCreateResponses];
 
 export type SuppressionsDeleteData = {
-    body: SuppressionLift;
+    body: SuppressionLiftRequest;
     headers?: {
         /**
          * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
@@ -10437,6 +10455,171 @@ export type SuppressionsGetResponses = {
 };
 
 export type SuppressionsGetResponse = SuppressionsGetResponses[keyof SuppressionsGetResponses];
+
+export type ContactsUndoOptOutData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the contact.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * The list of the opt-out. Default: the opt-out from all lists.
+         */
+        listId?: string;
+    };
+    url: '/contacts/{id}/opt-out';
+};
+
+export type ContactsUndoOptOutErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ContactsUndoOptOutError = ContactsUndoOptOutErrors[keyof ContactsUndoOptOutErrors];
+
+export type ContactsUndoOptOutResponses = {
+    /**
+     * OK
+     */
+    200: Contact;
+};
+
+export type ContactsUndoOptOutResponse = ContactsUndoOptOutResponses[keyof ContactsUndoOptOutResponses];
+
+export type ContactsOptOutData = {
+    body?: OptOutCreate;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The id of the contact.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/contacts/{id}/opt-out';
+};
+
+export type ContactsOptOutErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ContactsOptOutError = ContactsOptOutErrors[keyof ContactsOptOutErrors];
+
+export type ContactsOptOutResponses = {
+    /**
+     * OK
+     */
+    200: Contact;
+};
+
+export type ContactsOptOutResponse = ContactsOptOutResponses[keyof ContactsOptOutResponses];
 
 export type SegmentsListData = {
     body?: never;

@@ -14,6 +14,7 @@ export const consentMethods = [
   'IMPORT',
   'CONFIRMATION_LINK',
   'UNDO_UNSUBSCRIBE',
+  'OPERATOR',
 ] as const
 
 /** How and when a contact consented to a subscription. Ids as the API shows them: the records may be deleted later. */
@@ -37,7 +38,21 @@ export interface Consent {
   confirmedAt: string | null
   /** The IP address from which the link was used. */
   confirmedFrom: string | null
+  /** What the contact said, by OPERATOR. */
+  note?: string | null
+  /** By OPERATOR: the subscription before the opt-out, for an undo; null if there was none. */
+  previous?: PreviousSubscription | null
 }
+
+export interface PreviousSubscription {
+  status: (typeof subscriptionStatuses)[number]
+  isRemoved: boolean
+  replacedStatus: (typeof subscriptionStatuses)[number] | null
+  unsubscribedAt: string | null
+}
+
+/** An opt-out that a user or API key reported. It is kept with the proofs of consent. */
+export type OptOutProof = Consent & { method: 'OPERATOR' }
 
 export const subscriptions = tenantTable(
   'subscriptions',

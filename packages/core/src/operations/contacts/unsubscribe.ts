@@ -2,6 +2,7 @@ import { recordEngagement } from '../../campaigns/engagement.ts'
 import { lockContact, lockCurrentContact } from '../../contacts/lock-contact.ts'
 import { lockList } from '../../lists/lists.ts'
 import { findCurrentSubscription, restoreSubscription } from '../../lists/restore-subscription.ts'
+import { makeFinal } from '../../lists/operator-opt-outs.ts'
 import { endSubscription } from '../../lists/subscribe.ts'
 import {
   invalidLink,
@@ -29,6 +30,7 @@ export async function unsubscribe(base: BaseCtx, token: string): Promise<string 
     const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
     const before = await findCurrentSubscription(ctx, link)
     const hasUnsubscribed = await endSubscription(ctx, link)
+    if (!hasUnsubscribed) await makeFinal(ctx, link)
     if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)
     if (hasUnsubscribed && campaignId)
       await recordEngagement(ctx, { campaignId, contactId: ids.contactId }, 'unsubscribed')

@@ -1,0 +1,51 @@
+import { Contact } from '@rapport/core/contacts/contacts.schema.ts'
+import { lockContact } from '@rapport/core/contacts/lock-contact.ts'
+import { readContact } from '@rapport/core/contacts/read-contact.ts'
+import { optOutContact, undoOptOut } from '@rapport/core/operations/contacts/opt-out-contact.ts'
+import { OptOutInput, OptOutQuery } from '@rapport/core/subscriptions/subscriptions.schema.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
+import { idempotent } from '../http/handlers/idempotency.ts'
+import { IdParams, NoQuery } from './shapes.ts'
+
+const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
+const params = IdParams('con')
+const currentContact = recordById(Contact, { lock: lockContact, read: readContact })
+
+export const optOutRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/contacts/:id/opt-out',
+    {
+      schema: {
+        ...common,
+        operationId: 'contacts.optOut',
+        summary: 'Record an opt-out',
+        description:
+          'Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert it. With `listId` they leave this list, otherwise every list, also those to come. Emits `subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. Once more is a no-op. An admin can undo a mistake for ten minutes.',
+        params,
+        querystring: NoQuery,
+        body: OptOutInput,
+        response: { 200: Contact },
+      },
+    },
+    idempotent((request) => optOutContact(request.ctx, request.params.id, request.body)),
+  )
+
+  app.delete(
+    '/contacts/:id/opt-out',
+    {
+      config: { role: 'ADMIN', errorStatuses: [409] },
+      schema: {
+        ...common,
+        operationId: 'contacts.undoOptOut',
+        summary: 'Undo an opt-out that was recorded by mistake',
+        description:
+          'For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions return as they were. Returns 409 with the code `opted_out` after that, or if the person has opted out themselves: then only they revert it. The audit log records it.',
+        params,
+        querystring: OptOutQuery,
+        response: { 200: Contact },
+      },
+    },
+    ifMatch(currentContact, (request) => undoOptOut(request.ctx, request.params.id, request.query)),
+  )
+}

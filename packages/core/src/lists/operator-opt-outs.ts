@@ -1,0 +1,162 @@
+/**
+ * Opt-outs that an operator records for a person: subscriptions end as if the person had unsubscribed. The proof keeps
+ * the operator, the note, and the subscription as it was, so that a mistake can be undone for ten minutes.
+ */
+import { and, eq, type SQL, sql } from 'drizzle-orm'
+import { type OptOutProof, subscriptions } from '../db/schema/index.ts'
+import type { ContactId, ListId } from '../kernel/ids.ts'
+import { type Ctx, getActorId } from '../request/context.ts'
+import {
+  subscriptionConfirmed,
+  subscriptionCreated,
+  subscriptionUnsubscribed,
+} from '../subscriptions/subscription-events.ts'
+import { recordSubscriptionChange, subscriptionColumns } from '../subscriptions/subscription-record.ts'
+
+type Row = typeof subscriptions.$inferSelect
+
+interface OptOut {
+  contact: { id: ContactId; email: string }
+  note: string | null
+  at: Date
+}
+
+/** Reads the subscriptions of a locked contact, all or to one list. */
+export async function readSubscriptions(ctx: Ctx, contactId: ContactId, listId?: ListId): Promise<Row[]> {
+  const ofList = listId && eq(subscriptions.listId, listId)
+  return ctx.db
+    .select()
+    .from(subscriptions)
+    .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.contactId, contactId), ofList))
+}
+
+/** Whether the person has left the list for good: by their own word, or as an operator reported it. */
+export const hasOptedOut = ({ status, isRemoved }: Pick<Row, 'status' | 'isRemoved'>) =>
+  status === 'COMPLAINED' || (status === 'UNSUBSCRIBED' && !isRemoved)
+
+/** Records an opt-out from a locked list, and emits `subscription.unsubscribed`. No-op if the contact has opted out. */
+export async function optOutOfList(ctx: Ctx, listId: ListId, optOut: OptOut): Promise<void> {
+  const { contact, at } = optOut
+  const [before] = await readSubscriptions(ctx, contact.id, listId)
+  if (before && hasOptedOut(before)) return
+  const proof = createProof(ctx, optOut, before)
+  const ended = { status: 'UNSUBSCRIBED', unsubscribedAt: at, isRemoved: false, replacedStatus: null } as const
+  const { workspaceId } = ctx
+  const [row] = await ctx.db
+    .insert(subscriptions)
+    .values({ workspaceId, listId, contactId: contact.id, ...ended, source: 'api', consent: [proof] })
+    .onConflictDoUpdate({
+      target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
+      set: { ...ended, consent: withProof(proof) },
+    })
+    .returning(subscriptionColumns)
+  if (row) await recordSubscriptionChange(ctx, row, [subscriptionUnsubscribed])
+}
+
+/** Adds the proof to the subscriptions that an opt-out from all lists has just ended. */
+export async function proveOptOut(ctx: Ctx, before: readonly Row[], optOut: OptOut): Promise<void> {
+  for (const row of before.filter((one) => !hasOptedOut(one))) {
+    await ctx.db
+      .update(subscriptions)
+      .set({ consent: withProof(createProof(ctx, optOut, row)) })
+      .where(and(isSame(ctx, row), eq(subscriptions.status, 'UNSUBSCRIBED')))
+  }
+}
+
+/**
+ * Restores the subscriptions that an operator's opt-out ended after `since`, unless they have changed meanwhile, and
+ * emits the events of the status that returns. Returns their number.
+ */
+export async function undoOptOuts(
+  ctx: Ctx,
+  contactId: ContactId,
+  { listId, since, at }: { listId?: ListId | undefined; since: Date; at?: string },
+): Promise<number> {
+  const rows = await readSubscriptions(ctx, contactId, listId)
+  const undone = rows.filter((row) => {
+    const [proof] = row.consent ?? []
+    if (proof?.method !== 'OPERATOR' || !row.unsubscribedAt || !hasOptedOut(row)) return false
+    const isCurrent = proof.at === row.unsubscribedAt.toISOString() && row.unsubscribedAt > since
+    return isCurrent && (at === undefined || at === proof.at)
+  })
+  for (const row of undone) await restore(ctx, row)
+  return undone.length
+}
+
+async function restore(ctx: Ctx, row: Row): Promise<void> {
+  const [proof, ...rest] = row.consent ?? []
+  const previous = proof?.previous
+  if (!previous) {
+    await ctx.db.delete(subscriptions).where(isSame(ctx, row))
+    return
+  }
+  const [restored] = await ctx.db
+    .update(subscriptions)
+    .set({
+      status: previous.status,
+      isRemoved: previous.isRemoved,
+      replacedStatus: previous.replacedStatus,
+      unsubscribedAt: previous.unsubscribedAt === null ? null : new Date(previous.unsubscribedAt),
+      consent: rest.length > 0 ? rest : null,
+    })
+    .where(isSame(ctx, row))
+    .returning(subscriptionColumns)
+  if (!restored) return
+  const events = { PENDING: [subscriptionCreated], CONFIRMED: [subscriptionConfirmed] }
+  await recordSubscriptionChange(ctx, restored, events[restored.status as keyof typeof events] ?? [])
+}
+
+/** Makes an operator's opt-out from a list final, because the person has said the same. */
+export async function makeFinal(
+  ctx: Ctx,
+  { contactId, listId }: { contactId: ContactId; listId: ListId },
+): Promise<void> {
+  await ctx.db
+    .update(subscriptions)
+    .set({ unsubscribedAt: new Date() })
+    .where(
+      and(
+        isSame(ctx, { contactId, listId }),
+        eq(subscriptions.status, 'UNSUBSCRIBED'),
+        sql`${subscriptions.consent} #>> '{0,method}' = 'OPERATOR'`,
+        sql`(${subscriptions.consent} #>> '{0,at}')::timestamptz = ${subscriptions.unsubscribedAt}`,
+      ),
+    )
+}
+
+function createProof(ctx: Ctx, { contact, note, at }: OptOut, before: Row | undefined): OptOutProof {
+  return {
+    method: 'OPERATOR',
+    at: at.toISOString(),
+    email: contact.email,
+    address: null,
+    formId: null,
+    wording: [],
+    importId: null,
+    actorId: getActorId(ctx.actor),
+    doubleOptIn: false,
+    confirmedAt: null,
+    confirmedFrom: null,
+    note,
+    previous: before
+      ? {
+          status: before.status,
+          isRemoved: before.isRemoved,
+          replacedStatus: before.replacedStatus,
+          unsubscribedAt: before.unsubscribedAt?.toISOString() ?? null,
+        }
+      : null,
+  }
+}
+
+/** Nothing is replaced: an undo removes the proof again. */
+const withProof = (proof: OptOutProof): SQL =>
+  sql`${JSON.stringify([proof])}::jsonb || coalesce(${subscriptions.consent}, '[]')`
+
+function isSame(ctx: Ctx, { contactId, listId }: { contactId: ContactId; listId: ListId }) {
+  return and(
+    eq(subscriptions.workspaceId, ctx.workspaceId),
+    eq(subscriptions.listId, listId),
+    eq(subscriptions.contactId, contactId),
+  )
+}

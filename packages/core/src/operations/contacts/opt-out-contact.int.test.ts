@@ -1,0 +1,163 @@
+import { createTestContact, createTestList, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { backdate } from '@rapport/testing/postgres/backdate.ts'
+import { eq, sql } from 'drizzle-orm'
+import { beforeEach, expect, test } from 'vitest'
+import type { Contact } from '../../contacts/contacts.schema.ts'
+import { readContact } from '../../contacts/read-contact.ts'
+import { auditEntries } from '../../db/schema/index.ts'
+import { newId, uuidOf } from '../../kernel/ids.ts'
+import type { List } from '../../lists/lists.schema.ts'
+import { unsubscribeUrl } from '../../lists/subscription-links.ts'
+import { addSubscriber, readSubscriber, removeSubscriber } from '../../lists/subscribers.ts'
+import { listSubscriptionsOfContact } from '../../subscriptions/list-subscriptions-of-contact.ts'
+import { suppress } from '../../suppressions/suppress.ts'
+import { mergeContacts } from './merge-contacts.ts'
+import { optOutContact, undoOptOut } from './opt-out-contact.ts'
+import { unsubscribe } from './unsubscribe.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const optedOut = { code: 'opted_out' }
+let list: List
+let other: List
+let ada: Contact
+beforeEach(async () => {
+  list = await createTestList(ctx)
+  other = await createTestList(ctx)
+  ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  for (const { id } of [list, other]) await addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })
+})
+
+const optOut = (input: Parameters<typeof optOutContact>[2] = {}) => optOutContact(ctx, ada.id, input)
+const undo = (input: Parameters<typeof undoOptOut>[2] = {}) => undoOptOut(ctx, ada.id, input)
+const add = (on: List) => addSubscriber(ctx, on.id, { contactId: ada.id, status: 'CONFIRMED' })
+const statusOf = async (on: List) => (await readSubscriber(ctx, on.id, ada.id)).status
+const statuses = async () => [await statusOf(list), await statusOf(other)]
+const proofsOf = async (on: List) =>
+  (await listSubscriptionsOfContact(ctx, ada.id, { limit: 100 })).data.find(({ listId }) => listId === on.id)?.consents
+const countUnsubscribed = async () =>
+  (await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed').length
+
+/** Uses the unsubscribe link in an email of the list. */
+const clickUnsubscribe = (on: List) => {
+  const url = new URL(unsubscribeUrl(ctx, { listId: on.id, contactId: ada.id, email: ada.email }))
+  return unsubscribe(ctx, url.searchParams.get('token') ?? '')
+}
+
+async function letPass(interval: string) {
+  const ofAda = sql`contact_id = ${uuidOf(ada.id)}`
+  await database.db.execute(sql`
+    update subscriptions set ${backdate('unsubscribed_at', interval)},
+      consent = jsonb_set(consent, '{0,at}', to_jsonb(to_char((consent #>> '{0,at}')::timestamptz at time zone 'utc' - ${interval}::interval, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
+    where ${ofAda} and unsubscribed_at is not null`)
+  await database.db.execute(sql`
+    update suppressions set reasons = jsonb_set(reasons, '{0,createdAt}', to_jsonb(to_char((reasons #>> '{0,createdAt}')::timestamptz at time zone 'utc' - ${interval}::interval, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
+    where ${ofAda}`)
+}
+
+test('an opt-out from one list is proved, emits one event, and leaves the others', async () => {
+  const contact = await optOut({ listId: list.id, note: 'called' })
+  expect(contact).toEqual(await readContact(ctx, ada.id))
+  await optOut({ listId: list.id })
+  expect(await statuses()).toEqual(['UNSUBSCRIBED', 'CONFIRMED'])
+  expect(await countUnsubscribed()).toBe(1)
+  expect(await proofsOf(list)).toMatchObject([{ method: 'OPERATOR', note: 'called', actorId: null }, { method: 'API' }])
+  await expect(add(list)).rejects.toMatchObject(optedOut)
+})
+
+test('an opt-out from all lists covers those to come, and a contact on no list', async () => {
+  expect(await optOut({ note: 'wrote' })).toMatchObject({ emailSubscribedStatus: 'UNSUBSCRIBED' })
+  await optOut()
+  expect([await statuses(), await countUnsubscribed()]).toEqual([['UNSUBSCRIBED', 'UNSUBSCRIBED'], 2])
+  expect(await proofsOf(other)).toMatchObject([{ method: 'OPERATOR', note: 'wrote' }, { method: 'API' }])
+  const later = await createTestList(ctx)
+  await expect(add(later)).rejects.toMatchObject(optedOut)
+  await runTestImport(ctx, `email\n${ada.email}`, { listId: later.id })
+  await expect(readSubscriber(ctx, later.id, ada.id)).rejects.toMatchObject({ code: 'not_found' })
+  const eve = await createTestContact(ctx)
+  expect(await optOutContact(ctx, eve.id, {})).toMatchObject({ emailSubscribedStatus: 'UNSUBSCRIBED' })
+})
+
+test('an opt-out from a list that the contact is not on is kept too', async () => {
+  const later = await createTestList(ctx)
+  await optOut({ listId: later.id })
+  expect(await statusOf(later)).toBe('UNSUBSCRIBED')
+  await expect(add(later)).rejects.toMatchObject(optedOut)
+  await undo({ listId: later.id })
+  await expect(readSubscriber(ctx, later.id, ada.id)).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('an undo restores what was, with the proofs, and nothing else', async () => {
+  await removeSubscriber(ctx, other.id, ada.id)
+  const proofs = [await proofsOf(list), await proofsOf(other)]
+  await optOut()
+  const restored = await undo()
+  expect(restored).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
+  expect(await statuses()).toEqual(['CONFIRMED', 'UNSUBSCRIBED'])
+  expect([await proofsOf(list), await proofsOf(other)]).toEqual(proofs)
+  expect((await add(other)).subscription.status).toBe('CONFIRMED')
+  await expect(undo()).rejects.toMatchObject({ code: 'wrong_state' })
+  await expect(undo({ listId: list.id })).rejects.toMatchObject({ code: 'wrong_state' })
+})
+
+test.each(['one list', 'all lists'])('an undo is refused after ten minutes: %s', async (scope) => {
+  const input = scope === 'one list' ? { listId: list.id } : {}
+  await optOut(input)
+  await letPass('11 minutes')
+  await expect(undo(input)).rejects.toMatchObject(optedOut)
+  expect(await statusOf(list)).toBe('UNSUBSCRIBED')
+})
+
+test('an undo does not revert what the person said meanwhile', async () => {
+  await optOut()
+  await clickUnsubscribe(list)
+  await undo()
+  expect(await statuses()).toEqual(['UNSUBSCRIBED', 'CONFIRMED'])
+  await expect(undo({ listId: list.id })).rejects.toMatchObject(optedOut)
+  await optOut({ listId: other.id })
+  await clickUnsubscribe(other)
+  await expect(undo({ listId: other.id })).rejects.toMatchObject(optedOut)
+})
+
+test('an undo does not revert an opt-out of the person from before', async () => {
+  await clickUnsubscribe(list)
+  await optOut({ listId: list.id })
+  await expect(undo({ listId: list.id })).rejects.toMatchObject(optedOut)
+})
+
+test('an undo makes no address mailable that bounced meanwhile', async () => {
+  await optOut()
+  await suppress(ctx, [{ email: ada.email, reason: 'BOUNCED', source: 'MAIL_EVENT' }], { emitsEvents: false })
+  await undo()
+  expect(await statuses()).toEqual(['BOUNCED', 'BOUNCED'])
+})
+
+test('survives a merge in both directions', async () => {
+  await optOut()
+  const eve = await createTestContact(ctx)
+  await addSubscriber(ctx, list.id, { contactId: eve.id, status: 'CONFIRMED' })
+  await mergeContacts(ctx, eve.id, { contactId: ada.id })
+  expect((await readSubscriber(ctx, list.id, eve.id)).status).toBe('UNSUBSCRIBED')
+})
+
+test('rejects an unknown contact and an unknown list', async () => {
+  await expect(optOutContact(ctx, newId('con'), {})).rejects.toMatchObject({ code: 'not_found' })
+  await expect(undoOptOut(ctx, newId('con'), {})).rejects.toMatchObject({ code: 'not_found' })
+  await expect(optOut({ listId: newId('lst') })).rejects.toMatchObject({ code: 'validation_error' })
+})
+
+test('both are in the audit log, without the note of the opt-out', async () => {
+  await optOut({ note: 'Ada called' })
+  await undo()
+  const entries = await ctx.db
+    .select({ action: auditEntries.action, subjectId: auditEntries.subjectId, details: auditEntries.details })
+    .from(auditEntries)
+    .where(eq(auditEntries.workspaceId, ctx.workspaceId))
+    .orderBy(auditEntries.createdAt, auditEntries.id)
+  expect(entries).toEqual([
+    { action: 'contact.opted_out', subjectId: ada.id, details: {} },
+    { action: 'contact.opt_out_undone', subjectId: ada.id, details: {} },
+  ])
+})

@@ -1,0 +1,93 @@
+/** What a person said to the operator, by telephone or letter: as good as their own word, so that only they revert it. */
+import { audit } from '../../audit/audit.ts'
+import type { Contact } from '../../contacts/contacts.schema.ts'
+import { lockContact } from '../../contacts/lock-contact.ts'
+import { readContact } from '../../contacts/read-contact.ts'
+import type { OptOutInput, OptOutQuery } from '../../subscriptions/subscriptions.schema.ts'
+import { conflict, invalidField, notFound } from '../../kernel/errors.ts'
+import type { ContactId, ListId } from '../../kernel/ids.ts'
+import { lockList } from '../../lists/lists.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
+import { applyRemaining } from '../../subscriptions/apply-suppressions.ts'
+import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import {
+  hasOptedOut,
+  optOutOfList,
+  proveOptOut,
+  readSubscriptions,
+  undoOptOuts,
+} from '../../lists/operator-opt-outs.ts'
+import { undoLifetimeMs } from '../../lists/subscription-links.ts'
+import { removeReasons } from '../../subscriptions/store-suppressions.ts'
+import { isByPerson } from '../../subscriptions/suppression-reasons.ts'
+import { suppress } from '../../suppressions/suppress.ts'
+
+/**
+ * Records that a contact wants no email from a list, or from any list, also those to come. Emits
+ * `subscription.unsubscribed` for each list that it leaves. Once more is no error. Throws `not_found`.
+ */
+export function optOutContact(ctx: Ctx, id: ContactId, { listId, note }: OptOutInput): Promise<Contact> {
+  return inTransaction(ctx, async (ctx) => {
+    const contact = await lockContact(ctx, id)
+    if (!contact) throw notFound('Contact')
+    const optOut = { contact, note: note ?? null, at: new Date() }
+    if (listId) {
+      if (!(await lockList(ctx, listId))) throw invalidField('listId', 'List not found')
+      await optOutOfList(ctx, listId, optOut)
+    } else {
+      const before = await readSubscriptions(ctx, id)
+      const added = { email: contact.email, reason: 'OPTED_OUT', source: 'API', note: optOut.note } as const
+      await suppress(ctx, [added], { emitsEvents: true, now: optOut.at })
+      await proveOptOut(ctx, before, optOut)
+    }
+    await audit(ctx, 'contact.opted_out', { subjectId: id, listId })
+    return readContact(ctx, id)
+  })
+}
+
+/**
+ * Undoes an opt-out that an operator recorded by mistake, within ten minutes: the subscriptions return as they were.
+ * Throws `opted_out` if it is older or the person has opted out themselves, and `wrong_state` without an opt-out.
+ */
+export function undoOptOut(ctx: Ctx, id: ContactId, { listId }: OptOutQuery): Promise<Contact> {
+  return inTransaction(ctx, async (ctx) => {
+    const contact = await lockContact(ctx, id)
+    if (!contact) throw notFound('Contact')
+    const since = new Date(Date.now() - undoLifetimeMs)
+    if (listId) await undoOptOutOfList(ctx, contact, { listId, since })
+    else await undoOptOutOfAll(ctx, contact, since)
+    await applyRemaining(ctx, id, await readSuppressions(ctx, { email: contact.email }))
+    await audit(ctx, 'contact.opt_out_undone', { subjectId: id, listId })
+    return readContact(ctx, id)
+  })
+}
+
+interface LockedContact {
+  id: ContactId
+  email: string
+}
+
+async function undoOptOutOfAll(ctx: Ctx, { id, email }: LockedContact, since: Date): Promise<void> {
+  const reasons = await readSuppressions(ctx, { email })
+  const optOut = reasons.find(({ reason }) => reason === 'OPTED_OUT')
+  if (!optOut) throw conflict('wrong_state', 'The contact has not opted out of all lists')
+  if (optOut.source !== 'API' || new Date(optOut.createdAt) <= since) throw onlyThePerson()
+  await removeReasons(ctx, email, ({ reason }) => reason === 'OPTED_OUT')
+  await undoOptOuts(ctx, id, { since, at: optOut.createdAt })
+}
+
+async function undoOptOutOfList(
+  ctx: Ctx,
+  { id, email }: LockedContact,
+  { listId, since }: { listId: ListId; since: Date },
+): Promise<void> {
+  const reasons = await readSuppressions(ctx, { email })
+  if (reasons.some(isByPerson)) throw conflict('opted_out', 'The contact has opted out of all lists')
+  if ((await undoOptOuts(ctx, id, { listId, since })) > 0) return
+  const [current] = await readSubscriptions(ctx, id, listId)
+  if (current && hasOptedOut(current)) throw onlyThePerson()
+  throw conflict('wrong_state', 'The contact has not opted out of this list')
+}
+
+const onlyThePerson = () =>
+  conflict('opted_out', 'Only the person can revert this opt-out: it is theirs, or older than ten minutes')
