@@ -1,72 +1,67 @@
-import { sql } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
 import { contacts } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
-import { arrayOf, timestamptz } from '../db/statements/sql-types.ts'
-import type { ContactId } from '../kernel/ids.ts'
+import { timestamptz } from '../db/statements/sql-types.ts'
+import type { Owner, OwnerParams } from '../events/insert-with-events.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-
-/** A contact and the time of its activity. */
-interface Activity {
-  contactId: ContactId
-  at: Date
-}
+import { lockContact } from './lock-contact.ts'
 
 /**
- * Moves `lastActivityAt` of contacts forward, in the transaction that records the activity, and locks them like
- * `lockContact`. With `skipLocked`, contacts that another transaction has locked are skipped. Returns the ids of the
- * updated contacts.
+ * Moves `lastActivityAt` of a contact forward, in the transaction that records the activity, and locks it like
+ * `lockContact`. Returns whether the contact exists.
  */
-async function touchLastActivities(
-  ctx: Ctx,
-  activities: readonly Activity[],
-  { skipLocked = false }: { skipLocked?: boolean } = {},
-): Promise<Set<ContactId>> {
-  const touch = skipLocked ? touchUnlocked : touchAll
-  const touched = await touch(ctx.db, {
-    workspaceId: ctx.workspaceId,
-    contactIds: activities.map(({ contactId }) => contactId),
-    moments: activities.map(({ at }) => at),
-  })
-  return new Set(touched.map(({ id }) => id))
-}
-
-/** Moves `lastActivityAt` of one contact forward. Returns whether the contact exists. */
 export async function touchLastActivity(ctx: Ctx, contactId: ContactId, at = new Date()): Promise<boolean> {
-  const touched = await touchLastActivities(ctx, [{ contactId, at }])
-  return touched.size > 0
+  return (await touchContact(ctx.db, { workspaceId: ctx.workspaceId, contactId, activityAt: at })) > 0
+}
+
+/** The assignments that move a contact `c` forward to the moment of an activity. */
+const touchAssignments = (moment: SQL) =>
+  sql`last_activity_at = greatest(c.last_activity_at, ${moment}), updated_at = greatest(c.updated_at, ${moment})`
+
+const touchParams = { workspaceId: contacts.workspaceId, contactId: contacts.id, activityAt: timestamptz }
+
+/** Moves a contact forward to the time of an activity. */
+export const touchContactSql = ({
+  workspaceId,
+  contactId,
+  activityAt,
+}: Record<keyof typeof touchParams, SQL>): SQL => sql`
+  update contacts c set ${touchAssignments(activityAt)} where c.workspace_id = ${workspaceId} and c.id = ${contactId}`
+
+const touchContact = namedStatement('touch a contact', { isPrepared: true, params: touchParams, sql: touchContactSql })
+
+/**
+ * For `insertWithEvents`: the contact that a new record belongs to. The insert moves its `lastActivityAt` to the creation
+ * time of the record.
+ */
+export const owningContact: Owner<{ contactId: ContactId; createdAt: Date }> = {
+  lock: async (ctx, { contactId }) => (await lockContact(ctx, contactId)) !== undefined,
+  toParams: (rows) => ({
+    ownerIds: rows.map(({ contactId }) => uuidOf(contactId)),
+    moments: rows.map(({ createdAt }) => createdAt),
+  }),
+  ctes: touchOwners,
+  isLocked: sql`contact_id in (select id from owner)`,
 }
 
 /**
- * For `insertWithEvents`: the contact that a new record belongs to. Locking it moves its `lastActivityAt` to the
- * creation time of the record.
+ * The planner expects a limit that it does not know to keep a tenth of the rows: one. With ten expected rows it reads all
+ * contacts of the workspace instead of these, if most workspaces have few contacts or there are no statistics.
  */
-export const owningContact = {
-  keysOf: ({ contactId }: { contactId: ContactId }) => [contactId],
-  lock: (ctx: Ctx, rows: readonly { contactId: ContactId; createdAt: Date }[], options: { skipLocked: boolean }) => {
-    const activities = rows.map(({ contactId, createdAt }) => ({ contactId, at: createdAt }))
-    return touchLastActivities(ctx, activities, options)
-  },
-}
-
-const prepareTouch = (name: string, skipLocked: '' | 'skip locked') =>
-  namedStatement(name, {
-    isPrepared: true,
-    params: { workspaceId: contacts.workspaceId, contactIds: arrayOf(contacts.id), moments: arrayOf(timestamptz) },
-    columns: { id: contacts.id },
-    sql: ({ workspaceId, contactIds, moments }) => sql`
-      with latest as (
-        select contact_id, max(moment) as moment
-        from unnest(${contactIds}, ${moments}) as activities (contact_id, moment)
-        group by contact_id),
-      locked as (
-        select c.id, moment from latest join contacts c on c.id = contact_id
-        where c.workspace_id = ${workspaceId}
-        -- The lock order of all writers; it prevents deadlocks.
-        order by c.id for no key update of c ${sql.raw(skipLocked)})
-      update contacts c
-      set last_activity_at = greatest(c.last_activity_at, moment), updated_at = greatest(c.updated_at, moment)
+function touchOwners({ workspaceId, ownerIds, moments }: OwnerParams): SQL {
+  return sql`
+    latest as (
+      select contact_id, max(moment) as moment
+      from unnest(${ownerIds}, ${moments}) as activities (contact_id, moment)
+      group by contact_id
+      limit cardinality(${ownerIds})),
+    locked as (
+      select c.id, moment from latest join contacts c on c.id = contact_id
+      where c.workspace_id = ${workspaceId}
+      for no key update of c skip locked),
+    owner as (
+      update contacts c set ${touchAssignments(sql`moment`)}
       from locked where c.workspace_id = ${workspaceId} and c.id = locked.id
-      returning c.id`,
-  })
-const touchAll = prepareTouch('touch contacts', '')
-const touchUnlocked = prepareTouch('touch unlocked contacts', 'skip locked')
+      returning c.id)`
+}

@@ -47,5 +47,5 @@ const insertDeal = insertWithEvents({
   toData: toDeal,
   // The foreign keys lock the stages in row order. Like every other transaction, this one must lock them in id order.
   orderBy: sql`stage_id, id`,
-  references: owningContact,
+  owner: owningContact,
 })

@@ -7,8 +7,8 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { memoizePerDb } from '../db/client.ts'
 import type { JsonRows } from '../db/json-rows.ts'
-import { namedStatement } from '../db/statements/named-statement.ts'
-import { arrayOf, json, uuid } from '../db/statements/sql-types.ts'
+import { namedStatement, type Params } from '../db/statements/named-statement.ts'
+import { arrayOf, json, timestamptz, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
 import { isInTransaction } from '../db/transaction.ts'
 import { isRowSpecificError } from '../db/database-errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
@@ -34,6 +34,7 @@ interface Creation<Row, Data extends EventSubject> {
   /** The insert order of the rows, if two statements could otherwise deadlock. */
   orderBy?: SQL
   references?: References<Row>
+  owner?: Owner<Row>
 }
 
 /** The records that a row refers to, by keys such as ids. They are locked before the row is inserted. */
@@ -45,6 +46,21 @@ interface References<Row> {
    */
   lock: (ctx: Ctx, rows: readonly Row[], options: { skipLocked: boolean }) => Promise<ReadonlySet<string>>
 }
+
+/** The record that a row belongs to. The statement that inserts the row locks it first, and skips it if it is locked. */
+export interface Owner<Row> {
+  /** Locks the owner, and waits for it. Returns whether it exists. */
+  lock: (ctx: Ctx, row: Row) => Promise<boolean>
+  toParams: (rows: readonly Row[]) => ValuesOf<typeof ownerParams>
+  /** CTEs that lock the owners. */
+  ctes: (param: OwnerParams) => SQL
+  /** The condition for a row whose owner they have locked. */
+  isLocked: SQL
+}
+
+/** The owners of the rows and the creation times of the rows, in one order. */
+const ownerParams = { ownerIds: arrayOf(uuid), moments: arrayOf(timestamptz) }
+export type OwnerParams = Params<typeof ownerParams & Pick<typeof eventParams, 'workspaceId'>>
 
 const noReferences = { keysOf: () => [], lock: () => Promise.resolve(new Set<string>()) }
 
@@ -64,8 +80,9 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
   toData,
   orderBy = sql`id`,
   references = noReferences,
+  owner,
 }: Creation<Row, Data>): (ctx: Ctx, row: Row) => Promise<boolean> {
-  const insert = prepareInsert(into, orderBy)
+  const insert = prepareInsert(into, { orderBy, owner })
 
   interface Request {
     ctx: Ctx
@@ -77,6 +94,7 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
     const records = requests.map(({ ctx, row }) => ({ data: toData(row), origin: ctx }))
     const rows = requests.map(({ row }) => row)
     const inserted = await insert(ctx.db, {
+      ...(owner?.toParams(rows) ?? { ownerIds: [], moments: [] }),
       ...toEventParams(ctx, event.type, records),
       rows: into.stringify(rows),
       ids: rows.map(({ id }) => uuidOf(id)),
@@ -84,7 +102,7 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
     publishDeliveries(ctx, inserted)
     emittedEvents.add(ctx.db, { type: event.type }, inserted.length)
     const ids = new Set(inserted.map(({ id }) => id))
-    return rows.map(({ id }) => (ids.has(uuidOf(id)) ? 'inserted' : 'conflict'))
+    return rows.map(({ id }) => (ids.has(uuidOf(id)) ? 'inserted' : owner ? 'retry alone' : 'conflict'))
   }
 
   async function lockAndInsertAll(ctx: Ctx, requests: readonly Request[]): Promise<Outcome[]> {
@@ -110,29 +128,43 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
     }
   }
 
+  /** Waits for the locks, in a transaction. */
+  async function insertAlone(ctx: Ctx, row: Row): Promise<boolean> {
+    if (owner && !(await owner.lock(ctx, row))) return false
+    return (await lockAndInsertAll(ctx, [{ ctx, row }]))[0] === 'inserted'
+  }
+
   const batcherOf = memoizePerDb(() => microBatch(insertBatch, ({ ctx }) => ctx.workspaceId))
 
   return async (ctx, row) => {
-    const request = { ctx, row }
-    if (isInTransaction(ctx.db)) return (await lockAndInsertAll(ctx, [request]))[0] === 'inserted'
+    if (isInTransaction(ctx.db)) return insertAlone(ctx, row)
     const insertInBatch = batcherOf(ctx.db)
-    const outcome = await insertInBatch(request)
-    return (outcome === 'retry alone' ? (await insertBatch([request]))[0] : outcome) === 'inserted'
+    const outcome = await insertInBatch({ ctx, row })
+    if (outcome !== 'retry alone') return outcome === 'inserted'
+    return inTransaction(ctx, (ctx) => insertAlone(ctx, row))
   }
 }
 
-/** Returns the UUIDs of the inserted rows. A row that conflicts with a unique key is skipped, with its event. */
-function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL) {
+/**
+ * Returns the UUIDs of the inserted rows. A row that conflicts with a unique key, or whose owner is locked or missing, is
+ * skipped, with its event.
+ */
+function prepareInsert<Row>(
+  { table, names, from }: JsonRows<Row>,
+  { orderBy, owner }: { orderBy: SQL; owner: Owner<Row> | undefined },
+) {
   return namedStatement(`create ${table}`, {
     isPrepared: true,
     // `rows` are complete rows as JSON, and `ids` their UUIDs in the order of the events.
-    params: { ...eventParams, rows: json<string>(), ids: arrayOf(uuid) },
+    params: { ...eventParams, ...ownerParams, rows: json<string>(), ids: arrayOf(uuid) },
     columns: { id: uuid, ...withDeliveries },
     sql: (param) => sql`
       with workspace as (select id from workspaces where id = ${param.workspaceId}),
+      ${owner ? sql`${owner.ctes(param)},` : sql``}
       inserted as (
         insert into ${sql.identifier(table)} (${names})
-        select ${names} from ${from(param.rows, 'complete')} where exists (select from workspace) order by ${orderBy}
+        select ${names} from ${from(param.rows, 'complete')}
+        where exists (select from workspace) ${owner ? sql`and ${owner.isLocked}` : sql``} order by ${orderBy}
         on conflict do nothing
         returning id),
       new_event as (

@@ -1,10 +1,11 @@
 import { and, asc, count, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { memoizePerDb } from '../db/client.ts'
+import { type Params, prepared } from '../db/prepared-query.ts'
 import { isInTransaction } from '../db/transaction.ts'
 import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import { conflict, invalidField } from '../kernel/errors.ts'
-import { newId, type PipelineId, type StageId } from '../kernel/ids.ts'
+import { newId, type PipelineId, type StageId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { deals, stages } from '../db/schema/index.ts'
 import type { Stage, StageChange } from './pipelines.schema.ts'
@@ -64,11 +65,27 @@ const readStagesInBatch = memoizePerDb(() =>
 
 /** Reads the stages of several pipelines in order, grouped by pipeline. */
 export async function readStages(ctx: Ctx, pipelineIds: readonly PipelineId[]): Promise<Map<PipelineId, Stage[]>> {
-  const rows = await ctx.db.select().from(stages).where(isInPipelines(ctx, pipelineIds)).orderBy(asc(stages.position))
+  const rows = await selectStages(ctx.db, { workspaceId: ctx.workspaceId, pipelineIds: pipelineIds.map(uuidOf) })
   const rowsByPipeline = Map.groupBy(rows, (stage) => stage.pipelineId)
   const toStage = ({ id, name, position, winProbability }: Stage) => ({ id, name, position, winProbability })
   return new Map([...rowsByPipeline].map(([pipelineId, found]) => [pipelineId, found.map(toStage)]))
 }
+
+/** Prepared, because every new deal reads the stages of its pipeline. */
+const selectStages = prepared(
+  'read stages',
+  (db, param: Params<{ workspaceId: WorkspaceId; pipelineIds: readonly string[] }>) =>
+    db
+      .select()
+      .from(stages)
+      .where(
+        and(
+          eq(stages.workspaceId, sql.param(param('workspaceId'), stages.workspaceId)),
+          sql`${stages.pipelineId} = any(${param('pipelineIds')}::uuid[])`,
+        ),
+      )
+      .orderBy(asc(stages.position)),
+)
 
 /**
  * Applies `change` to the current stages: a stage with an id keeps omitted fields, and a stage without an id is new.

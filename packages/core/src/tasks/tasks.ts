@@ -50,7 +50,7 @@ const insertTask = insertWithEvents({
   into: jsonRows(tasks),
   event: taskCreated,
   toData: toTask,
-  references: owningContact,
+  owner: owningContact,
 })
 
 export async function readTask(ctx: Ctx, id: TaskId): Promise<Task> {
