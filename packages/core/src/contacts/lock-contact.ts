@@ -1,9 +1,11 @@
-import { type Ctx, inTransaction } from '../request/context.ts'
-import { and, eq, inArray, sql, type SQLWrapper } from 'drizzle-orm'
+import { and, eq, getTableColumns, getTableName, inArray, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
+import type { AnyPgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { type Params, prepared } from '../db/prepared-query.ts'
 import { contactAliases, contacts } from '../db/schema/index.ts'
-import type { ContactId, WorkspaceId } from '../kernel/ids.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import type { ContactId, IdOf, IdPrefix, WorkspaceId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 
 /**
@@ -52,46 +54,89 @@ export async function lockCurrentContact(ctx: Ctx, id: ContactId): Promise<Conta
   return alias ? lockCurrentContact(ctx, alias.contactId) : id
 }
 
-interface ContactRecord<Row extends { id: string }> {
-  id: Row['id']
-  find: (ctx: Ctx, id: Row['id']) => Promise<Row | undefined>
+/** A record that belongs to a contact, such as a deal. The contact's lock also guards it: every change takes it first. */
+interface Row {
+  id: IdOf<IdPrefix>
+  contactId: ContactId
+}
+type TableOf<R extends Row> = PgTable & Record<'workspaceId' | 'id' | 'contactId', AnyPgColumn> & { $inferSelect: R }
+
+/** How the records of a table are read. */
+interface OwnedRecords<R extends Row> {
+  find: (ctx: Ctx, id: R['id']) => Promise<R | undefined>
+  /**
+   * Locks the contact of the record, then the record, which shows its latest version. Returns undefined if it does not
+   * exist, or moved to another contact while this waited.
+   */
+  lock: (ctx: Ctx, id: R['id']) => Promise<R | undefined>
+}
+
+/** Prepares how the records of a table are read. */
+export function recordsOfContacts<R extends Row>(table: TableOf<R>): OwnedRecords<R> {
+  const columns = getTableColumns(table)
+  const names = sql.join(Object.values(columns), sql`, `)
+  const prepare = (verb: string, { join, lock }: { join: SQL; lock: SQL }) => {
+    const select = namedStatement(`${verb} ${getTableName(table)}`, {
+      isPrepared: true,
+      params: { workspaceId: table.workspaceId, id: table.id },
+      columns,
+      sql: (param) => sql`
+        select ${names} from ${table} ${join}
+        where ${table.workspaceId} = ${param.workspaceId} and ${table.id} = ${param.id} ${lock}`,
+    })
+    return async (ctx: Ctx, id: R['id']): Promise<R | undefined> => {
+      const [row] = await select(ctx.db, { workspaceId: ctx.workspaceId, id })
+      return row as R | undefined
+    }
+  }
+  const join = sql`join ${contacts} on ${contacts.workspaceId} = ${table.workspaceId} and ${contacts.id} = ${table.contactId}`
+  return {
+    find: prepare('find', { join: sql``, lock: sql`` }),
+    lock: prepare('lock', { join, lock: sql`for no key update of ${contacts}, ${table}` }),
+  }
+}
+
+interface LockedRecord<R extends Row> {
+  of: OwnedRecords<R>
+  id: R['id']
   /** A second contact to lock, if the record moves to it. */
   otherContactId?: ContactId | undefined
 }
 
-/** Locks the contact of a record, which guards the record, until the transaction ends. */
-export async function lockContactOf<Row extends { id: string; contactId: ContactId }>(
-  ctx: Ctx,
-  { id, find }: Pick<ContactRecord<Row>, 'id' | 'find'>,
-): Promise<void> {
-  let locked: ContactId | undefined
-  // Repeats if the record moved to another contact before the lock was acquired.
-  for (let row = await find(ctx, id); row && row.contactId !== locked; row = await find(ctx, id)) {
-    await lockContact(ctx, row.contactId)
-    locked = row.contactId
-  }
+/** Locks a record and its contact, which guards the record, until the transaction ends. */
+export async function lockContactOf<R extends Row>(ctx: Ctx, { of, id }: LockedRecord<R>): Promise<void> {
+  const isLocked = (await of.lock(ctx, id)) !== undefined
+  // Repeats if the record moved to another contact in the meantime.
+  if (!isLocked && (await of.find(ctx, id))) await lockContactOf(ctx, { of, id })
 }
 
 /**
- * Runs `work` in a transaction on a record that belongs to a contact. The contact's lock also guards the record: every
- * change of either takes it first, including a merge or deletion of the contact. Returns undefined if the record does
- * not exist. Retries if the record moved to another contact before the lock was acquired.
+ * Runs `work` in a transaction on a record that belongs to a contact, with both locked. Returns undefined if the record
+ * does not exist. Retries if the record moved to another contact before the lock was acquired.
  */
-export async function withContactLocked<Row extends { id: string; contactId: ContactId }, Result>(
+export async function withContactLocked<R extends Row, Result>(
   ctx: Ctx,
-  record: ContactRecord<Row>,
-  work: (ctx: Ctx, row: Row) => Promise<Result>,
+  record: LockedRecord<R>,
+  work: (ctx: Ctx, row: R) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const seen = await record.find(ctx, record.id)
-  if (!seen) return undefined
+  const { of, id, otherContactId } = record
   const done = await inTransaction(ctx, async (ctx) => {
-    const { contactId } = seen
-    const { otherContactId = contactId } = record
-    if (otherContactId === contactId) await lockContact(ctx, contactId)
-    else await lockContacts(ctx, [contactId, otherContactId])
-    const row = await record.find(ctx, record.id)
-    if (row?.contactId !== contactId) return undefined
-    return { result: await work(ctx, row) }
+    const row = await (otherContactId ? lockBoth(ctx, record, otherContactId) : of.lock(ctx, id))
+    return row && { result: await work(ctx, row) }
   })
-  return done ? done.result : withContactLocked(ctx, record, work)
+  if (done) return done.result
+  return (await of.find(ctx, id)) ? withContactLocked(ctx, record, work) : undefined
+}
+
+/** Locks the contact of a record and another one, in the order of their ids. */
+async function lockBoth<R extends Row>(
+  ctx: Ctx,
+  { of, id }: LockedRecord<R>,
+  other: ContactId,
+): Promise<R | undefined> {
+  const seen = await of.find(ctx, id)
+  if (!seen) return undefined
+  await lockContacts(ctx, [seen.contactId, other])
+  const row = await of.find(ctx, id)
+  return row?.contactId === seen.contactId ? row : undefined
 }

@@ -1,26 +1,27 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { withContactLocked, lockContact, lockContactOf } from '../contacts/lock-contact.ts'
+import { lockContact, lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
 import { emit } from '../events/emit.ts'
-import { type ContactId, type DealId, newId } from '../kernel/ids.ts'
-import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import type { ContactId, DealId } from '../kernel/ids.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { lockStage } from '../pipelines/stages.ts'
-import { updateStatement } from '../db/json-rows.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
-import { dealMoves, deals } from '../db/schema/index.ts'
+import { deals } from '../db/schema/index.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import { type Deal, type DealChange } from './deals.schema.ts'
-import { dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from './deal-events.ts'
+import { saveDeal } from './save-deal.ts'
+import { dealDeleted, dealUpdated } from './deal-events.ts'
+
+const dealRecords = recordsOfContacts(deals)
 
 export async function readDeal(ctx: Ctx, id: DealId): Promise<Deal> {
-  const row = await findDeal(ctx, id)
+  const row = await dealRecords.find(ctx, id)
   if (!row) throw notFound('Deal')
   return toDeal(row)
 }
@@ -31,15 +32,10 @@ export async function readDeal(ctx: Ctx, id: DealId): Promise<Deal> {
  * is closed, and `deal.updated` for all other changes, including reopening.
  */
 export async function updateDeal(ctx: Ctx, id: DealId, change: DealChange): Promise<Deal> {
-  const record = { id, find: findDeal, otherContactId: change.contactId }
+  const record = { of: dealRecords, id, otherContactId: change.contactId }
   const deal = await withContactLocked(ctx, record, async (ctx, current) => {
     const next = await applyChange(ctx, current, change)
-    if (isDeepStrictEqual(next, current)) return toDeal(current)
-    const saved = await saveDeal(ctx, current, next)
-    await touchLastActivity(ctx, saved.contactId)
-    await recordMove(ctx, current, saved)
-    await emitDealEvents(ctx, current, saved)
-    return toDeal(saved)
+    return toDeal(isDeepStrictEqual(next, current) ? current : await saveDeal(ctx, current, next))
   })
   if (!deal) throw notFound('Deal')
   return deal
@@ -47,7 +43,7 @@ export async function updateDeal(ctx: Ctx, id: DealId, change: DealChange): Prom
 
 /** Deletes a deal and its activity, and emits `deal.deleted`. */
 export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
-  const deal = await withContactLocked(ctx, { id, find: findDeal }, async (ctx, row) => {
+  const deal = await withContactLocked(ctx, { of: dealRecords, id }, async (ctx, row) => {
     await ctx.db.delete(deals).where(byId(deals, ctx, id))
     await touchLastActivity(ctx, row.contactId)
     await emit(ctx, dealDeleted, toDeal(row))
@@ -92,67 +88,17 @@ function isAmongFirst(ctx: Ctx, { contactId, limit }: { contactId: ContactId; li
 async function applyChange(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {
   const { pipelineId = current.pipelineId, contactId = current.contactId } = change
   const stageId = change.stageId ?? (pipelineId === current.pipelineId ? current.stageId : undefined)
-  const isMoving = pipelineId !== current.pipelineId || stageId !== current.stageId
-  const position = isMoving ? await lockStage(ctx, { pipelineId, stageId }) : current
+  const next = { ...current, ...withoutUndefined(change) }
+  // `saveDeal` checks the stage.
+  if (stageId && contactId === current.contactId) return next
+  const position = await lockStage(ctx, { pipelineId, stageId })
   if (contactId !== current.contactId) await requireContact(ctx, contactId)
-  return { ...current, ...withoutUndefined(change), pipelineId: position.pipelineId, stageId: position.stageId }
-}
-
-async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promise<DealRow> {
-  const now = timeOfUpdate(current.updatedAt)
-  const closedAt = next.status === 'OPEN' ? null : now
-  const saved = { ...next, closedAt: next.status === current.status ? next.closedAt : closedAt, updatedAt: now }
-  await updateRow(ctx.db, saved)
-  return saved
-}
-
-const updateRow = updateStatement(deals)
-
-/** Records a move if the stage or the status changed. */
-async function recordMove(ctx: Ctx, from: DealRow, to: DealRow): Promise<void> {
-  if (from.stageId === to.stageId && from.status === to.status) return
-  const { actor } = ctx
-  await ctx.db.insert(dealMoves).values({
-    workspaceId: ctx.workspaceId,
-    id: newId('mov'),
-    dealId: to.id,
-    fromPipelineId: from.pipelineId,
-    fromStageId: from.stageId,
-    fromStatus: from.status,
-    toPipelineId: to.pipelineId,
-    toStageId: to.stageId,
-    toStatus: to.status,
-    userId: actor.kind === 'user' ? actor.userId : null,
-    apiKeyId: actor.kind === 'apiKey' ? actor.apiKeyId : null,
-    createdAt: to.updatedAt,
-  })
-}
-
-async function emitDealEvents(ctx: Ctx, before: DealRow, after: DealRow): Promise<void> {
-  const deal = toDeal(after)
-  const isReopened = after.status === 'OPEN' && before.status !== 'OPEN'
-  const isUpdated =
-    after.name !== before.name || after.valueCents !== before.valueCents || after.contactId !== before.contactId
-  if (isUpdated || isReopened) await emit(ctx, dealUpdated, deal)
-  if (after.stageId !== before.stageId) {
-    const previous = { previousPipelineId: before.pipelineId, previousStageId: before.stageId }
-    await emit(ctx, dealStageChanged, { ...deal, ...previous })
-  }
-  if (after.status === before.status || after.status === 'OPEN') return
-  await emit(ctx, after.status === 'WON' ? dealWon : dealLost, deal)
+  return { ...next, ...position }
 }
 
 async function requireContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   if (!(await lockContact(ctx, contactId))) throw invalidField('contactId', 'Contact not found')
 }
 
-/** Locks the contact of a deal, as every change of the deal does, until the transaction ends. */
-export const lockDeal = (ctx: Ctx, id: DealId): Promise<void> => lockContactOf(ctx, { id, find: findDeal })
-
-async function findDeal(ctx: Ctx, id: DealId): Promise<DealRow | undefined> {
-  const [row] = await ctx.db
-    .select()
-    .from(deals)
-    .where(byId(deals, ctx, id))
-  return row
-}
+/** Locks the contact of a deal, and the deal, as every change of the deal does, until the transaction ends. */
+export const lockDeal = (ctx: Ctx, id: DealId): Promise<void> => lockContactOf(ctx, { of: dealRecords, id })

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray, isNotNull, type SQL } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { lockContactOf, lockContacts, withContactLocked } from '../contacts/lock-contact.ts'
+import { lockContactOf, lockContacts, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { owningContact, touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
@@ -53,8 +53,10 @@ const insertTask = insertWithEvents({
   owner: owningContact,
 })
 
+const taskRecords = recordsOfContacts(tasks)
+
 export async function readTask(ctx: Ctx, id: TaskId): Promise<Task> {
-  const row = await findTask(ctx, id)
+  const row = await taskRecords.find(ctx, id)
   if (!row) throw notFound('Task')
   return toTask(row)
 }
@@ -64,7 +66,7 @@ export async function readTask(ctx: Ctx, id: TaskId): Promise<Task> {
  * and `task.updated` for all other changes, including reopening.
  */
 export async function updateTask(ctx: Ctx, id: TaskId, change: TaskChange): Promise<Task> {
-  const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, current) => {
+  const task = await withContactLocked(ctx, { of: taskRecords, id }, async (ctx, current) => {
     const next: TaskRow = { ...current, ...withoutUndefined(change) }
     requireSize('notes', next.notes, { maxBytes: maxNoteBytes, current: current.notes })
     if (isDeepStrictEqual(next, current)) return toTask(current)
@@ -79,7 +81,7 @@ export async function updateTask(ctx: Ctx, id: TaskId, change: TaskChange): Prom
 
 /** Deletes a task and emits `task.deleted`. */
 export async function deleteTask(ctx: Ctx, id: TaskId): Promise<void> {
-  const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, row) => {
+  const task = await withContactLocked(ctx, { of: taskRecords, id }, async (ctx, row) => {
     await ctx.db.delete(tasks).where(byId(tasks, ctx, id))
     await touchLastActivity(ctx, row.contactId)
     await emit(ctx, taskDeleted, toTask(row))
@@ -178,16 +180,8 @@ async function saveTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<Task
 
 const updateRow = updateStatement(tasks)
 
-/** Locks the contact of a task, as every change of the task does, until the transaction ends. */
-export const lockTask = (ctx: Ctx, id: TaskId): Promise<void> => lockContactOf(ctx, { id, find: findTask })
-
-async function findTask(ctx: Ctx, id: TaskId): Promise<TaskRow | undefined> {
-  const [row] = await ctx.db
-    .select()
-    .from(tasks)
-    .where(byId(tasks, ctx, id))
-  return row
-}
+/** Locks the contact of a task, and the task, as every change of the task does, until the transaction ends. */
+export const lockTask = (ctx: Ctx, id: TaskId): Promise<void> => lockContactOf(ctx, { of: taskRecords, id })
 
 export function toTask(row: TaskRow): Task {
   return {
