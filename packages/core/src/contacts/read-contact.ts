@@ -3,12 +3,14 @@
  * built by Drizzle or prepared, `GET /contacts/{id}` serves 0.57 times the requests per second and costs the API 1.6
  * times the CPU time (benchmark `read`, 2026-11-22). `create-contact.int.test.ts` covers concurrent reads.
  */
-import { and, eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { memoizePerDb } from '../db/client.ts'
-import { type Params, prepared } from '../db/prepared-query.ts'
+import { givenIds } from '../db/given-ids.ts'
 import { contacts } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf } from '../db/statements/sql-types.ts'
 import { notFound } from '../kernel/errors.ts'
-import { type ContactId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/concurrency/micro-batch.ts'
 import type { Ctx } from '../request/context.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
@@ -25,7 +27,7 @@ const readInBatch = memoizePerDb((db) =>
   microBatch(
     async (keys: Pick<ContactRow, 'workspaceId' | 'id'>[]) => {
       const [first] = keys
-      const ids = keys.map(({ id }) => uuidOf(id))
+      const ids = keys.map(({ id }) => id)
       const rows = first ? await selectContacts(db, { workspaceId: first.workspaceId, ids }) : []
       return keys.map(({ id }) => rows.find((row) => row.id === id))
     },
@@ -33,13 +35,12 @@ const readInBatch = memoizePerDb((db) =>
   ),
 )
 
-const selectContacts = prepared(
-  'read contacts',
-  (db, param: Params<{ workspaceId: WorkspaceId; ids: readonly string[] }>) => {
-    const workspaceId = sql.param(param('workspaceId'), contacts.workspaceId)
-    return db
-      .select(contactColumns)
-      .from(contacts)
-      .where(and(eq(contacts.workspaceId, workspaceId), sql`${contacts.id} = any(${param('ids')}::uuid[])`))
-  },
-)
+const names = sql.join(Object.values(contactColumns), sql`, `)
+const selectContacts = namedStatement('read contacts', {
+  isPrepared: true,
+  params: { workspaceId: contacts.workspaceId, ids: arrayOf(contacts.id) },
+  columns: contactColumns,
+  sql: (param) => sql`
+    select ${names} from ${givenIds(param.ids)} join ${contacts} on ${contacts.id} = given.id
+    where ${contacts.workspaceId} = ${param.workspaceId}`,
+})

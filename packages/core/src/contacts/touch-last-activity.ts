@@ -45,10 +45,7 @@ export const owningContact: Owner<{ contactId: ContactId; createdAt: Date }> = {
   isLocked: sql`contact_id in (select id from owner)`,
 }
 
-/**
- * The planner expects a limit that it does not know to keep a tenth of the rows: one. With ten expected rows it reads all
- * contacts of the workspace instead of these, if most workspaces have few contacts or there are no statistics.
- */
+/** The limit is that of `givenIds`, for the same reason. */
 function touchOwners({ workspaceId, ownerIds, moments }: OwnerParams): SQL {
   return sql`
     latest as (

@@ -1,9 +1,10 @@
 /** The statements that write several contacts. The transaction has locked those that it updates. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { violatedConstraint } from '../../db/database-errors.ts'
+import { givenIds } from '../../db/given-ids.ts'
 import { jsonRows } from '../../db/json-rows.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
-import { json } from '../../db/statements/sql-types.ts'
+import { arrayOf, json } from '../../db/statements/sql-types.ts'
 import { contacts } from '../../db/schema/index.ts'
 import { AppError, changedConcurrently } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
@@ -88,13 +89,15 @@ const insertRows = namedStatement('insert several contacts', {
 /** Writes all columns of contacts that the transaction has locked. */
 async function saveContacts(ctx: Ctx, saved: readonly ContactRow[]): Promise<void> {
   if (saved.length === 0) return
-  await updateRows(ctx.db, { workspaceId: ctx.workspaceId, given: rows.stringify(saved) })
+  const ids = saved.map(({ id }) => id)
+  await updateRows(ctx.db, { workspaceId: ctx.workspaceId, ids, changed: rows.stringify(saved) })
 }
 
 const updateRows = namedStatement('update several contacts', {
   isPrepared: true,
-  params: { workspaceId: contacts.workspaceId, given: json<string>() },
-  sql: ({ workspaceId, given }) => sql`
-    update contacts c set ${rows.assignments('p')} from ${rows.from(given, 'p')}
-    where c.workspace_id = ${workspaceId} and c.id = p.id`,
+  params: { workspaceId: contacts.workspaceId, ids: arrayOf(contacts.id), changed: json<string>() },
+  sql: ({ workspaceId, ids, changed }) => sql`
+    update contacts c set ${rows.assignments('p')}
+    from ${givenIds(ids)} join ${rows.from(changed, 'p')} on p.id = given.id
+    where c.workspace_id = ${workspaceId} and c.id = given.id`,
 })

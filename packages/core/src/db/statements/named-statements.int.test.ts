@@ -17,7 +17,9 @@ beforeAll(async () => {
   const folder = join(import.meta.dirname, '../..')
   const paths = globSync('**/*.ts', { cwd: folder, exclude: ['**/*.test.ts'] }).map((path) => join(folder, path))
   // Other files declare no statements.
-  const declaring = paths.filter((path) => /(Statement|insertWithEvents|recordsOfContacts)\(/.test(readFileSync(path, 'utf8')))
+  const declaring = paths.filter((path) =>
+    /(Statement|insertWithEvents|recordsOfContacts)\(/.test(readFileSync(path, 'utf8')),
+  )
   for (const path of declaring) await import(path)
 })
 

@@ -1,0 +1,57 @@
+/** Prepared statements read only the contacts that they concern, in a workspace that is far larger than most. */
+import { sql } from 'drizzle-orm'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createTestContact, createTestDeal, createTestPipeline } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { hidesPlans } from '@rapport/testing/postgres/explain.ts'
+import { openDatabase } from '../db/client.ts'
+import type { Db } from '../db/client.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { writeContactBatch } from './batch/write-contact-batch.ts'
+import type { Contact } from './contacts.schema.ts'
+import { readContact } from './read-contact.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+beforeAll(async () => {
+  await database.db.execute(sql`
+    insert into workspaces (id, name) select uuidv7(), 'small' from generate_series(1, 500)`)
+  await database.db.execute(sql`
+    insert into contacts (workspace_id, id, email)
+    select id, uuidv7(), 'ada@example.com' from workspaces where name = 'small'`)
+})
+
+const calls: Record<string, (ctx: Ctx, contacts: readonly Contact[]) => Promise<unknown>> = {
+  async 'creating deals'(ctx, contacts) {
+    const { id: pipelineId } = await createTestPipeline(ctx)
+    return Promise.all(contacts.map(({ id: contactId }) => createTestDeal(ctx, { pipelineId, contactId })))
+  },
+  'reading contacts': (ctx, contacts) => Promise.all(contacts.map(({ id }) => readContact(ctx, id))),
+  'updating contacts': (ctx, contacts) => {
+    const people = contacts.map(({ email }) => ({ email, company: crypto.randomUUID() }))
+    return writeContactBatch(ctx, { contacts: people, onConflict: 'update' }, () => {})
+  },
+}
+
+test.skipIf(hidesPlans).each(Object.keys(calls))('%s reads no other contact of the workspace', async (name) => {
+  await database.db.execute(sql`
+    insert into contacts (workspace_id, id, email)
+    select ${uuidOf(ctx.workspaceId)}, uuidv7(), n || '@example.com' from generate_series(1, 5000) n`)
+  const contacts = await Promise.all(Array.from({ length: 10 }, () => createTestContact(ctx)))
+  await database.db.execute(sql`analyze contacts`)
+  const one = openDatabase(database.url, { applicationName: 'rapport test', maxConnections: 1, onError: () => {} })
+  onTestFinished(() => one.close())
+  const before = await countReads(one.db)
+  // Enough for the generic plan.
+  for (let round = 0; round < 10; round++) await calls[name]?.({ ...ctx, db: one.db }, contacts)
+  expect((await countReads(one.db)) - before).toBeLessThan(100 * 20)
+})
+
+/** Counts the index entries of contacts that this connection has read. */
+async function countReads(db: Db): Promise<number> {
+  await db.execute(sql`select pg_stat_force_next_flush()`)
+  const { rows } = await db.execute<{ count: number }>(sql`
+    select sum(idx_tup_read)::int as count from pg_stat_user_indexes where relname = 'contacts'`)
+  return rows[0]?.count ?? 0
+}
