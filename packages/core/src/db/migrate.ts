@@ -23,9 +23,10 @@ export async function migrate(databaseUrl: string): Promise<void> {
   const connection = { connectionString: databaseUrl, application_name: 'rapport migrate' }
   // The lock has its own connection: a pool would close the connection, and release the lock, after a failed statement.
   const lock = new pg.Client(connection)
+  const pool = new pg.Pool({ ...connection, max: 1 })
   // A lost connection fails the next statement. Without a listener the error would end the process.
   lock.on('error', () => {})
-  const pool = new pg.Pool({ ...connection, max: 1 })
+  pool.on('error', () => {})
   try {
     await lock.connect()
     const db = drizzle(pool)

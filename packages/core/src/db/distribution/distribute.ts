@@ -86,6 +86,8 @@ export async function readDistribution(db: Db): Promise<Distribution | undefined
 export async function distribute(databaseUrl: string, pending: PendingDistribution): Promise<void> {
   // Without the timeouts of other connections, because it copies all rows.
   const pool = new pg.Pool({ connectionString: databaseUrl, application_name: 'rapport distribute', max: 1 })
+  // A lost connection fails the next statement. Without a listener the error would end the process.
+  pool.on('error', () => {})
   try {
     // The planner settings of a transaction count on the servers, too.
     await pool.query(`
