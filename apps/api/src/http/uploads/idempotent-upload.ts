@@ -30,7 +30,7 @@ export interface Upload<Request, Id, Result> {
   receive: (request: Request, file: UploadedFile) => Promise<Id>
   /** Returns the response. Runs in the transaction that stores the response: `request.ctx.db`. */
   finish: (request: Request, reply: FastifyReply, id: Id) => Promise<Result>
-  /** Deletes what `receive` has stored, if `finish` did not run or failed. */
+  /** Deletes what `receive` has stored, unless `finish` has committed. Called at the end of every request. */
   discard: (request: Request, id: Id) => Promise<void>
 }
 
@@ -67,7 +67,6 @@ export function idempotentUpload<Request, Id, Result>(
       const content = key === undefined ? body : hashWhileReading(body, hash)
       const isRepetition = key !== undefined && (await isKnownKey(request.ctx, key))
       const id = isRepetition ? await skip(content) : await receive(request as never, { ...format, content })
-      let isFinished = false
       try {
         // The member may have been demoted, or the workspace suspended, while the file was sent.
         await request.authorize()
@@ -75,14 +74,12 @@ export function idempotentUpload<Request, Id, Result>(
           hash: () => hashRequest(request, [format.format, format.encoding, hash.digest('base64url')].join('\n')),
           async work() {
             if (id === undefined) throw responseExpired()
-            const result: unknown = await finish(request as never, reply, id)
-            isFinished = true
-            return result
+            return finish(request as never, reply, id)
           },
         })
       } finally {
-        // The response was replayed or is an error. What cannot be deleted now, maintenance deletes later.
-        if (id !== undefined && !isFinished) await discard(request as never, id).catch(() => {})
+        // What cannot be deleted now, maintenance deletes later.
+        if (id !== undefined) await discard(request as never, id).catch(() => {})
       }
     })
   return markHandler('idempotent', upload) as (request: Request, reply: unknown) => Promise<Result>
