@@ -100,6 +100,10 @@ test('a failed statement rejects with its text and the error of PostgreSQL', asy
   })
 })
 
+test('a statement without a value fails and names the value', async () => {
+  await expect(double(database.db, {} as never)).rejects.toThrow('The statement "double" has no value for "number"')
+})
+
 test('a placeholder that is used twice is one parameter', async () => {
   const read = namedStatement('read parameters', {
     params: { name: text },

@@ -27,7 +27,7 @@ interface Definition<Declared extends Types | undefined> {
   params?: Declared
   /**
    * Plans the statement once per connection, because planning can cost more than running it. For statements of nearly
-   * every request, but not if the best plan depends on the values, as in a listing.
+   * every request, but not if the best plan depends on the values, as in a listing with filters.
    */
   isPrepared?: boolean
   sql: (params: Params<Declared>) => SQL
@@ -54,8 +54,12 @@ export function namedStatement(
   const query = mergeParams(toQuery(build(placeholders)))
   const toResult = columns ? rowReader(name, columns) : ({ rowCount }: pg.QueryArrayResult) => rowCount ?? 0
   register({ name, query, types, columns: columns ?? {} })
-  const toValue = (param: unknown, values: Record<string, unknown>) =>
-    is(param, Placeholder) ? encode(types[param.name], values[param.name]) : param
+  const toValue = (param: unknown, values: Record<string, unknown>) => {
+    if (!is(param, Placeholder)) return param
+    const value = values[param.name]
+    if (value === undefined) throw new Error(`The statement "${name}" has no value for "${param.name}"`)
+    return encode(types[param.name], value)
+  }
   return async (db, values = {}) => {
     const params = query.params.map((param) => toValue(param, values))
     return toResult(await run(db, { ...query, params }, isPrepared ? name : undefined))
@@ -119,7 +123,9 @@ function rowReader(name: string, columns: Types) {
   return ({ fields, rows }: pg.QueryArrayResult<unknown[]>): Record<string, unknown>[] => {
     if (statementResults.hasSubscribers) statementResults.publish({ name, columns, fields })
     const readers = properties.map(({ property, column, decode }) => {
-      return { property, decode, index: fields.findIndex((field) => field.name === column) }
+      const index = fields.findIndex((field) => field.name === column)
+      if (index < 0) throw new Error(`The statement "${name}" returns no column "${column}"`)
+      return { property, decode, index }
     })
     return rows.map((values) => {
       const row: Record<string, unknown> = {}
