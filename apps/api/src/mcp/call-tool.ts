@@ -30,7 +30,7 @@ export async function callTool(tool: Tool, { request, era }: Caller, args: unkno
 /** Text is JSON, so that the values of records are always quoted. */
 const toText = (value: object) => ({ type: 'text' as const, text: JSON.stringify(value) })
 
-/** The body that the API would return, without its HTTP status. */
+/** The body that the API would return, without its HTTP status and `docUrl`. */
 function describeError(error: unknown, request: FastifyRequest): Record<string, unknown> {
   if (error instanceof ToolError) return { ...describeError(error.cause, request), ...error.details }
   const { statusCode: _, error: __, code, ...body } = toLoggedErrorBody(error, request)

@@ -81,7 +81,7 @@ test('POST /public/lists/{id}/subscribe: the same response for every state', asy
       'content-length': '16',
       'access-control-allow-origin': '*',
       'access-control-expose-headers':
-        'x-request-id, etag, location, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed',
+        'x-request-id, etag, location, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed, matched-by',
       'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',

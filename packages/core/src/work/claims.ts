@@ -71,7 +71,7 @@ export const latestToken = ({ tokens }: Claim): string => tokens.at(-1) ?? ''
 
 /**
  * Makes a claim. Returns false if the work is claimed or done, or if its kind waits while the workspace is suspended.
- * Of concurrent callers, one succeeds. Call it in a transaction that has locked the subject.
+ * Of concurrent callers, one succeeds.
  */
 export async function claimWork({ db }: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> {
   const claimed = await db

@@ -61,7 +61,7 @@ export const slowRequests = fp(
   { name: 'slow-requests' },
 )
 
-/** The error of Node's own timeout, with the id of the request for `handleClientError`. */
+/** The error of Node's own timeout, with the id of the request for `client-errors.ts`. */
 function createTimeoutError(request: IncomingMessage) {
   const requestId = requestIdOf(request)
   return Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT', requestId })
