@@ -77,8 +77,8 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'a group does not renew the claim',
     file: statements,
-    search: 'update work w set ${renewed(param).assignment}',
-    replacement: "update work w set token = coalesce(token, ${param('token')}::uuid)",
+    search: 'update work w set ${renewClaim(param.token, param.formerTokens).assignment}',
+    replacement: 'update work w set token = coalesce(token, ${param.token})',
     scenario: 'campaign',
     seed: 1,
   },
@@ -93,7 +93,7 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'a recipient who opted out is claimed',
     file: statements,
-    search: "case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end",
+    search: "case when s.contact_id is null then 'SKIPPED' else 'SENDING' end",
     replacement: "'SENDING'",
     scenario: 'campaign',
     seed: 4,
@@ -117,7 +117,7 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'a batch is released without interrupting its recipients',
     file: sending,
-    search: 'const interrupted = await interruptRecipients(ctx, sql`batch_id = ${claim.id}`, error)',
+    search: 'const interrupted = await interruptRecipients(ctx, claim.id, error)',
     replacement: 'const interrupted = error ? 0 : 0',
     scenario: 'campaign',
     seed: 94,
