@@ -89,6 +89,7 @@ test('where no body is needed, an absent, an empty and an empty JSON body will d
     '/campaigns/{id}/resume',
     '/campaigns/{id}/retry',
     '/campaigns/{id}/send',
+    '/contacts/{id}/opt-out',
     '/invites/{id}/resend',
     '/webhooks/{id}/deliveries/{deliveryId}/redeliver',
     '/webhooks/{id}/redeliver',

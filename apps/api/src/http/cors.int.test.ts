@@ -8,7 +8,7 @@ const environment = { CORS_ORIGINS: 'https://app.example.com/, http://localhost:
 const open = useForFile(() => startTestApi({ environment }))
 
 const exposed =
-  'x-request-id, etag, location, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed'
+  'x-request-id, etag, location, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed, matched-by'
 const foreign = 'https://evil.example'
 const corsOf = ({ headers }: ApiResponse) =>
   Object.entries(headers).filter(([name]) => name.startsWith('access-control'))

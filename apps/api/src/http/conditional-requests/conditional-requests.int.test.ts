@@ -30,9 +30,9 @@ const readTag = async (path: string) => (await request('GET', path)).headers['et
 const createContact = (body: Json = {}) =>
   api.create<{ id: string }>('/contacts', workspace.key, { email: freshEmail(), ...body })
 
-/** The record of each URL, and the body of a PATCH that changes it. */
-const records: Record<string, { path: (ids: Ids) => string; change?: Json }> = {
-  '/workspace': { path: () => '/workspace', change: { name: 'Engines' } },
+/** The record of each URL, the body of a PATCH that changes it, and that of a DELETE. */
+const records: Record<string, { path: (ids: Ids) => string; change?: Json; deletion?: Json }> = {
+  '/workspace': { path: () => '/workspace', change: { name: 'Engines' }, deletion: { name: 'Engines' } },
   '/api-keys/{id}': { path: ({ apiKey }) => `/api-keys/${apiKey}` },
   '/invites/{id}': { path: ({ invite }) => `/invites/${invite}` },
   '/members/{id}': { path: ({ member }) => `/members/${member}`, change: { role: 'MEMBER' } },
@@ -42,6 +42,10 @@ const records: Record<string, { path: (ids: Ids) => string; change?: Json }> = {
   '/forms/{id}': { path: ({ form }) => `/forms/${form}`, change: { name: 'Ask us' } },
   '/forms/{id}/submissions/{submissionId}': {
     path: ({ form, submission }) => `/forms/${form}/submissions/${submission}`,
+  },
+  '/suppressions/{id}': {
+    path: ({ spareSuppression }) => `/suppressions/${spareSuppression}`,
+    deletion: { note: 'Moved' },
   },
   '/segments/{id}': { path: ({ spareSegment }) => `/segments/${spareSegment}`, change: { name: 'All' } },
   '/lists/{id}': { path: ({ spareList }) => `/lists/${spareList}`, change: { name: 'News' } },
@@ -82,7 +86,7 @@ test('every GET of a single record supports If-None-Match', async () => {
   expect(Object.keys(records).map((path) => `GET ${path}`)).toEqual(expect.arrayContaining(retrievals))
 })
 
-describe.each(Object.entries(records))('%s', (template, { path: toPath, change }) => {
+describe.each(Object.entries(records))('%s', (template, { path: toPath, change, deletion }) => {
   beforeAll(async () => {
     await request('POST', `/lists/${ids.list}/subscribers`, { body: { contactId: ids.contact, status: 'CONFIRMED' } })
   })
@@ -107,7 +111,8 @@ describe.each(Object.entries(records))('%s', (template, { path: toPath, change }
     expect(changes.includes('PATCH')).toBe(change !== undefined)
     const tag = await readTag(path)
     for (const method of changes) {
-      const send = (value: string) => requestIfMatch(method, path, { tag: value, body: change })
+      const send = (value: string) =>
+        requestIfMatch(method, path, { tag: value, body: method === 'PATCH' ? change : deletion })
       for (const value of ['"other"', '"other", "else"', '""', 'W/"other"', '"other-gzip"']) {
         expectError(await send(value), 412, 'The record has changed since it was read: read it again')
       }
@@ -174,12 +179,13 @@ test('DELETE with the ETag deletes the record, after which If-Match returns 404'
   for (const template of (await operationsWith('If-Match')).toSorted((a, b) => b.length - a.length)) {
     const [method, path = ''] = template.split(' ')
     // Deleting the workspace ends the session of this test, and the contact is needed by its records.
-    if (method !== 'DELETE' || path === '/workspace' || path === '/contacts/{id}') continue
+    if (method !== 'DELETE' || path === '/workspace' || path.startsWith('/contacts/{id}')) continue
     const url = records[path]?.path(ids) ?? ''
     const tag = await readTag(url)
-    const response = await requestIfMatch('DELETE', url, { tag })
+    const deletion = { tag, body: records[path]?.deletion }
+    const response = await requestIfMatch('DELETE', url, deletion)
     expect([template, response.status]).toEqual([template, 204])
-    expectError(await requestIfMatch('DELETE', url, { tag }), keptRecords.has(path) ? 412 : 404)
+    expectError(await requestIfMatch('DELETE', url, deletion), keptRecords.has(path) ? 412 : 404)
   }
   const path = `/contacts/${(await createContact()).id}`
   const tag = await readTag(path)
