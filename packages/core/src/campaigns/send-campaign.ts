@@ -139,7 +139,8 @@ export async function checkCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign>
 }
 
 /**
- * Writes the CONFIRMED subscribers of the list, within the segment if there is one, to batches and enqueues them.
+ * Writes the CONFIRMED subscribers of the list who are not suppressed, within the segment if there is one, to batches and
+ * enqueues them.
  * Returns the number of subscribers.
  */
 async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number> {

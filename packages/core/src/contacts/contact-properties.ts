@@ -1,4 +1,4 @@
-/** The text properties of a contact, as used by forms, imports, merges and templates. */
+/** The text properties of a contact, as used by forms, imports and merges. */
 import type { FormField } from '../db/schema/index.ts'
 import type { ContactInput } from './contacts.schema.ts'
 

@@ -8,7 +8,7 @@ import { entityTagOf, readIfMatch, undoCompression } from './entity-tags.ts'
 export interface CurrentRecord<Request> {
   /** The schema of the record in responses, from which its tag is computed. */
   schema: z.ZodType
-  /** Locks the record until the transaction ends, and reads it as GET returns it; undefined if there is none. */
+  /** Locks the record until the transaction ends, and reads it as GET returns it. Undefined: nothing matches (412). */
   lockAndRead: (request: Request) => Promise<unknown>
 }
 

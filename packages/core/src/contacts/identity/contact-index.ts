@@ -5,7 +5,8 @@
  * | ----------------------- | --------------------------------- | ------------------------------ |
  * | a contact, or its alias | the same contact, none, or absent | this contact                   |
  * | a contact, or its alias | another contact                   | none: `identity_conflict`      |
- * | none, or absent         | a contact                         | this contact                   |
+ * | absent                  | a contact                         | this contact                   |
+ * | none                    | a contact without an external id  | this contact                   |
  * | none                    | a contact with an external id     | none: `identity_conflict`      |
  * | none, or absent         | none, or absent                   | a new contact                  |
  */
