@@ -2,12 +2,13 @@
 -- `status` alone, so `reason` and `source` are derived from what is there.
 ALTER TABLE "suppressions" DROP CONSTRAINT "suppressions_status_check";--> statement-breakpoint
 ALTER TABLE "subscriptions" ADD COLUMN "replaced_status" text;--> statement-breakpoint
-ALTER TABLE "suppressions" ADD COLUMN "id" uuid DEFAULT uuidv7() NOT NULL;--> statement-breakpoint
-ALTER TABLE "suppressions" ADD COLUMN "contact_id" uuid;--> statement-breakpoint
-ALTER TABLE "suppressions" ADD COLUMN "reasons" jsonb DEFAULT '[]'::jsonb NOT NULL;--> statement-breakpoint
-ALTER TABLE "suppressions" ADD COLUMN "note" text;--> statement-breakpoint
-ALTER TABLE "suppressions" ADD COLUMN "reason" text GENERATED ALWAYS AS (case when status = 'COMPLAINED' then status else coalesce(reasons #>> '{0,reason}', status) end) STORED NOT NULL;--> statement-breakpoint
-ALTER TABLE "suppressions" ADD COLUMN "source" text GENERATED ALWAYS AS (coalesce(reasons #>> '{0,source}', 'MAIL_EVENT')) STORED NOT NULL;--> statement-breakpoint
+-- In one statement, which rewrites the table once.
+ALTER TABLE "suppressions" ADD COLUMN "id" uuid DEFAULT uuidv7() NOT NULL,
+	ADD COLUMN "contact_id" uuid,
+	ADD COLUMN "reasons" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	ADD COLUMN "note" text,
+	ADD COLUMN "reason" text GENERATED ALWAYS AS (case when status = 'COMPLAINED' then status else coalesce(reasons #>> '{0,reason}', status) end) STORED NOT NULL,
+	ADD COLUMN "source" text GENERATED ALWAYS AS (coalesce(reasons #>> '{0,source}', 'MAIL_EVENT')) STORED NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "suppressions_id_key" ON "suppressions" USING btree ("workspace_id","id");--> statement-breakpoint
 CREATE INDEX "suppressions_created_index" ON "suppressions" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "suppressions_contact_index" ON "suppressions" USING btree ("workspace_id","contact_id") WHERE "suppressions"."contact_id" is not null;--> statement-breakpoint
