@@ -20,6 +20,7 @@ import type { Ctx } from '../request/context.ts'
 import { checkEachCustomValues } from '../custom-fields/check-custom-values.ts'
 import { contactCreated, contactUpdated } from './contact-events.ts'
 import { changeAddress } from '../subscriptions/change-address.ts'
+import { lockAddresses } from '../subscriptions/find-suppressions.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { ContactInput } from './contacts.schema.ts'
 import { findContactsByKeys, lockContactsByKeys } from './find-contact.ts'
@@ -135,6 +136,12 @@ const resultsOf = (decisions: readonly Decision[]): Results =>
  */
 async function changeAddresses(ctx: Ctx, decisions: readonly Decision[]): Promise<Results> {
   const moves = decisions.flatMap((decision) => decision.moves)
+  // In one order, as two batches could otherwise wait for each other.
+  await lockAddresses(
+    ctx,
+    moves.flatMap(({ from, to }) => [from, to]),
+    'exclusive',
+  )
   for (const move of moves) await changeAddress(ctx, move)
   const movedIds = new Set(moves.map(({ id }) => id))
   const written = decisions.flatMap(({ created, changed }) => [...created, ...changed.map(({ after }) => after)])
