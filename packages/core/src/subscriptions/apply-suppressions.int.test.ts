@@ -20,6 +20,7 @@ import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber } from '../lists/subscribers.ts'
 import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
+import { readSuppressions } from './find-suppressions.ts'
 import { suppress } from '../suppressions/suppress.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
@@ -124,6 +125,15 @@ describe('a contact that gets the email of an opt-out', () => {
     const changed = await updateContact(ctx, id, { email: ownEmail })
     expect([changed.emailSubscribedStatus, await statusOf(id)]).toEqual(['COMPLAINED', 'COMPLAINED'])
   })
+})
+
+test('a suppression under a former SECRET_KEY remains after a change of address', async () => {
+  const id = await confirm(ownEmail)
+  await suppress(ctx, [{ email: ownEmail, reason: 'COMPLAINED', source: 'MAIL_EVENT' }], { emitsEvents: false })
+  changeSecretKey()
+  await updateContact(ctx, id, { email: otherEmail })
+  const reasons = await Promise.all([ownEmail, otherEmail].map((email) => readSuppressions(ctx, { email })))
+  expect(reasons.map(([strictest]) => strictest?.reason)).toEqual(['COMPLAINED', 'COMPLAINED'])
 })
 
 describe('a merge', () => {

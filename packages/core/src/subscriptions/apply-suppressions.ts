@@ -44,16 +44,21 @@ export async function applySuppressions(ctx: Ctx, contact: { id: ContactId; emai
 
 /**
  * Adjusts the subscriptions of a locked contact to the reasons that remain after one was lifted, or after the contact
- * left the address that they concern. Subscriptions that only a bounce or a block ended get their former status.
+ * left the address that they concern. Subscriptions that only a bounce or a block ended get their former status, unless
+ * the address opted out of the list meanwhile.
  */
 export async function applyRemaining(
   ctx: Ctx,
-  contactId: ContactId,
+  contact: { id: ContactId; email: string },
   [strictest]: readonly SuppressionReason[],
 ): Promise<void> {
-  if (strictest) await emitUnsubscribed(ctx, await endSuppressed(ctx, [{ contactId, reason: strictest.reason }]))
-  else await restoreReplaced(ctx, contactId)
-  await recordSubscriptionActivity(ctx, [contactId])
+  await applyStoredOptOuts(ctx, contact)
+  if (strictest) {
+    await emitUnsubscribed(ctx, await endSuppressed(ctx, [{ contactId: contact.id, reason: strictest.reason }]))
+  } else {
+    await restoreReplaced(ctx, contact.id)
+  }
+  await recordSubscriptionActivity(ctx, [contact.id])
 }
 
 /** Emits `subscription.unsubscribed` for subscriptions that `endSuppressed` has ended. */
@@ -138,6 +143,8 @@ async function restoreReplaced(ctx: Ctx, contactId: ContactId): Promise<void> {
         eq(subscriptions.workspaceId, ctx.workspaceId),
         eq(subscriptions.contactId, contactId),
         isNotNull(subscriptions.replacedStatus),
+        // The previous release does not clear `replacedStatus` when the person unsubscribes.
+        or(eq(subscriptions.status, 'BOUNCED'), eq(subscriptions.isRemoved, true)),
       ),
     )
     .returning(subscriptionColumns)

@@ -37,7 +37,7 @@ export interface AddressChange {
 export async function changeAddress(ctx: Ctx, { id, from, to }: AddressChange): Promise<boolean> {
   await leaveAddress(ctx, { id, email: from }, { id, email: to })
   const wasSuppressed = (await readSuppressions(ctx, { email: from })).length > 0
-  if (wasSuppressed) await applyRemaining(ctx, id, await readSuppressions(ctx, { email: to }))
+  if (wasSuppressed) await applyRemaining(ctx, { id, email: to }, await readSuppressions(ctx, { email: to }))
   const isChanged = await applySuppressions(ctx, { id, email: to })
   return wasSuppressed || isChanged
 }

@@ -34,8 +34,8 @@ export interface StoredSuppression {
  */
 export async function addSuppressions(ctx: Ctx, added: readonly NewReasons[]): Promise<StoredSuppression[]> {
   const emails = added.map(({ email }) => email)
-  const { rows, movedHashes } = await lockRows(ctx, emails)
-  const changed = new Set(movedHashes)
+  const rows = await lockRows(ctx, emails)
+  const changed = new Set<string>()
   const stored = added.map((input): StoredSuppression => {
     const hash = hashEmail(ctx, input.email)
     const former = rows.get(hash)
@@ -60,7 +60,7 @@ export async function copySuppressions(
   ctx: Ctx,
   { from, to, contactId }: { from: string; to: string; contactId: ContactId },
 ): Promise<void> {
-  const { rows } = await lockRows(ctx, [from])
+  const rows = await lockRows(ctx, [from])
   const row = rows.get(hashEmail(ctx, from))
   const reasons = (row?.reasons ?? []).filter((one) => isByPerson(one) || one.reason === 'MANUAL')
   if (row && reasons.length > 0) await addSuppressions(ctx, [{ email: to, reasons, contactId, note: row.note }])
@@ -72,7 +72,7 @@ export async function removeReasons(
   email: string,
   isRemoved: (reason: SuppressionReason) => boolean,
 ): Promise<SuppressionReason[]> {
-  const { rows } = await lockRows(ctx, [email])
+  const rows = await lockRows(ctx, [email])
   const row = rows.get(hashEmail(ctx, email))
   return row ? saveWithout(ctx, row, isRemoved) : []
 }
@@ -123,9 +123,9 @@ function withReasons(row: SuppressionRow, { reasons, contactId, note }: Omit<New
 
 /**
  * Locks the suppressions of addresses and returns them by the current hash. A row that a former SECRET_KEY has hashed
- * joins the row of the current key, which must be saved then: its hash is returned too.
+ * joins the row of the current key.
  */
-async function lockRows(ctx: Ctx, emails: readonly string[]) {
+async function lockRows(ctx: Ctx, emails: readonly string[]): Promise<Map<string, SuppressionRow>> {
   const emailOf = hashEmails(ctx, emails)
   const found = await ctx.db
     .select()
@@ -142,9 +142,14 @@ async function lockRows(ctx: Ctx, emails: readonly string[]) {
     const older = rows.get(emailHash)
     rows.set(emailHash, older ? withReasons(older, row) : row)
   }
-  const movedHashes = formerHashes.map((hash) => hashEmail(ctx, emailOf.get(hash) ?? ''))
-  if (formerHashes.length > 0) await deleteRows(ctx, [...formerHashes, ...movedHashes])
-  return { rows, movedHashes }
+  if (formerHashes.length === 0) return rows
+  const movedHashes = new Set(formerHashes.map((hash) => hashEmail(ctx, emailOf.get(hash) ?? '')))
+  await deleteRows(ctx, [...formerHashes, ...movedHashes])
+  await saveRows(
+    ctx,
+    [...rows.values()].filter(({ emailHash }) => movedHashes.has(emailHash)),
+  )
+  return rows
 }
 
 function isAddress(ctx: Ctx, emails: readonly string[]) {

@@ -27,12 +27,15 @@ export function reasonsOf({ status, reasons, createdAt }: StoredReasons): Suppre
 }
 
 /**
- * Adds a reason. If the same one is there, the earlier statement stands, but the person's own replaces what others
- * reported.
+ * Adds a reason. If the same one is there, the earlier statement stands, so that the undo of a later one does not revert
+ * it, but the person's own replaces what others reported.
  */
 export function addReason(reasons: readonly SuppressionReason[], added: SuppressionReason): SuppressionReason[] {
   const known = reasons.find(({ reason }) => reason === added.reason)
-  if (known && (added.source !== 'LINK' || known.source === 'LINK')) return [...reasons]
+  if (known && (added.source !== 'LINK' || known.source === 'LINK')) {
+    const isEarlier = known.source !== 'LINK' && added.createdAt < known.createdAt
+    return reasons.map((one) => (one === known && isEarlier ? added : one))
+  }
   const others = reasons.filter((one) => one !== known)
   return [...others, added].toSorted((one, other) => strictness(one.reason) - strictness(other.reason))
 }

@@ -30,7 +30,7 @@ export function liftSuppression(ctx: Ctx, id: SuppressionId, { note, reason }: S
     const remaining = await saveWithout(ctx, row, isLifted)
     const hashes = contact ? hashEmailWithAllKeys(ctx, contact.email) : [row.emailHash]
     if (lifted.includes('BOUNCED')) await deleteStoredBounces(ctx, hashes)
-    if (contact) await applyRemaining(ctx, contact.id, remaining)
+    if (contact) await applyRemaining(ctx, contact, remaining)
     await audit(ctx, 'suppression.lifted', { subjectId: id, reasons: lifted.join(', '), note })
   })
 }

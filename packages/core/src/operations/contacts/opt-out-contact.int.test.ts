@@ -161,3 +161,26 @@ test('both are in the audit log, without the note of the opt-out', async () => {
     { action: 'contact.opt_out_undone', subjectId: ada.id, details: {} },
   ])
 })
+
+test('an undo does not revert what the person said as a contact that was merged', async () => {
+  const own = await createTestContact(ctx, { email: 'own@example.com' })
+  await addSubscriber(ctx, list.id, { contactId: own.id, status: 'CONFIRMED' })
+  const url = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: own.id, email: own.email }))
+  await unsubscribe(ctx, url.searchParams.get('token') ?? '')
+  await optOut({ listId: list.id })
+  await mergeContacts(ctx, ada.id, { contactId: own.id })
+  await undo({ listId: list.id }).catch(() => {})
+  expect(await statuses()).toEqual(['UNSUBSCRIBED', 'CONFIRMED'])
+})
+
+test('an undo does not revert an older opt-out of a contact that was merged', async () => {
+  const own = await createTestContact(ctx, { email: 'own@example.com' })
+  await optOutContact(ctx, own.id, {})
+  await database.db.execute(sql`
+    update suppressions set reasons = jsonb_set(reasons, '{0,createdAt}', '"2026-01-01T00:00:00.000Z"')
+    where contact_id = ${uuidOf(own.id)}`)
+  await optOut()
+  await mergeContacts(ctx, ada.id, { contactId: own.id })
+  await expect(undo()).rejects.toMatchObject(optedOut)
+  expect(await statuses()).toEqual(['UNSUBSCRIBED', 'UNSUBSCRIBED'])
+})

@@ -56,7 +56,7 @@ export function undoOptOut(ctx: Ctx, id: ContactId, { listId }: OptOutQuery): Pr
     const since = new Date(Date.now() - undoLifetimeMs)
     if (listId) await undoOptOutOfList(ctx, contact, { listId, since })
     else await undoOptOutOfAll(ctx, contact, since)
-    await applyRemaining(ctx, id, await readSuppressions(ctx, { email: contact.email }))
+    await applyRemaining(ctx, contact, await readSuppressions(ctx, { email: contact.email }))
     await audit(ctx, 'contact.opt_out_undone', { subjectId: id, listId })
     return readContact(ctx, id)
   })
