@@ -82,7 +82,7 @@ export class Auth extends Resource {
   /**
    * Log in.
    *
-   * Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures in total, attempts from clients that have never logged in return 429 too.
+   * Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures in total, attempts from clients that have not logged in during the last 90 days return 429 too.
    */
   logIn(body: types.AuthLogInData['body'], options?: RequestOptions): ApiPromise<types.AuthLogInResponse> {
     return this.client.request({ method: 'POST', path: '/auth/login', body }, options)

@@ -1608,7 +1608,7 @@ export type Error = {
      * - `opted_out`: The contact has opted out, and only they can subscribe again.
      * - `quota_exceeded`: A quota is used up. `retry-after` says when to try again, where waiting helps.
      * - `request_in_progress`: The first request with this `Idempotency-Key` is still running.
-     * - `precondition_failed`: The record has changed since it was read.
+     * - `precondition_failed`: The record has changed since it was read, does not exist, or a proxy has changed the `ETag`.
      * - `payload_too_large`: The body is too large.
      * - `unsupported_media_type`: The content type or encoding of the body is not supported.
      * - `idempotency_conflict`: The `Idempotency-Key` was used for another request.
