@@ -12,7 +12,7 @@ export type SmtpOutcome = MailOutcome & {
 /** The status that a recipient gets after an attempt. */
 export interface RecipientOutcome {
   contactId: ContactId
-  status: 'SENT' | 'WAITING' | 'FAILED' | 'INTERRUPTED'
+  status: 'SENT' | 'WAITING' | 'FAILED' | 'SKIPPED' | 'INTERRUPTED'
   error: string | null
   /** Subtracted from the recipient's attempts, if the recipient did not cause the failures. */
   attemptsToUndo?: number

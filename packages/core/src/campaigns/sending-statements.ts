@@ -5,7 +5,6 @@ import { campaignRecipients, campaigns, contacts, work } from '../db/schema/inde
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
-import { isNotSuppressed } from '../subscriptions/find-suppressions.ts'
 import { renewClaim } from '../work/claims.ts'
 import { recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
@@ -31,7 +30,12 @@ export const claimGroup = namedStatement('claim recipients', {
     formerTokens: arrayOf(uuid),
     contactUuids: arrayOf(uuid),
   },
-  columns: { ...recipientColumns, id: nullable(contacts.id), attempts: campaignRecipients.attempts },
+  columns: {
+    ...recipientColumns,
+    id: nullable(contacts.id),
+    attempts: campaignRecipients.attempts,
+    listId: campaigns.listId,
+  },
   sql: (param) => sql`
     with owned_batch as (
       update work w set ${renewClaim(param.token, param.formerTokens).assignment} from campaigns c
@@ -51,14 +55,13 @@ export const claimGroup = namedStatement('claim recipients', {
       cross join unnest(${param.contactUuids}) as recipient (id)
       left join subscriptions s on s.workspace_id = ${param.workspaceId}
         and s.list_id = owned_batch.list_id and s.contact_id = recipient.id and s.status = 'CONFIRMED'
-        and ${isNotSuppressed({ workspaceId: param.workspaceId, id: sql`recipient.id` })}
       on conflict (workspace_id, campaign_id, contact_id) do update
       set status = excluded.status, token = excluded.token, error = excluded.error,
         settled_at = excluded.settled_at, attempts = r.attempts + 1
       where r.status = 'WAITING'
       returning batch_id, contact_id, null as was, status as became, attempts),
     ${updateRecipientCounters('claimed', param.workspaceId)}
-    select ${recipientNames}, c.attempts
+    select ${recipientNames}, c.attempts, owned_batch.list_id
     from owned_batch
     left join (
       select contacts.*, claimed.attempts from claimed

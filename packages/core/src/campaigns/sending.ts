@@ -26,6 +26,7 @@ import {
   type Recovery,
   releaseClaim,
 } from '../work/claims.ts'
+import { findSuppressions } from '../subscriptions/find-suppressions.ts'
 import type { WorkspaceWork } from '../work/enqueue.ts'
 import type { Recipient } from './recipient.ts'
 import { summaryColumns, type SummaryRow, toCampaignSummary } from './campaigns.ts'
@@ -84,25 +85,47 @@ export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'do
 export type ClaimedRecipient = Recipient & { attempts: number }
 
 /**
- * Claims the recipients of a group that have no row yet or are WAITING. Recipients that are no longer subscribed become
- * SKIPPED and are not returned. `stopped`: the campaign is not SENDING, or the claim was lost. If the response is lost,
- * nothing of the group was sent, which `recoverBatch` knows from the claim.
+ * Claims the recipients of a group that have no row yet or are WAITING. Recipients that are no longer subscribed, or whose
+ * address has opted out or is suppressed, become SKIPPED and are not returned. `stopped`: the campaign is not SENDING, or
+ * the claim was lost. If a response is lost, nothing of the group was sent, which `recoverBatch` knows from the claim.
  */
 export async function claimRecipients(
   ctx: Ctx,
-  { claim, campaignId }: ClaimedBatch,
+  batch: ClaimedBatch,
   contactUuids: readonly string[],
 ): Promise<{ stopped: boolean; recipients: ClaimedRecipient[] }> {
+  const { claim, campaignId } = batch
   const formerTokens = claim.tokens
   const token = randomUUID()
   claim.tokens = [...formerTokens, token]
   claim.unsentToken = token
   const params = { ...toBatchParams(ctx, claim), campaignId, formerTokens, contactUuids }
   const rows = await claimGroup(ctx.db, params)
-  claim.unsentToken = undefined
   const isSending = rows.length > 0
   claim.tokens = isSending ? [token] : formerTokens
-  return { stopped: !isSending, recipients: rows.filter((row): row is ClaimedRecipient => row.id !== null) }
+  const recipients = await skipSuppressed(ctx, batch, rows)
+  claim.unsentToken = undefined
+  return { stopped: !isSending, recipients }
+}
+
+/**
+ * The statuses of subscriptions follow what stands against the address of their contact, but not what was said about the
+ * address before, such as by a link in an email to a deleted contact with the same address.
+ */
+async function skipSuppressed(
+  ctx: Ctx,
+  batch: ClaimedBatch,
+  rows: Awaited<ReturnType<typeof claimGroup>>,
+): Promise<ClaimedRecipient[]> {
+  const claimed = rows.filter((row): row is (typeof rows)[number] & ClaimedRecipient => row.id !== null)
+  const emails = claimed.map(({ email }) => email)
+  const listId = claimed[0]?.listId
+  const suppressed = await findSuppressions(ctx, { emails, ...(listId && { listId }) })
+  const skipped = claimed.filter(({ email }) => suppressed.has(email))
+  const error = 'The contact is no longer subscribed'
+  const outcomes = skipped.map(({ id }) => ({ contactId: id, status: 'SKIPPED' as const, error }))
+  await recordRecipientOutcomes(ctx, batch, outcomes)
+  return claimed.filter(({ email }) => !suppressed.has(email))
 }
 
 const toBatchParams = (ctx: Ctx, claim: Claim) => ({
