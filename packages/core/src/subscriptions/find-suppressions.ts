@@ -86,6 +86,7 @@ function reasonsOfOptOut({ status, createdAt }: Pick<typeof optOuts.$inferSelect
  * locks, so that a chunk of an import needs few.
  */
 export async function lockAddresses(ctx: Ctx, emails: readonly string[], mode: 'shared' | 'exclusive'): Promise<void> {
+  if (emails.length === 0) return
   const lock = sql.raw(mode === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock')
   const lowerCase = emails.map((email) => email.toLowerCase())
   await ctx.db.execute(sql`
