@@ -2,8 +2,8 @@
  * Aliases map the ids of merged contacts to the remaining contact: links in older emails keep working, and the
  * remaining contact shows the events of all of them.
  */
-import { and, eq, type SQL, sql } from 'drizzle-orm'
-import { contactAliases } from '../db/schema/index.ts'
+import { and, eq, inArray, or, type SQL, sql } from 'drizzle-orm'
+import { contactAliases, contacts } from '../db/schema/index.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import type { Page } from '../request/paging.ts'
@@ -26,6 +26,19 @@ export function selectMergedIds(ctx: Ctx, contactId: ContactId): SQL {
   return sql`
     select ${uuidOf(contactId)}::uuid as id
     union all select ${contactAliases.id} from ${contactAliases} where ${pointTo(ctx, contactId)}`
+}
+
+/** Returns the present address of a contact, or of the contact into which it was merged; undefined if it is deleted. */
+export async function findCurrentAddress(ctx: Ctx, id: ContactId): Promise<string | undefined> {
+  const remaining = ctx.db
+    .select({ id: contactAliases.contactId })
+    .from(contactAliases)
+    .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.id, id)))
+  const [contact] = await ctx.db
+    .select({ email: contacts.email })
+    .from(contacts)
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), or(eq(contacts.id, id), inArray(contacts.id, remaining))))
+  return contact?.email
 }
 
 /** Lists the ids of all contacts that were merged into a contact, in one page. */

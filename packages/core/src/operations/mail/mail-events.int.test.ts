@@ -140,6 +140,13 @@ test.each([
   expect(await statusesOf(ada.id)).toEqual(['BOUNCED'])
 })
 
+test('a complaint holds for the address that the recipient has by now', async () => {
+  const { ada, messageId } = await sendTestCampaign()
+  await updateContact(ctx, ada.id, { email: 'ada@new.example' })
+  await report({ type: 'COMPLAINT', messageId })
+  expect(await statusesOf(ada.id)).toEqual(['COMPLAINED'])
+})
+
 test("a message id of another workspace's campaign is not counted", async () => {
   const { id, messageId } = await sendTestCampaign()
   const ownCtx = ctx

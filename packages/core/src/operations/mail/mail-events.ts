@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { recordEngagement, parseMessageId, isCampaignRecipient } from '../../campaigns/engagement.ts'
+import { findCurrentAddress } from '../../contacts/contact-aliases.ts'
 import { findContactByEmail } from '../../contacts/find-contact.ts'
 import { touchLastActivity } from '../../contacts/touch-last-activity.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
@@ -14,7 +15,8 @@ import { mailBounced, mailComplained, type MailReport } from './mail-events.sche
 
 /**
  * Records a report. A complaint or a permanent bounce suppresses the address and unsubscribes it from every list of the
- * workspace. A temporary bounce only emits an event. The report counts in the statistics of the campaign that
+ * workspace. A complaint is what the person said: if `messageId` names a recipient whose address has changed since, it
+ * holds for the new address too. A temporary bounce only emits an event. The report counts in the statistics of the campaign that
  * `messageId` identifies. Providers send reports more than once: a repeated report is a no-op.
  */
 export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
@@ -22,14 +24,17 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
     if (!(await isNewReport(ctx, report))) return
     const isComplaint = report.type === 'COMPLAINT'
     const isPermanent = isComplaint || report.permanent === true
+    const namedRecipient = report.messageId === undefined ? undefined : parseMessageId(report.messageId)
+    const recipient = namedRecipient && (await isCampaignRecipient(ctx, namedRecipient)) ? namedRecipient : undefined
     if (isPermanent) {
       const reason = isComplaint ? 'COMPLAINED' : 'BOUNCED'
-      await suppress(ctx, [{ email: report.email, reason, source: 'MAIL_EVENT' }], { emitsEvents: false })
+      const current = isComplaint && recipient ? await findCurrentAddress(ctx, recipient.contactId) : undefined
+      const emails = [report.email, ...(current === undefined ? [] : [current])]
+      const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
+      await suppress(ctx, added, { emitsEvents: false })
     }
     const contact = await findContactByEmail(ctx, report.email)
     if (contact) await touchLastActivity(ctx, contact.id)
-    const namedRecipient = report.messageId === undefined ? undefined : parseMessageId(report.messageId)
-    const recipient = namedRecipient && (await isCampaignRecipient(ctx, namedRecipient)) ? namedRecipient : undefined
     if (recipient && isPermanent) await recordEngagement(ctx, recipient, isComplaint ? 'complained' : 'bounced')
     await emit(ctx, isComplaint ? mailComplained : mailBounced, {
       email: report.email,
