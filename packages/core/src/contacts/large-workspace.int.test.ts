@@ -1,9 +1,19 @@
 /** Prepared statements read only the contacts that they concern, in a workspace that is far larger than most. */
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createTestContact, createTestDeal, createTestPipeline } from '@rapport/testing/fixtures/factories.ts'
+import { claimTestBatch, sendTestBatch } from '@rapport/testing/fixtures/campaign-work.ts'
+import {
+  createTestCampaign,
+  createTestContact,
+  createTestDeal,
+  createTestPipeline,
+  createTestWorker,
+  listPendingWork,
+} from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { hidesPlans } from '@rapport/testing/postgres/explain.ts'
+import { sendCampaign } from '../campaigns/send-campaign.ts'
+import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
 import { openDatabase } from '../db/client.ts'
 import type { Db } from '../db/client.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -26,6 +36,15 @@ const calls: Record<string, (ctx: Ctx, contacts: readonly Contact[]) => Promise<
   async 'creating deals'(ctx, contacts) {
     const { id: pipelineId } = await createTestPipeline(ctx)
     return Promise.all(contacts.map(({ id: contactId }) => createTestDeal(ctx, { pipelineId, contactId })))
+  },
+  async 'sending a campaign'(ctx, contacts) {
+    const { id, listId } = await createTestCampaign(ctx)
+    if (!listId) throw new Error('The campaign has no list')
+    await confirmSubscribers(ctx, { listId, contacts })
+    const earlier = await listPendingWork(ctx, 'campaigns')
+    await sendCampaign(ctx, id)
+    const batch = (await listPendingWork(ctx, 'campaigns')).find((uuid) => !earlier.includes(uuid))
+    await sendTestBatch(ctx, await claimTestBatch(ctx, batch, await createTestWorker(ctx.db)))
   },
   'reading contacts': (ctx, contacts) => Promise.all(contacts.map(({ id }) => readContact(ctx, id))),
   'updating contacts': (ctx, contacts) => {
