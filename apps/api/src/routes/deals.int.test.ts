@@ -171,3 +171,19 @@ test.each([
   const { issues } = expectError(await get(`/deals?${query}`), 400)
   expect(issues?.[0]?.path).toBe(query.split('=')[0])
 })
+
+test('two deals swap their contacts at once, each with the ETag of the deal', async () => {
+  const other = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
+  const pair = [deal, await create({ contactId: other.id })]
+  for (let round = 1; round <= 10; round++) {
+    const swapped = await Promise.all(
+      pair.map(async ({ id }, index) => {
+        const { headers } = await get(`/deals/${id}`)
+        const contactId = [contact.id, other.id][(index + round) % 2]
+        const call = { key: workspace.key, headers: { 'if-match': headers['etag'] ?? '' }, body: { contactId } }
+        return api.call<Deal>('PATCH', `/deals/${id}`, call)
+      }),
+    )
+    expect(swapped.map(({ status }) => status)).toEqual([200, 200])
+  }
+})

@@ -3,6 +3,8 @@ import { listDeals } from '@rapport/core/deals/list-deals.ts'
 import { createDeal } from '@rapport/core/deals/create-deal.ts'
 import { lockDeal, updateDeal, deleteDeal, readDeal } from '@rapport/core/deals/update-deal.ts'
 import { Deal, DealChange, DealInput, DealMove, DealMoveQuery, DealQuery } from '@rapport/core/deals/deals.schema.ts'
+import type { DealId } from '@rapport/core/kernel/ids.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
@@ -12,6 +14,14 @@ import { Empty, IdParams, NoQuery } from './shapes.ts'
 const common = { tags: ['Deals'], security: [{ bearer: [] }] }
 const params = IdParams('dea')
 const currentDeal = recordById(Deal, { lock: lockDeal, read: readDeal })
+/** Locks also the contact that the deal moves to: two deals that swap their contacts must not wait for each other. */
+const movedDeal = {
+  schema: Deal,
+  async lockAndRead({ ctx, params: { id }, body }: { ctx: Ctx; params: { id: DealId }; body: DealChange }) {
+    await lockDeal(ctx, id, body.contactId)
+    return readDeal(ctx, id)
+  },
+}
 
 export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -85,7 +95,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Deal },
       },
     },
-    ifMatch(currentDeal, (request) => updateDeal(request.ctx, request.params.id, request.body)),
+    ifMatch(movedDeal, (request) => updateDeal(request.ctx, request.params.id, request.body)),
   )
 
   app.delete(

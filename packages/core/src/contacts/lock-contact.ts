@@ -104,10 +104,10 @@ interface LockedRecord<R extends Row> {
 }
 
 /** Locks a record and its contact, which guards the record, until the transaction ends. */
-export async function lockContactOf<R extends Row>(ctx: Ctx, { of, id }: LockedRecord<R>): Promise<void> {
-  const isLocked = (await of.lock(ctx, id)) !== undefined
+export async function lockContactOf<R extends Row>(ctx: Ctx, record: LockedRecord<R>): Promise<void> {
+  const isLocked = (await lockRecord(ctx, record)) !== undefined
   // Repeats if the record moved to another contact in the meantime.
-  if (!isLocked && (await of.find(ctx, id))) await lockContactOf(ctx, { of, id })
+  if (!isLocked && (await record.of.find(ctx, record.id))) await lockContactOf(ctx, record)
 }
 
 /**
@@ -119,24 +119,24 @@ export async function withContactLocked<R extends Row, Result>(
   record: LockedRecord<R>,
   work: (ctx: Ctx, row: R) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const { of, id, otherContactId } = record
+  const { of, id } = record
   const done = await inTransaction(ctx, async (ctx) => {
-    const row = await (otherContactId ? lockBoth(ctx, record, otherContactId) : of.lock(ctx, id))
+    const row = await lockRecord(ctx, record)
     return row && { result: await work(ctx, row) }
   })
   if (done) return done.result
   return (await of.find(ctx, id)) ? withContactLocked(ctx, record, work) : undefined
 }
 
-/** Locks the contact of a record and another one, in the order of their ids. */
-async function lockBoth<R extends Row>(
+/** Locks two contacts in the order of their ids, like all writers. */
+async function lockRecord<R extends Row>(
   ctx: Ctx,
-  { of, id }: LockedRecord<R>,
-  other: ContactId,
+  { of, id, otherContactId }: LockedRecord<R>,
 ): Promise<R | undefined> {
+  if (!otherContactId) return of.lock(ctx, id)
   const seen = await of.find(ctx, id)
   if (!seen) return undefined
-  await lockContacts(ctx, [seen.contactId, other])
+  await lockContacts(ctx, [seen.contactId, otherContactId])
   const row = await of.find(ctx, id)
   return row?.contactId === seen.contactId ? row : undefined
 }

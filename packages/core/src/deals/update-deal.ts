@@ -100,5 +100,6 @@ async function requireContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   if (!(await lockContact(ctx, contactId))) throw invalidField('contactId', 'Contact not found')
 }
 
-/** Locks the contact of a deal, and the deal, as every change of the deal does, until the transaction ends. */
-export const lockDeal = (ctx: Ctx, id: DealId): Promise<void> => lockContactOf(ctx, { of: dealRecords, id })
+/** Locks the contact of a deal, and the one that it moves to, as every change of the deal does. */
+export const lockDeal = (ctx: Ctx, id: DealId, otherContactId?: ContactId): Promise<void> =>
+  lockContactOf(ctx, { of: dealRecords, id, otherContactId })
