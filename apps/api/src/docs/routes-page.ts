@@ -32,7 +32,7 @@ What a route says about its handler:
 | *ifMatch* | [\`ifMatch(…)\`](../apps/api/src/http/conditional-requests/if-match.ts): with \`If-Match\`, the handler runs in a transaction that has locked the record and compared its \`ETag\`, and \`request.ctx.db\` is this transaction. |
 | *ETag* | The response has an \`ETag\`, and \`If-None-Match\` returns 304. Other responses with the same schema have the \`ETag\` too. |
 | *recognizes repetitions* | The handler itself uses \`Idempotency-Key\` to find an earlier submission. |
-| *streams the body* | The handler reads the body while it arrives, without a time limit for the whole: [\`idempotentUpload(…)\`](../apps/api/src/http/uploads/idempotent-upload.ts). |
+| *streams the body* | The handler reads the body while it arrives, without a time limit for the whole. Only its last step runs in the transaction of *idempotent*: [\`idempotentUpload(…)\`](../apps/api/src/http/uploads/idempotent-upload.ts). |
 | *own quota* | The request may take minutes. It does not count as a concurrent request. |
 | *also if suspended* | The operation works in a suspended workspace, although it is not a GET. |
 | – | The handler runs once, and its verbs open the transactions that they need. |

@@ -1,6 +1,7 @@
 /**
- * Opt-outs that an operator records for a person: subscriptions end as if the person had unsubscribed. The proof keeps
- * the operator, the note, and the subscription as it was, so that a mistake can be undone for ten minutes.
+ * Opt-outs that an operator (a user or an API key of the workspace) records for a person: subscriptions end as if the
+ * person had unsubscribed. The proof keeps the operator, the note, and the subscription as it was, so that a mistake can
+ * be undone for ten minutes.
  */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type OptOutProof, subscriptions } from '../db/schema/index.ts'

@@ -8,7 +8,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { applyRemaining } from '../subscriptions/apply-suppressions.ts'
 import { hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
 import { deleteStoredBounces } from '../subscriptions/opt-outs.ts'
-import { saveWithout, type SuppressionRow } from '../subscriptions/store-suppressions.ts'
+import { saveWithout } from '../subscriptions/store-suppressions.ts'
 import { isByPerson, reasonsOf } from '../subscriptions/suppression-reasons.ts'
 import type { SuppressionLift } from './suppressions.schema.ts'
 
@@ -37,18 +37,13 @@ export function liftSuppression(ctx: Ctx, id: SuppressionId, { note, reason }: S
 
 /** Locks a suppression after its contact, in the order of all writers. */
 export async function lockWithContact(ctx: Ctx, id: SuppressionId) {
-  const seen = await findRow(ctx, id)
+  const [seen] = await selectRow(ctx, id)
   if (!seen) throw notFound('Suppression')
   const contact = seen.contactId ? await lockContact(ctx, seen.contactId) : undefined
   const [row] = await selectRow(ctx, id).for('update')
   if (!row) throw notFound('Suppression')
   if (row.contactId !== seen.contactId) throw changedConcurrently()
   return { row, contact }
-}
-
-async function findRow(ctx: Ctx, id: SuppressionId): Promise<SuppressionRow | undefined> {
-  const [row] = await selectRow(ctx, id)
-  return row
 }
 
 function selectRow(ctx: Ctx, id: SuppressionId) {
