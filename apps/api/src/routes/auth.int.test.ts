@@ -29,6 +29,7 @@ test('POST /auth/signup, GET /auth/me: a user, a workspace, a session for 30 day
       postalAddress: null,
       logoUrl: null,
       accentColor: null,
+      confirmChangedAddress: false,
       suspendedAt: null,
       createdAt: aTimestamp,
       updatedAt: aTimestamp,

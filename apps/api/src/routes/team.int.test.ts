@@ -115,6 +115,7 @@ test('GET and PATCH /workspace: an update changes only the given fields', async 
     postalAddress: '12 Analytical Street\nLondon',
     logoUrl: 'https://images.example.com/logo.svg?v=2',
     accentColor: '#2f5bea',
+    confirmChangedAddress: true,
   }
   const before = (await call('GET /workspace')).body
   const { status, body } = await call('PATCH /workspace', change)
@@ -147,6 +148,7 @@ test('rejects invalid settings by field and changes nothing', async () => {
       ['https://ada:secret@example.com/', 'https://a;b.example/', 'https://*', `https://a.de/${'x'.repeat(2_048)}`],
     ],
     ['accentColor', [5, '', 'red', '#fff', '#12345g', '2f5bea', '#2f5bea80', ' #2f5bea', '#ffffff']],
+    ['confirmChangedAddress', [null, 'true', 1]],
     ['id', ['wsp_01kag7m3v9e8fs2t4w6x8y0z1b']],
   ]
   for (const [field, values] of wrong) {

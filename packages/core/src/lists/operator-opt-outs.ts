@@ -76,13 +76,16 @@ export async function undoOptOuts(
   const rows = await readSubscriptions(ctx, contactId, listId)
   const undone = rows.filter((row) => {
     const [proof] = row.consent ?? []
-    if (proof?.method !== 'OPERATOR' || !row.unsubscribedAt || !hasOptedOut(row)) return false
+    if (proof?.method !== 'OPERATOR' || !row.unsubscribedAt || !isUndoable(row)) return false
     const isCurrent = proof.at === row.unsubscribedAt.toISOString() && row.unsubscribedAt > since
     return isCurrent && (at === undefined || at === proof.at)
   })
   for (const row of undone) await restore(ctx, row)
   return undone.length
 }
+
+/** A complaint meanwhile is the person's own word. */
+const isUndoable = (row: Row) => hasOptedOut(row) && row.status !== 'COMPLAINED'
 
 async function restore(ctx: Ctx, row: Row): Promise<void> {
   const [proof, ...rest] = row.consent ?? []

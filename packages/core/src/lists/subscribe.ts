@@ -5,9 +5,7 @@ import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request
 import { onConstraint } from '../db/database-errors.ts'
 import { notFound } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
-import { takeConfirmationQuota } from '../mail/mail-quotas.ts'
-import { enqueueMail } from '../mail/mails.ts'
-import { canMail } from '../mail/verified-owner.ts'
+import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { requireNotSuspended, workspaceSuspended } from '../request/suspended-workspace.ts'
@@ -243,15 +241,11 @@ export async function requestConfirmation(
   if (inserted) await recordSubscriptionChange(ctx, inserted, [subscriptionCreated])
   const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED'])
   if (!inserted && (await ctx.db.$count(subscriptions, and(byLink(link), isOpen))) === 0) return
-  if (!(await canMail(ctx)) || !(await takeConfirmationQuota(ctx, email, link.listId))) return
-  if (!inserted) {
-    await ctx.db
-      .update(subscriptions)
-      .set({ consent: withConsent(consentValue(consent)) })
-      .where(byLink(link))
-  }
-  const data = { listId: link.listId, contactId: link.contactId }
-  await enqueueMail(ctx, { kind: 'CONFIRMATION', to: email, data })
+  if (!(await requestConfirmationMail(ctx, { ...link, email })) || inserted) return
+  await ctx.db
+    .update(subscriptions)
+    .set({ consent: withConsent(consentValue(consent)) })
+    .where(byLink(link))
 }
 
 const listNotFound = onConstraint('subscriptions_list_fk', () => notFound('List'))

@@ -187,6 +187,16 @@ describe('an unsubscribe link also opts out the address it was mailed to', () =>
     await expect(unsubscribe(ctx, linkTo(former))).resolves.toBeUndefined()
   })
 
+  test('and a repeated click makes a confirmation link from before invalid', async () => {
+    const former = await confirm(ownEmail)
+    await unsubscribe(ctx, linkTo(former))
+    await signUp(ownEmail)
+    await unsubscribe(ctx, linkTo(former))
+    const link = await readMailedToken(ctx, ownEmail)
+    await expect(confirmSubscription(ctx, link)).rejects.toMatchObject({ code: 'invalid_token' })
+    expect(await statusOf(former)).toBe('UNSUBSCRIBED')
+  })
+
   test('until the address opts in again by an emailed link', async () => {
     const former = await confirm(ownEmail)
     await unsubscribe(ctx, linkTo(former))

@@ -1,9 +1,18 @@
+import { and, eq, or, sql } from 'drizzle-orm'
+import { subscriptions, workspaces } from '../db/schema/index.ts'
+import { emitMany } from '../events/emit.ts'
 import type { ContactId } from '../kernel/ids.ts'
+import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import type { Ctx } from '../request/context.ts'
 import { applyRemaining, applySuppressions } from './apply-suppressions.ts'
+import { consentValue, givenConsent, requestedConsent, withConsent } from './consent.ts'
 import { lockAddresses, readSuppressions } from './find-suppressions.ts'
+import { hashEmail } from './hash-email.ts'
 import { copyOptOuts, storeOptOutsOfContact } from './opt-outs.ts'
 import { copySuppressions, forgetContact } from './store-suppressions.ts'
+import { recordSubscriptionActivity } from './subscribed-status.ts'
+import { subscriptionCreated } from './subscription-events.ts'
+import { subscriptionColumns, toSubscription } from './subscription-record.ts'
 
 interface AddressOfContact {
   id: ContactId
@@ -31,13 +40,54 @@ export interface AddressChange {
 
 /**
  * Applies a change of address to the subscriptions of a locked contact, whose row is saved. What the person said holds
- * for both addresses, what stands against the new one applies, and a bounce remains with the old one. Returns whether a
- * subscription may have changed.
+ * for both addresses, what stands against the new one applies, and a bounce remains with the old one. Subscriptions that
+ * are still confirmed then continue at the new address, or ask it: see `moveConfirmed`. Returns whether a subscription
+ * may have changed.
  */
 export async function changeAddress(ctx: Ctx, { id, from, to }: AddressChange): Promise<boolean> {
   await leaveAddress(ctx, { id, email: from }, { id, email: to })
   const wasSuppressed = (await readSuppressions(ctx, { email: from })).length > 0
   if (wasSuppressed) await applyRemaining(ctx, { id, email: to }, await readSuppressions(ctx, { email: to }))
   const isChanged = await applySuppressions(ctx, { id, email: to })
-  return wasSuppressed || isChanged
+  const isAsked = await moveConfirmed(ctx, { id, from, to })
+  return wasSuppressed || isChanged || isAsked
+}
+
+/**
+ * Adds the proof of the change to the confirmed subscriptions. With the setting `confirmChangedAddress` they become
+ * PENDING, with `subscription.created` for each, and the new address is asked to confirm within the limits for these
+ * emails. Those that a bounce or a block of the new address suspends return as PENDING when it is lifted. Returns whether
+ * any became PENDING.
+ */
+async function moveConfirmed(ctx: Ctx, { id, from, to }: AddressChange): Promise<boolean> {
+  const [workspace] = await ctx.db
+    .select({ mustConfirm: workspaces.confirmChangedAddress })
+    .from(workspaces)
+    .where(eq(workspaces.id, ctx.workspaceId))
+  const mustConfirm = workspace?.mustConfirm ?? false
+  const source = { method: 'ADDRESS_CHANGED', formerEmailHash: hashEmail(ctx, from) } as const
+  const proof = mustConfirm ? requestedConsent(ctx, to, source) : givenConsent(ctx, to, source)
+  const { status, replacedStatus } = subscriptions
+  const asked = {
+    status: sql`case ${status} when 'CONFIRMED' then 'PENDING' else ${status} end`,
+    replacedStatus: sql`case ${replacedStatus} when 'CONFIRMED' then 'PENDING' else ${replacedStatus} end`,
+    confirmedAt: null,
+  }
+  const moved = await ctx.db
+    .update(subscriptions)
+    .set({ consent: withConsent(consentValue(proof)), ...(mustConfirm && asked) })
+    .where(
+      and(
+        eq(subscriptions.workspaceId, ctx.workspaceId),
+        eq(subscriptions.contactId, id),
+        or(eq(status, 'CONFIRMED'), eq(replacedStatus, 'CONFIRMED')),
+      ),
+    )
+    .returning(subscriptionColumns)
+  const pending = moved.filter((row) => row.status === 'PENDING')
+  if (pending.length === 0) return false
+  await recordSubscriptionActivity(ctx, [id])
+  await emitMany(ctx, subscriptionCreated, pending.map(toSubscription))
+  for (const { listId } of pending) await requestConfirmationMail(ctx, { email: to, listId, contactId: id })
+  return true
 }

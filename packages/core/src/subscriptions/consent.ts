@@ -7,18 +7,19 @@ import { type Consent, subscriptions } from '../db/schema/index.ts'
 import type { FormId, ImportId } from '../kernel/ids.ts'
 import { type Ctx, getActorId } from '../request/context.ts'
 
-/** How a contact consents. `API` and `IMPORT`: a user or API key reports the consent. */
+/** How a contact consents. `API`, `IMPORT` and `ADDRESS_CHANGED`: a user or API key reports it. */
 export interface ConsentSource {
   method: Consent['method']
   formId?: FormId
   wording?: string[]
   importId?: ImportId
+  formerEmailHash?: string
   /** Default: the actor of the request. */
   actorId?: string | null
 }
 
 const maxConsents = 20
-const reportedMethods: readonly Consent['method'][] = ['API', 'IMPORT']
+const reportedMethods: readonly Consent['method'][] = ['API', 'IMPORT', 'ADDRESS_CHANGED']
 
 /** A consent that confirms a subscription now, without a link in an email. */
 export function givenConsent(ctx: Ctx, email: string, source: ConsentSource): Consent {
@@ -40,6 +41,7 @@ export function requestedConsent(ctx: Ctx, email: string, source: ConsentSource)
     doubleOptIn: true,
     confirmedAt: null,
     confirmedFrom: null,
+    ...(source.formerEmailHash !== undefined && { formerEmailHash: source.formerEmailHash }),
   }
 }
 

@@ -23,14 +23,17 @@ export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; 
     on conflict do nothing`)
 }
 
-/** Stores the opt-out of an address, whether or not a contact has it. No-op if the list does not exist. */
+/**
+ * Stores the opt-out of an address, whether or not a contact has it. A repeated one is stored as new, so that it is later
+ * than a confirmation link that was mailed meanwhile. No-op if the list does not exist.
+ */
 export async function storeOptOut(ctx: Ctx, listId: ListId, emailHash: string): Promise<void> {
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
     select workspace_id, id, ${emailHash}, 'UNSUBSCRIBED' from lists
     where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(listId)}
     for key share
-    on conflict do nothing`)
+    on conflict (workspace_id, list_id, email_hash) do update set created_at = excluded.created_at`)
 }
 
 /** Stores the opt-outs of one address for another address of the same person too. */

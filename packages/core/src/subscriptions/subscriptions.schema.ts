@@ -40,7 +40,7 @@ const Consent = z
     method: z
       .enum(consentMethods)
       .describe(
-        '`FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.',
+        '`FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing; `ADDRESS_CHANGED`: the consent for a former address, when the contact got this one. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.',
       ),
     at: Timestamp.describe('When the consent was given or reported.'),
     email: z.string().describe('The email address that the consent covers.'),
@@ -63,6 +63,12 @@ const Consent = z
       .string()
       .nullable()
       .describe('The IP address from which the link was used. `null` if it was not used.'),
+    formerEmailHash: z
+      .string()
+      .nullable()
+      .describe(
+        'The former address of the contact, by `ADDRESS_CHANGED`: a keyed hash, equal for equal addresses. `null` for other methods.',
+      ),
     note: z.string().nullable().describe('What the contact said, by `OPERATOR`. `null` for other methods.'),
   })
   .meta({ id: 'Consent', description: 'The proof that a contact consented to a subscription.' })

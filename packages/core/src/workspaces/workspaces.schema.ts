@@ -9,6 +9,8 @@ const logoDescription =
   'The logo on hosted pages: the `https` URL of an image. `null`: the pages show the name of the workspace.'
 const accentDescription =
   'The color of buttons and links on hosted pages, such as `#2f5bea`. `null`: the default color. Dark mode uses a lighter shade.'
+const confirmDescription =
+  'Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address.'
 
 export const Workspace = z
   .object({
@@ -23,6 +25,7 @@ export const Workspace = z
     postalAddress: z.string().nullable().describe('The postal address in the footer of newsletters. `null` for none.'),
     logoUrl: z.string().nullable().describe(logoDescription),
     accentColor: z.string().nullable().describe(accentDescription),
+    confirmChangedAddress: z.boolean().describe(confirmDescription),
     suspendedAt: Timestamp.nullable().describe(
       'When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.',
     ),
@@ -72,6 +75,7 @@ export const WorkspaceChange = z
     accentColor: AccentColor.nullable().describe(
       `${accentDescription} Its contrast with white must be at least ${minTextContrast}:1.`,
     ),
+    confirmChangedAddress: z.boolean().describe(`${confirmDescription} Default: \`false\`.`),
   })
   .partial()
   .meta({

@@ -757,9 +757,9 @@ export type CampaignUpdate = {
  */
 export type Consent = {
     /**
-     * `FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.
+     * `FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing; `ADDRESS_CHANGED`: the consent for a former address, when the contact got this one. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.
      */
-    method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'API' | 'IMPORT' | 'CONFIRMATION_LINK' | 'UNDO_UNSUBSCRIBE' | 'OPERATOR';
+    method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'API' | 'IMPORT' | 'CONFIRMATION_LINK' | 'UNDO_UNSUBSCRIBE' | 'OPERATOR' | 'ADDRESS_CHANGED';
     /**
      * When the consent was given or reported.
      */
@@ -800,6 +800,10 @@ export type Consent = {
      * The IP address from which the link was used. `null` if it was not used.
      */
     confirmedFrom: string | null;
+    /**
+     * The former address of the contact, by `ADDRESS_CHANGED`: a keyed hash, equal for equal addresses. `null` for other methods.
+     */
+    formerEmailHash: string | null;
     /**
      * What the contact said, by `OPERATOR`. `null` for other methods.
      */
@@ -2857,6 +2861,10 @@ export type OwnWorkspace = {
      */
     accentColor: string | null;
     /**
+     * Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address.
+     */
+    confirmChangedAddress: boolean;
+    /**
      * When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.
      */
     suspendedAt: string | null;
@@ -4136,6 +4144,10 @@ export type Workspace = {
      */
     accentColor: string | null;
     /**
+     * Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address.
+     */
+    confirmChangedAddress: boolean;
+    /**
      * When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.
      */
     suspendedAt: string | null;
@@ -4191,6 +4203,10 @@ export type WorkspaceUpdate = {
      * The color of buttons and links on hosted pages, such as `#2f5bea`. `null`: the default color. Dark mode uses a lighter shade. Its contrast with white must be at least 4.5:1.
      */
     accentColor?: string | null;
+    /**
+     * Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address. Default: `false`.
+     */
+    confirmChangedAddress?: boolean;
 };
 
 export type OpenApiGetData = {

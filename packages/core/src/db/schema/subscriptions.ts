@@ -15,6 +15,7 @@ export const consentMethods = [
   'CONFIRMATION_LINK',
   'UNDO_UNSUBSCRIBE',
   'OPERATOR',
+  'ADDRESS_CHANGED',
 ] as const
 
 /** How and when a contact consented to a subscription. Ids as the API shows them: the records may be deleted later. */
@@ -38,6 +39,8 @@ export interface Consent {
   confirmedAt: string | null
   /** The IP address from which the link was used. */
   confirmedFrom: string | null
+  /** The former address of the contact as a keyed hash, by ADDRESS_CHANGED. */
+  formerEmailHash?: string
   /** What the contact said, by OPERATOR. */
   note?: string | null
   /** By OPERATOR: the subscription before the opt-out, for an undo; null if there was none. */

@@ -1,4 +1,4 @@
-import { jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { boolean, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import type { QuotaName } from '../../kernel/quotas.ts'
 import { timestamptz, createdAt, id } from './columns.ts'
 
@@ -12,6 +12,8 @@ export const workspaces = pgTable('workspaces', {
   /** The logo and the color of the hosted pages: forms, confirmation and unsubscribe pages. */
   logoUrl: text(),
   accentColor: text(),
+  /** Whether a contact that gets another address must confirm its subscriptions again. */
+  confirmChangedAddress: boolean().notNull().default(false),
   /** Set by the operator for this workspace, instead of the quotas of the installation. 0: no limit. */
   quotas: jsonb().$type<Partial<Record<QuotaName, number>>>().notNull().default({}),
   /** Set by the operator: a suspended workspace can be read, but it neither changes nor sends anything. */

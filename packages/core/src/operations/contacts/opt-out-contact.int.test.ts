@@ -134,6 +134,14 @@ test('an undo makes no address mailable that bounced meanwhile', async () => {
   expect(await statuses()).toEqual(['BOUNCED', 'BOUNCED'])
 })
 
+test('an undo after a complaint keeps the complaint and emits nothing', async () => {
+  await optOut()
+  await suppress(ctx, [{ email: ada.email, reason: 'COMPLAINED', source: 'MAIL_EVENT' }], { emitsEvents: true })
+  const before = await listEventTypes(ctx)
+  await undo()
+  expect([await statuses(), await listEventTypes(ctx)]).toEqual([['COMPLAINED', 'COMPLAINED'], before])
+})
+
 test('survives a merge in both directions', async () => {
   await optOut()
   const eve = await createTestContact(ctx)

@@ -1,0 +1,1 @@
+ALTER TABLE "workspaces" ADD COLUMN "confirm_changed_address" boolean DEFAULT false NOT NULL;

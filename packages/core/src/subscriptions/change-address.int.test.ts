@@ -1,0 +1,121 @@
+/** What becomes of the subscriptions of a contact that gets another address, whichever operation changes it. */
+import {
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  listEventTypes,
+  readMailedToken,
+} from '@rapport/testing/fixtures/factories.ts'
+import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { and, eq } from 'drizzle-orm'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { writeContactBatch } from '../contacts/batch/write-contact-batch.ts'
+import type { Contact } from '../contacts/contacts.schema.ts'
+import { readContact } from '../contacts/read-contact.ts'
+import { updateContact } from '../contacts/update-contact.ts'
+import { upsertContact } from '../contacts/upsert-contact.ts'
+import { mails } from '../db/schema/index.ts'
+import type { List } from '../lists/lists.schema.ts'
+import { confirmSubscription } from '../lists/subscribe.ts'
+import { addSubscriber, readSubscriber } from '../lists/subscribers.ts'
+import type { Ctx } from '../request/context.ts'
+import { liftSuppression } from '../suppressions/lift-suppression.ts'
+import { createSuppression } from '../suppressions/suppressions.ts'
+import { updateWorkspace } from '../workspaces/update-workspace.ts'
+import { hashEmail } from './hash-email.ts'
+import { listSubscriptionsOfContact } from './list-subscriptions-of-contact.ts'
+
+const database = useTestDatabase()
+let ctx: Ctx
+let lists: List[]
+let ada: Contact
+let next: string
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  lists = [await createTestList(ctx), await createTestList(ctx, { doubleOptIn: false })]
+  ada = await createTestContact(ctx, { email: `ada-${lists[0]?.id}@example.com`, externalId: 'x' })
+  next = `next-${lists[0]?.id}@example.com`
+  for (const { id } of lists) await addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })
+})
+
+const ways: Record<string, (email: string) => Promise<unknown>> = {
+  PATCH: (email) => updateContact(ctx, ada.id, { email }),
+  PUT: (email) => upsertContact(ctx, { externalId: 'x', email }),
+  'a batch': (email) =>
+    writeContactBatch(ctx, { contacts: [{ externalId: 'x', email }], onConflict: 'update' }, () => {}),
+  'an import': (email) => runTestImport(ctx, `externalId,email\nx,${email}\n`, { onConflict: 'update' }),
+}
+const move = (email = next) => updateContact(ctx, ada.id, { email })
+const askAgain = () => updateWorkspace(ctx, { confirmChangedAddress: true })
+const statuses = () => Promise.all(lists.map(async ({ id }) => (await readSubscriber(ctx, id, ada.id)).status))
+const countMails = (email = next) =>
+  ctx.db.$count(mails, and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.toAddress, email)))
+const proofs = async () =>
+  (await listSubscriptionsOfContact(ctx, ada.id, { limit: 100 })).data.map(({ consents }) => consents)
+
+describe.each(Object.entries(ways))('by %s', (_, change) => {
+  test('confirmed subscriptions move, with the hash of the former address as proof', async () => {
+    await change(next)
+    expect([await statuses(), await countMails()]).toEqual([['CONFIRMED', 'CONFIRMED'], 0])
+    const proof = { method: 'ADDRESS_CHANGED', email: next, formerEmailHash: hashEmail(ctx, ada.email), address: null }
+    const moved = [expect.objectContaining(proof), expect.objectContaining({ method: 'API', email: ada.email })]
+    expect(await proofs()).toEqual([moved, moved])
+  })
+
+  test('with confirmChangedAddress they are PENDING, and the new address is asked', async () => {
+    await askAgain()
+    await change(next)
+    expect([await statuses(), await countMails()]).toEqual([['PENDING', 'PENDING'], 2])
+    expect((await readContact(ctx, ada.id)).emailSubscribedStatus).toBe('PENDING')
+    expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.created')).toHaveLength(4)
+    await confirmSubscription({ ...ctx, address: '203.0.113.1' }, await readMailedToken(ctx, next))
+    expect((await statuses()).toSorted()).toEqual(['CONFIRMED', 'PENDING'])
+    expect((await proofs()).flat().filter(({ method }) => method === 'ADDRESS_CHANGED')).toMatchObject([
+      { confirmedFrom: expect.toBeOneOf([null, '203.0.113.1']) },
+      { confirmedFrom: expect.toBeOneOf([null, '203.0.113.1']) },
+    ])
+  })
+})
+
+describe('with confirmChangedAddress', () => {
+  beforeEach(askAgain)
+
+  test('an address that comes back is asked once in ten minutes', async () => {
+    for (const email of [next, ada.email, next]) {
+      for (const { id } of lists) await addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })
+      await move(email)
+    }
+    expect([await countMails(), await countMails(ada.email), await statuses()]).toEqual([2, 2, ['PENDING', 'PENDING']])
+  })
+
+  test('an address that opted out is asked nothing', async () => {
+    await createSuppression(ctx, { email: next, reason: 'OPTED_OUT' })
+    await move()
+    expect([await countMails(), await statuses()]).toEqual([0, ['UNSUBSCRIBED', 'UNSUBSCRIBED']])
+  })
+
+  test.each(['BOUNCED', 'MANUAL'] as const)('a lifted %s of the new address makes it PENDING only', async (reason) => {
+    const { suppression } = await createSuppression(ctx, { email: next, reason })
+    await move()
+    await liftSuppression(ctx, suppression.id, { note: 'works again' })
+    expect([await countMails(), await statuses()]).toEqual([0, ['PENDING', 'PENDING']])
+  })
+
+  test('a workspace without a verified owner asks no one, also by an import', async () => {
+    const settings = { ...ctx.settings, requiresVerifiedEmail: true }
+    await runTestImport({ ...ctx, settings }, `externalId,email\nx,${next}\n`, { onConflict: 'update' })
+    expect([await countMails(), await statuses()]).toEqual([0, ['PENDING', 'PENDING']])
+  })
+
+  test('another spelling of the address asks nothing', async () => {
+    await move(ada.email.toUpperCase())
+    expect([await countMails(ada.email.toUpperCase()), await statuses()]).toEqual([0, ['CONFIRMED', 'CONFIRMED']])
+  })
+})
+
+test('the proof names the user or API key that changed the address', async () => {
+  const apiKeyId = 'key_01kag7m3v9e8fs2t4w6x8y0z1b' as never
+  await updateContact({ ...ctx, actor: { kind: 'apiKey', apiKeyId, role: 'MEMBER' } }, ada.id, { email: next })
+  expect((await proofs()).map(([newest]) => newest?.actorId)).toEqual([apiKeyId, apiKeyId])
+})
