@@ -1,5 +1,6 @@
 import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
-import { MailReport, MailReportResult } from '@rapport/core/operations/mail/mail-events.schema.ts'
+import { MailEventInput, MailReportResult } from '@rapport/core/operations/mail/mail-events.schema.ts'
+import { toMailReport } from '@rapport/core/operations/mail/mail-report.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import { NoQuery } from './shapes.ts'
@@ -16,12 +17,12 @@ export const mailEventRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op.',
         querystring: NoQuery,
-        body: MailReport,
+        body: MailEventInput,
         response: { 202: MailReportResult },
       },
     },
     idempotent(async (request, reply) => {
-      await reportMailEvent(request.ctx, request.body)
+      await reportMailEvent(request.ctx, toMailReport(request.body))
       reply.code(202)
       return { success: true as const }
     }),

@@ -6,8 +6,7 @@ import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
-import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
-import { MailReport } from '@rapport/core/operations/mail/mail-events.schema.ts'
+import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { listDeliveries } from '@rapport/core/webhooks/delivery-log.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
@@ -47,7 +46,7 @@ test('a new contact with the same address is not touched', async () => {
   await deleteContact(ctx, old.id)
   const list = await createTestList(ctx)
   await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: 'Ada', lastName: '' })
-  await reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'ada@example.com', permanent: false }))
+  await reportByClient(ctx, { type: 'BOUNCE', email: 'ada@example.com', permanent: false })
   await drain(deps, ctx)
   await erase(old)
   expect(await countRedacted()).toEqual({ redacted: 1, all: 5 })

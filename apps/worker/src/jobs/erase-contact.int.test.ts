@@ -11,8 +11,7 @@ import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
-import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
-import { MailReport } from '@rapport/core/operations/mail/mail-events.schema.ts'
+import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { updateTask } from '@rapport/core/tasks/tasks.ts'
 import { redeliverMany } from '@rapport/core/webhooks/delivery-log.ts'
 import {
@@ -103,7 +102,7 @@ async function createTraces({ email, name, phone }: Person, webhookId: WebhookId
   await runWork('campaigns')
   await runWork('mail')
   smtp.decide(() => 'accept')
-  await reportMailEvent(ctx, MailReport.parse({ type: 'COMPLAINT', email, detail: `complaint of <${email}>` }))
+  await reportByClient(ctx, { type: 'COMPLAINT', email, detail: `complaint of <${email}>` })
   await runTestImport(ctx, `email,firstName,phone\n${email},${name},no phone number`, { onConflict: 'update' })
   await drain(deps, ctx)
   await redeliverMany(ctx, webhookId, { status: 'SUCCEEDED', dryRun: false })
@@ -181,7 +180,7 @@ test('what names a person without belonging to the contact remains until it expi
   const email = 'grace@example.com'
   const form = await createTestForm(ctx, { fields: [{ id: 'text', label: 'Text', type: 'TEXTAREA' }] })
   await submitForm(ctx, form.id, { values: { text: `Write to me: ${email}.` } })
-  await reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email, permanent: false, detail: `4.2.2 <${email}>` }))
+  await reportByClient(ctx, { type: 'BOUNCE', email, permanent: false, detail: `4.2.2 <${email}>` })
   const { contact } = await createTraces({ email, name: 'Gracelyn', phone: '+44 20 7946 0003' }, webhook.id)
   await deleteContact(ctx, contact.id)
   await eraseWithCrashes(contact)

@@ -63,3 +63,21 @@ export async function isCampaignRecipient(ctx: Ctx, recipient: RecipientKey): Pr
     )
   return found.length > 0
 }
+
+/** Finds the campaign of a recipient by the last hexadecimal digits of its id. */
+export async function findCampaignOfRecipient(
+  ctx: Ctx,
+  { contactId, campaignSuffix }: { contactId: ContactId; campaignSuffix: string },
+): Promise<CampaignId | undefined> {
+  const [found] = await ctx.db
+    .select({ campaignId: campaignRecipients.campaignId })
+    .from(campaignRecipients)
+    .where(
+      and(
+        eq(campaignRecipients.workspaceId, ctx.workspaceId),
+        eq(campaignRecipients.contactId, contactId),
+        sql`right(${campaignRecipients.campaignId}::text, ${campaignSuffix.length}) = ${campaignSuffix}`,
+      ),
+    )
+  return found?.campaignId
+}

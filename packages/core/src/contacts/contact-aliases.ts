@@ -28,17 +28,20 @@ export function selectMergedIds(ctx: Ctx, contactId: ContactId): SQL {
     union all select ${contactAliases.id} from ${contactAliases} where ${pointTo(ctx, contactId)}`
 }
 
-/** Returns the present address of a contact, or of the contact into which it was merged; undefined if it is deleted. */
-export async function findCurrentAddress(ctx: Ctx, id: ContactId): Promise<string | undefined> {
+/** Returns the contact, or the one into which it was merged, with its present address; undefined if it is deleted. */
+export async function findCurrentContact(
+  ctx: Ctx,
+  id: ContactId,
+): Promise<{ id: ContactId; email: string } | undefined> {
   const remaining = ctx.db
     .select({ id: contactAliases.contactId })
     .from(contactAliases)
     .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.id, id)))
   const [contact] = await ctx.db
-    .select({ email: contacts.email })
+    .select({ id: contacts.id, email: contacts.email })
     .from(contacts)
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), or(eq(contacts.id, id), inArray(contacts.id, remaining))))
-  return contact?.email
+  return contact
 }
 
 /** Lists the ids of all contacts that were merged into a contact, in one page. */

@@ -19,6 +19,7 @@ export interface Keys {
   readonly tokens: KeyRing
   readonly optOuts: KeyRing
   readonly storage: KeyRing
+  readonly returnPaths: KeyRing
 }
 
 /** Values that were signed or encrypted with a former SECRET_KEY stay valid. */
@@ -34,6 +35,7 @@ export function deriveKeys(secretKey: string, formerSecretKeys: readonly string[
     tokens: ring('tokens'),
     optOuts: ring('opt-outs'),
     storage: ring('storage'),
+    returnPaths: ring('return paths'),
   }
 }
 

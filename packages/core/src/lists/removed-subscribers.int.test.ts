@@ -7,8 +7,7 @@ import { updateContact } from '../contacts/update-contact.ts'
 import { mails, subscriptions } from '../db/schema/index.ts'
 import { type ContactId, idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
-import { reportMailEvent } from '../operations/mail/mail-events.ts'
-import { MailReport } from '../operations/mail/mail-events.schema.ts'
+import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
@@ -111,8 +110,8 @@ test('is subscribed again by an import with consent', async () => {
 
 test.each<[string, () => Promise<unknown>]>([
   ['an unsubscribe link', () => unsubscribe(ctx, unsubscribeToken())],
-  ['a complaint', () => reportMailEvent(ctx, MailReport.parse({ type: 'COMPLAINT', email: ada.email }))],
-  ['a bounce', () => reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', permanent: true, email: ada.email }))],
+  ['a complaint', () => reportByClient(ctx, { type: 'COMPLAINT', email: ada.email })],
+  ['a bounce', () => reportByClient(ctx, { type: 'BOUNCE', permanent: true, email: ada.email })],
 ])('stays out after %s', async (_name, optOut) => {
   await optOut()
   for (const status of ['PENDING', 'CONFIRMED'] as const) await expect(add(status)).rejects.toMatchObject(optedOut)

@@ -2442,6 +2442,14 @@ export type MailEvent = {
      */
     permanent: boolean;
     /**
+     * Whose fault the bounce is. `HARD`: the address does not exist. `SOFT`: a problem that may pass. `MESSAGE`: the email. `POLICY`: the sender. `null` for a complaint.
+     */
+    class: 'HARD' | 'SOFT' | 'MESSAGE' | 'POLICY' | null;
+    /**
+     * The status code of the bounce: an enhanced code (RFC 3463), or else the SMTP code. `null` if unknown.
+     */
+    code: string | null;
+    /**
      * The response of the receiving server. May be empty.
      */
     detail: string;

@@ -26,6 +26,9 @@ export const mailKinds = [
   'WEBHOOK_DISABLED',
 ] as const
 
+/** See `mail/bounces/classify-bounce.ts`. */
+export const bounceClasses = ['HARD', 'SOFT', 'MESSAGE', 'POLICY'] as const
+
 export const mailStatuses = ['PENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
 
 /** The data for the template of an email. */

@@ -20,8 +20,7 @@ import type { List } from '../../lists/lists.schema.ts'
 import { openUndo, unsubscribeUrl } from '../../lists/subscription-links.ts'
 import type { Ctx } from '../../request/context.ts'
 import { deleteContact } from './delete-contact.ts'
-import { reportMailEvent } from '../mail/mail-events.ts'
-import { MailReport } from '../mail/mail-events.schema.ts'
+import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { mergeContacts } from './merge-contacts.ts'
 import { undoUnsubscribe, unsubscribe } from './unsubscribe.ts'
 
@@ -113,7 +112,7 @@ test('no link of another purpose undoes, and the token opens no other link', asy
 test('an address that bounced or complained meanwhile is not subscribed', async () => {
   for (const type of ['BOUNCE', 'COMPLAINT']) {
     const token = await leave()
-    await reportMailEvent(ctx, MailReport.parse({ type, email: ada.email, permanent: true }))
+    await reportByClient(ctx, { type, email: ada.email, permanent: true })
     await expect(undo(token)).rejects.toMatchObject(invalidLink)
     await ctx.db.execute(sql`delete from suppressions where workspace_id = ${uuidOf(ctx.workspaceId)}`)
     await ctx.db.execute(sql`update subscriptions set status = 'CONFIRMED' where list_id = ${uuidOf(list.id)}`)

@@ -17,8 +17,8 @@ import {
   listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { MailReport } from './mail-events.schema.ts'
-import { purgeMailReports, reportMailEvent } from './mail-events.ts'
+import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
+import { purgeMailReports } from './mail-events.ts'
 import { unsubscribe } from '../contacts/unsubscribe.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { deleteContact } from '../contacts/delete-contact.ts'
@@ -30,7 +30,7 @@ beforeEach(async () => {
 })
 
 const report = (fields: Record<string, unknown>) =>
-  reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'person-1@example.com', permanent: true, ...fields }))
+  reportByClient(ctx, { type: 'BOUNCE', email: 'person-1@example.com', permanent: true, ...fields })
 
 async function statusesOf(contactId: ContactId) {
   const found = await database.db.execute<{ status: string }>(sql`
@@ -68,6 +68,8 @@ describe.each([
         data: {
           email: 'person-1@example.com',
           permanent: true,
+          class: type === 'BOUNCE' ? 'HARD' : null,
+          code: null,
           detail: 'words 0',
           messageId,
           contactId: ada.id,

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { defineEvent } from '../../events/event-definition.ts'
+import { bounceClasses } from '../../db/schema/index.ts'
 import { RecordId } from '../../kernel/ids.ts'
 import { Email, MultiLine, SingleLine, Timestamp } from '../../kernel/validation.ts'
 
-export const MailReport = z
+export const MailEventInput = z
   .strictObject({
     type: z.enum(['BOUNCE', 'COMPLAINT']).describe('`BOUNCE`: not delivered. `COMPLAINT`: reported as spam.'),
     email: Email.describe('The address of the recipient.'),
@@ -23,7 +24,7 @@ export const MailReport = z
     description: 'A report of a mail provider about one email.',
     examples: [{ type: 'BOUNCE', email: 'ada@example.com', permanent: true, detail: '550 5.1.1 No such user' }],
   })
-export type MailReport = z.output<typeof MailReport>
+export type MailEventInput = z.output<typeof MailEventInput>
 
 export const MailReportResult = z
   .object({ success: z.literal(true).describe('Always `true`.') })
@@ -34,6 +35,18 @@ export const MailEvent = z
   .object({
     email: z.string().describe('The address of the recipient.'),
     permanent: z.boolean().describe('Whether the address will never accept email.'),
+    class: z
+      .enum(bounceClasses)
+      .nullable()
+      .describe(
+        'Whose fault the bounce is. `HARD`: the address does not exist. `SOFT`: a problem that may pass. `MESSAGE`: the email. `POLICY`: the sender. `null` for a complaint.',
+      ),
+    code: z
+      .string()
+      .nullable()
+      .describe(
+        'The status code of the bounce: an enhanced code (RFC 3463), or else the SMTP code. `null` if unknown.',
+      ),
     detail: z.string().describe('The response of the receiving server. May be empty.'),
     messageId: z.string().nullable().describe('The `Message-ID` of the email. `null` if it was not reported.'),
     contactId: RecordId('con').nullable().describe('The contact with this address. `null` if there is none.'),
@@ -47,6 +60,8 @@ export const MailEvent = z
       {
         email: 'ada@example.com',
         permanent: true,
+        class: 'HARD',
+        code: '5.1.1',
         detail: '550 5.1.1 No such user',
         messageId: null,
         contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -58,4 +73,4 @@ export const MailEvent = z
 export type MailEvent = z.output<typeof MailEvent>
 
 export const mailBounced = defineEvent('mail.bounced', MailEvent)
-export const mailComplained = defineEvent('mail.complained', MailEvent, { detail: 'abuse' })
+export const mailComplained = defineEvent('mail.complained', MailEvent, { class: null, code: null, detail: 'abuse' })

@@ -1,8 +1,7 @@
 /** Bounces and spam complaints that mail providers report. */
 import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { recordEngagement, parseMessageId, isCampaignRecipient } from '../../campaigns/engagement.ts'
-import { findCurrentAddress } from '../../contacts/contact-aliases.ts'
+import { recordEngagement } from '../../campaigns/engagement.ts'
 import { findContactByEmail } from '../../contacts/find-contact.ts'
 import { touchLastActivity } from '../../contacts/touch-last-activity.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
@@ -11,41 +10,49 @@ import { emit } from '../../events/emit.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
 import { suppress } from '../../suppressions/suppress.ts'
 import { mailReports } from '../../db/schema/index.ts'
-import { mailBounced, mailComplained, type MailReport } from './mail-events.schema.ts'
+import { findReportedMail, type ReportedMail } from './find-reported-mail.ts'
+import { mailBounced, mailComplained } from './mail-events.schema.ts'
+import type { MailReport } from './mail-report.ts'
 
 /**
- * Records a report. A complaint or a permanent bounce suppresses the address and unsubscribes it from every list of the
- * workspace. A complaint is what the person said: if `messageId` names a recipient whose address has changed since, it
- * holds for the new address too. A temporary bounce only emits an event. The report counts in the statistics of the campaign that
- * `messageId` identifies. Providers send reports more than once: a repeated report is a no-op.
+ * Records a report. A complaint or a HARD bounce suppresses the address and unsubscribes it from every list of the
+ * workspace. A complaint is what the person said: it also holds for the present address of the recipient. Any other bounce only
+ * emits an event. The report counts in the statistics of its campaign. Reports come more than once, also from a server
+ * and a provider about the same email: a repeated report is a no-op. Of a deleted contact, nothing but the suppression
+ * is recorded.
  */
 export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    if (!(await isNewReport(ctx, report))) return
+    const mail = await findReportedMail(ctx, report)
+    if (!mail || !(await isNewReport(ctx, report, mail))) return
     const isComplaint = report.type === 'COMPLAINT'
-    const isPermanent = isComplaint || report.permanent === true
-    const namedRecipient = report.messageId === undefined ? undefined : parseMessageId(report.messageId)
-    const recipient = namedRecipient && (await isCampaignRecipient(ctx, namedRecipient)) ? namedRecipient : undefined
-    if (isPermanent) {
-      const reason = isComplaint ? 'COMPLAINED' : 'BOUNCED'
-      const current = isComplaint && recipient ? await findCurrentAddress(ctx, recipient.contactId) : undefined
-      const emails = [report.email, ...(current === undefined ? [] : [current])]
-      const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
-      await suppress(ctx, added, { emitsEvents: false })
-    }
-    const contact = await findContactByEmail(ctx, report.email)
-    if (contact) await touchLastActivity(ctx, contact.id)
-    if (recipient && isPermanent) await recordEngagement(ctx, recipient, isComplaint ? 'complained' : 'bounced')
+    const isPermanent = isComplaint || report.class === 'HARD'
+    if (isPermanent) await suppressRecipient(ctx, mail, isComplaint ? 'COMPLAINED' : 'BOUNCED')
+    if (mail.isErased) return
+    const contact = (mail.address !== null && (await findContactByEmail(ctx, mail.address))) || mail.contact
+    const isKnown = contact !== undefined && (await touchLastActivity(ctx, contact.id))
+    if (mail.recipient && isPermanent)
+      await recordEngagement(ctx, mail.recipient, isComplaint ? 'complained' : 'bounced')
+    const email = mail.address ?? mail.contact?.email
+    if (email === undefined) return
     await emit(ctx, isComplaint ? mailComplained : mailBounced, {
-      email: report.email,
+      email,
       permanent: isPermanent,
+      class: report.class,
+      code: report.code,
       detail: report.detail,
-      messageId: report.messageId ?? null,
-      contactId: contact?.id ?? null,
-      campaignId: recipient?.campaignId ?? null,
+      messageId: report.messageId,
+      contactId: isKnown ? contact.id : null,
+      campaignId: mail.recipient?.campaignId ?? null,
       reportedAt: toTimestamp(new Date()),
     })
   })
+}
+
+async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, reason: 'BOUNCED' | 'COMPLAINED') {
+  const emails = [address, reason === 'COMPLAINED' ? contact?.email : null].filter((email) => typeof email === 'string')
+  const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
+  if (added.length > 0) await suppress(ctx, added, { emitsEvents: false })
 }
 
 /** Deletes reports older than 30 days, at most 1,000, and returns the number. */
@@ -58,10 +65,12 @@ export async function purgeMailReports(db: Db): Promise<number> {
 
 /**
  * The unique key ensures that only one of several concurrent reports is new. The fingerprint omits `detail`, because a
- * server may word it differently each time.
+ * server may word it differently each time, and how the report came.
  */
-async function isNewReport(ctx: Ctx, { type, email, messageId, permanent }: MailReport): Promise<boolean> {
-  const content = JSON.stringify([ctx.workspaceId, type, email.toLowerCase(), messageId ?? null, permanent ?? null])
+async function isNewReport(ctx: Ctx, report: MailReport, { address, recipient }: ReportedMail): Promise<boolean> {
+  const mail = recipient ? [recipient.campaignId, recipient.contactId] : [report.messageId]
+  const subject = [address?.toLowerCase() ?? null, report.class, ...mail]
+  const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
   const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(content).digest('base64url')
   const inserted = await ctx.db
     .insert(mailReports)

@@ -39,8 +39,7 @@ import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createFailingPeriod, setHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { deleteContact } from '../contacts/delete-contact.ts'
-import { reportMailEvent } from '../mail/mail-events.ts'
-import { MailReport } from '../mail/mail-events.schema.ts'
+import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { mergeContacts } from '../contacts/merge-contacts.ts'
 import { unsubscribe } from '../contacts/unsubscribe.ts'
 import { disableFailingWebhooks } from './webhook-health.ts'
@@ -75,7 +74,7 @@ const visitor = (email: string) => ({ email, firstName: '', lastName: '' })
 const tokenOf = () =>
   new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: ada.id })).searchParams.get('token') ?? ''
 const addAda = () => addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
-const report = (input: object) => reportMailEvent(ctx, MailReport.parse({ email: ada.email, ...input }))
+const report = (input: object) => reportByClient(ctx, { email: ada.email, ...input })
 const goneWithAda = ['deal.deleted', 'task.deleted', 'contact.deleted']
 const movedWithAda = ['deal.updated', 'task.updated', 'contact.merged']
 

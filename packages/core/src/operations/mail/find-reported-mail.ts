@@ -1,0 +1,66 @@
+import {
+  findCampaignOfRecipient,
+  isCampaignRecipient,
+  parseMessageId,
+  type RecipientKey,
+} from '../../campaigns/engagement.ts'
+import { findCurrentContact } from '../../contacts/contact-aliases.ts'
+import { mails } from '../../db/schema/index.ts'
+import type { ContactId } from '../../kernel/ids.ts'
+import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
+import { byId } from '../../request/by-id.ts'
+import type { Ctx } from '../../request/context.ts'
+import { findConsentEmails } from '../../subscriptions/consent-emails.ts'
+import type { MailReport } from './mail-report.ts'
+
+/** The email that a report is about. */
+export interface ReportedMail {
+  /** The address that the email was sent to. Null if the report does not prove it. */
+  address: string | null
+  /** The recipient of a campaign. */
+  recipient?: RecipientKey
+  /** The recipient, or the contact that it was merged into, with its present address. */
+  contact?: { id: ContactId; email: string }
+  /** The recipient was deleted since: nothing but the suppression of the address is recorded. */
+  isErased: boolean
+}
+
+/** Returns undefined if the report proves no email of this workspace. */
+export async function findReportedMail(ctx: Ctx, report: MailReport): Promise<ReportedMail | undefined> {
+  const { recipientToken, email, messageId } = report
+  if (recipientToken !== null) {
+    const token = openRecipientToken(ctx.settings.keys, recipientToken)
+    return token?.isOfWorkspace(ctx.workspaceId) ? findByToken(ctx, token, email) : undefined
+  }
+  const named = messageId === null ? undefined : parseMessageId(messageId)
+  const recipient = named && (await isCampaignRecipient(ctx, named)) ? named : undefined
+  if (!recipient) return email === null ? undefined : { address: email, isErased: false }
+  return { address: email, recipient, ...(await findPerson(ctx, recipient.contactId)) }
+}
+
+/** A token proves the recipient. An address that the report names counts only if the email was sent to it. */
+async function findByToken(ctx: Ctx, token: RecipientToken, email: string | null): Promise<ReportedMail> {
+  const { subject } = token
+  if ('mailId' in subject) {
+    const [mail] = await ctx.db
+      .select({ email: mails.toAddress })
+      .from(mails)
+      .where(byId(mails, ctx, subject.mailId))
+    const address = [mail?.email, email].find((one) => one && token.isAddress(one)) ?? null
+    return { address, isErased: mail === undefined }
+  }
+  const person = await findPerson(ctx, subject.contactId)
+  const former = person.contact ? await findConsentEmails(ctx, person.contact.id) : []
+  const known = [person.contact?.email, email, ...former]
+  const campaignId = await findCampaignOfRecipient(ctx, subject)
+  return {
+    address: known.find((one) => one && token.isAddress(one)) ?? null,
+    ...(campaignId && { recipient: { campaignId, contactId: subject.contactId } }),
+    ...person,
+  }
+}
+
+async function findPerson(ctx: Ctx, contactId: ContactId): Promise<Pick<ReportedMail, 'contact' | 'isErased'>> {
+  const contact = await findCurrentContact(ctx, contactId)
+  return contact ? { contact, isErased: false } : { isErased: true }
+}

@@ -1,0 +1,144 @@
+import { sql } from 'drizzle-orm'
+import { beforeEach, expect, test } from 'vitest'
+import { readStats } from '../../campaigns/campaign-stats.ts'
+import { readContact } from '../../contacts/read-contact.ts'
+import { updateContact } from '../../contacts/update-contact.ts'
+import { type CampaignId, type ContactId, uuidOf } from '../../kernel/ids.ts'
+import { createRecipientToken } from '../../mail/bounces/recipient-token.ts'
+import type { Ctx } from '../../request/context.ts'
+import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestWorker,
+  listEventTypes,
+} from '@rapport/testing/fixtures/factories.ts'
+import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { deleteContact } from '../contacts/delete-contact.ts'
+import { mergeContacts } from '../contacts/merge-contacts.ts'
+import { reportMailEvent } from './mail-events.ts'
+import type { MailReport } from './mail-report.ts'
+
+const database = useTestDatabase()
+let ctx: Ctx
+let campaignId: CampaignId
+let ada: { id: ContactId; email: string }
+let token: string
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  const { id, batches } = await startTestCampaign(ctx, 2)
+  campaignId = id
+  const batch = await claimTestBatch(ctx, batches[0], await createTestWorker(database.db))
+  const { recipients } = await sendTestBatch(ctx, batch)
+  const [first] = recipients.filter(({ email }) => email === 'person-1@example.com')
+  if (!first) throw new Error('There is no person-1')
+  ada = first
+  const subject = { campaignId, contactId: ada.id }
+  token = createRecipientToken(ctx.settings.keys, { workspaceId: ctx.workspaceId, subject, email: ada.email })
+})
+
+const report = (fields: Partial<MailReport> = {}, by = ctx) =>
+  reportMailEvent(by, {
+    type: 'BOUNCE',
+    email: null,
+    recipientToken: token,
+    messageId: null,
+    providerMessageId: null,
+    class: 'HARD',
+    code: '5.1.1',
+    detail: '',
+    ...fields,
+  })
+
+async function readSuppressed(...emails: string[]) {
+  const reasons = await Promise.all(emails.map((email) => readSuppressions(ctx, { email })))
+  return reasons.map(([strictest]) => strictest?.reason)
+}
+
+async function readBounces() {
+  const { rows } = await database.db.execute<{ data: object }>(sql`
+    select data from events where type like 'mail.%' and workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  return rows.map(({ data }) => data)
+}
+
+test('a bounce finds its campaign and its recipient by the token alone', async () => {
+  await report()
+  expect(await readContact(ctx, ada.id)).toMatchObject({ emailSubscribedStatus: 'BOUNCED' })
+  expect(await readStats(ctx, campaignId)).toMatchObject({ bounced: 1 })
+  expect(await readBounces()).toMatchObject([
+    { email: ada.email, contactId: ada.id, campaignId, class: 'HARD', code: '5.1.1' },
+  ])
+})
+
+test('a delivery report and a report of the provider about one bounce count once', async () => {
+  await Promise.all([
+    report({ email: 'PERSON-1@example.com' }),
+    report(),
+    reportByClient(ctx, {
+      type: 'BOUNCE',
+      email: ada.email,
+      permanent: true,
+      messageId: `<${campaignId}.${ada.id}@example.com>`,
+    }),
+  ])
+  expect(await readBounces()).toHaveLength(1)
+})
+
+test('a complaint without an address counts for the recipient of the token', async () => {
+  await updateContact(ctx, ada.id, { email: 'ada@new.example' })
+  await report({ type: 'COMPLAINT', class: null, code: null })
+  expect(await readSuppressed('ada@new.example', 'person-2@example.com')).toEqual(['COMPLAINED', undefined])
+})
+
+test('an address that a report names suppresses only the recipient of the token', async () => {
+  await report({ email: 'person-2@example.com' })
+  expect(await readSuppressed('person-2@example.com', ada.email)).toEqual([undefined, 'BOUNCED'])
+})
+
+test.each(['a', 'b+c', 'c0', ''])('an invalid token makes a report void: "%s"', async (recipientToken) => {
+  await report({ recipientToken, email: ada.email, messageId: `<${campaignId}.${ada.id}@example.com>` })
+  expect(await readSuppressed(ada.email)).toEqual([undefined])
+  expect(await readBounces()).toEqual([])
+})
+
+test('a token of another workspace changes nothing', async () => {
+  const other = await createTestCtx(database.db)
+  await createTestContact(other, { email: ada.email })
+  await report({ email: ada.email }, other)
+  expect(await listEventTypes(other)).not.toContain('mail.bounced')
+  expect(await readSuppressions(other, { email: ada.email })).toEqual([])
+})
+
+test('a bounce of a former address does not suppress the present one', async () => {
+  await updateContact(ctx, ada.id, { email: 'ada@new.example' })
+  await report()
+  expect(await readSuppressed('ada@new.example')).toEqual([undefined])
+  await report({ email: ada.email, class: 'HARD' })
+  expect(await readSuppressed(ada.email, 'ada@new.example')).toEqual(['BOUNCED', undefined])
+})
+
+test('a bounce for a merged contact counts for the address that it was sent to', async () => {
+  const remaining = await createTestContact(ctx, { email: 'ada@other.example' })
+  await mergeContacts(ctx, remaining.id, { contactId: ada.id })
+  await report({ email: ada.email })
+  expect(await readSuppressed(ada.email, 'ada@other.example')).toEqual(['BOUNCED', undefined])
+})
+
+test('of a bounce for an erased person, only the hash of the address is suppressed', async () => {
+  await deleteContact(ctx, ada.id)
+  const before = await listEventTypes(ctx)
+  await report({ email: 'eve@example.com' })
+  await report({ email: ada.email })
+  await report({ email: ada.email, type: 'COMPLAINT', class: null })
+  expect(await readSuppressed(ada.email, 'eve@example.com')).toEqual(['COMPLAINED', undefined])
+  expect(await listEventTypes(ctx)).toEqual(before)
+  expect(await readStats(ctx, campaignId)).toMatchObject({ bounced: 0, complained: 0 })
+})
+
+test.each(['SOFT', 'MESSAGE', 'POLICY'] as const)('one bounce of the class %s suppresses no address', async (kind) => {
+  await report({ class: kind, code: null })
+  expect(await readSuppressed(ada.email)).toEqual([undefined])
+  expect(await readBounces()).toMatchObject([{ class: kind, permanent: false }])
+})
