@@ -49,6 +49,7 @@ import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
 import { dealRoutes } from './routes/deals.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
+import { domainRoutes } from './routes/domains.ts'
 import { eventRoutes } from './routes/events.ts'
 import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -149,6 +150,7 @@ async function workspaceRoutes(
   await scope.register(campaignRoutes)
   await scope.register(campaignSendingRoutes)
   await scope.register(mailEventRoutes)
+  await scope.register(domainRoutes)
   await scope.register(pipelineRoutes)
   await scope.register(dealRoutes)
   await scope.register(taskRoutes)

@@ -1,16 +1,32 @@
-/** The isolation cases of campaigns. */
+/** The isolation cases of campaigns, custom fields and sending domains. */
 interface Ids {
   campaign: string
   segment: string
   draft: string
   contact: string
   list: string
+  domain: string
+  spareDomain: string
+  customField: string
 }
 
 const aBounce = { type: 'BOUNCE', email: 'both@example.com', permanent: true }
 
 /** Ordered so that each request succeeds for the owner: irreversible ones come last. */
 export const campaignCases = {
+  'GET /custom-fields': [],
+  'POST /custom-fields': [],
+  'GET /custom-fields/{id}': [({ customField }: Ids) => ({ path: `/custom-fields/${customField}` })],
+  'PATCH /custom-fields/{id}': [
+    ({ customField }: Ids) => ({ path: `/custom-fields/${customField}`, body: { label: 'a' } }),
+  ],
+  'DELETE /custom-fields/{id}': [({ customField }: Ids) => ({ path: `/custom-fields/${customField}` })],
+  'GET /domains': [],
+  'POST /domains': [],
+  'GET /domains/{id}': [({ domain }: Ids) => ({ path: `/domains/${domain}` })],
+  'POST /domains/{id}/verify': [({ domain }: Ids) => ({ path: `/domains/${domain}/verify` })],
+  'POST /domains/{id}/rotate-key': [({ domain }: Ids) => ({ path: `/domains/${domain}/rotate-key` })],
+  'DELETE /domains/{id}': [({ spareDomain }: Ids) => ({ path: `/domains/${spareDomain}` })],
   'GET /campaigns': [],
   'GET /template-variables': [],
   'POST /campaigns': [

@@ -2,6 +2,7 @@
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
 import type { IdPrefix } from '@rapport/core/kernel/ids.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { backdateMails, markDeliveriesFailed } from '@rapport/testing/fixtures/factories.ts'
 import { campaignCases } from './isolation-campaigns.ts'
 import { mcpCases } from './isolation-mcp.ts'
@@ -22,6 +23,8 @@ const prefixes = {
   spareSegment: 'seg',
   campaign: 'cmp',
   draft: 'cmp',
+  domain: 'dom',
+  spareDomain: 'dom',
   webhook: 'whk',
   /** For deletion. */
   lastWebhook: 'whk',
@@ -113,6 +116,8 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     user: me.user?.id ?? '',
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
     draft: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
+    domain: (await addVerifiedDomain(api.ctx(id), 'example.com')).id,
+    spareDomain: (await addVerifiedDomain(api.ctx(id), 'example.org')).id,
     webhook,
     lastWebhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['deal.deleted'] }),
     delivery: String(tested.body['id']),
@@ -196,11 +201,6 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /imports': [],
   'GET /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
   'DELETE /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
-  'GET /custom-fields': [],
-  'POST /custom-fields': [],
-  'GET /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
-  'PATCH /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}`, body: { label: 'a' } })],
-  'DELETE /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
   ...consentCases,
   'GET /segments': [],
   'POST /segments': [

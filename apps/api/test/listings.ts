@@ -1,5 +1,6 @@
 /** Every listing of the API, with a function that adds a record to it. */
 import { Id } from '@rapport/core/kernel/ids.ts'
+import { addTestDomain } from '@rapport/testing/network/sending-domains.ts'
 import { addTestMember, addTestMembership, addTestRecipient } from '@rapport/testing/fixtures/listing-rows.ts'
 import { aFile, aForm } from './isolation-cases.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
@@ -64,6 +65,7 @@ export const recordMakers: Record<string, (fixture: Fixture) => Promise<unknown>
   '/webhooks': (fixture) => create(fixture, '/webhooks', { url: 'https://example.com', eventTypes: ['*'] }),
   '/webhooks/{id}/deliveries': ({ api, workspace, parents }) =>
     api.call('POST', `/webhooks/${parents['webhooks']}/test`, { key: workspace.key }),
+  '/domains': ({ api, workspace }) => addTestDomain(api.ctx(workspace.id), `host${nextNumber()}.example.com`),
   '/api-keys': (fixture) => create(fixture, '/api-keys', { name: 'Key' }),
   '/campaigns': (fixture) =>
     create(fixture, '/campaigns', { name: 'November', subject: 'News', listId: fixture.parents['lists'] }),

@@ -24,6 +24,7 @@ const creations: Record<string, (parents: Record<string, string>) => Json> = {
   '/campaigns': ({ lists }) => ({ name: 'November', subject: 'News', listId: lists }),
   '/pipelines': () => ({ name: 'Sales', stages: [{ name: 'Lead' }] }),
   '/deals': ({ contacts, pipelines }) => ({ contactId: contacts, pipelineId: pipelines }),
+  '/domains': () => ({ name: 'example.com' }),
   '/webhooks': () => ({ url: 'https://example.com', eventTypes: ['*'] }),
 }
 
@@ -90,6 +91,8 @@ test('where no body is needed, an absent, an empty and an empty JSON body will d
     '/campaigns/{id}/retry',
     '/campaigns/{id}/send',
     '/contacts/{id}/opt-out',
+    '/domains/{id}/rotate-key',
+    '/domains/{id}/verify',
     '/invites/{id}/resend',
     '/webhooks/{id}/deliveries/{deliveryId}/redeliver',
     '/webhooks/{id}/redeliver',

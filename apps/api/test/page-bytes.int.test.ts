@@ -96,6 +96,7 @@ const largestRecords: Record<string, () => Promise<unknown>> = {
     await recordMakers['/webhooks/{id}/deliveries']?.(fixture)
     await api.query('update deliveries set response_body = repeat(chr(1), 4096)')
   },
+  '/domains': () => create('/domains', { name: `${'a'.repeat(50)}.${'b'.repeat(50)}.${'c'.repeat(50)}.example.com` }),
   '/api-keys': () => create('/api-keys', { name: wide(200) }),
   '/campaigns': () =>
     create('/campaigns', {

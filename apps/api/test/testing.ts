@@ -7,7 +7,7 @@ import { type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
 import { Id, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import type { Role } from '@rapport/core/db/schema/index.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { cheapPasswordCost, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
+import { cheapKeyBits, cheapPasswordCost, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { expect } from 'vitest'
@@ -83,6 +83,8 @@ export function testEnvironment(databaseUrl: string): Record<string, string> {
     SECRET_KEY: 'a long secret key that only the tests use',
     MAIL_FROM: 'news@crm.example.com',
     TRUST_PROXY: 'loopback',
+    // No name server: a test that checks domains has its own.
+    DNS_SERVER: '127.0.0.1:1',
   }
 }
 
@@ -118,7 +120,7 @@ export async function startTestApi(
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
   const { redis, now } = options
   const timings = { ...testTimings, ...options.timings }
-  const settings = { passwordCost: cheapPasswordCost, ...options.settings }
+  const settings = { passwordCost: cheapPasswordCost, domainKeyBits: cheapKeyBits, ...options.settings }
   const app = await buildApp({ config, database, redis, log, now, timings, settings })
   await app.ready()
   const expectDocumented = createStatusCheck(app)

@@ -56,13 +56,13 @@ test('rotate-key: counts webhooks, and exits with 1 until all keys are known', a
   const lost = await run({}, 'rotate-key')
   expect(lost).toMatchObject({
     code: 1,
-    stdout: '0 webhooks re-encrypted, 1 with an unknown key\n',
+    stdout: '0 secrets re-encrypted, 1 with an unknown key\n',
     stderr: expect.stringContaining('SECRET_KEY_PREVIOUS') as string,
   })
   const named = { SECRET_KEY_PREVIOUS: former }
   expect(await run(named, 'rotate-key')).toMatchObject({
     code: 0,
-    stdout: '1 webhooks re-encrypted, 0 with an unknown key\n',
+    stdout: '1 secrets re-encrypted, 0 with an unknown key\n',
   })
   expect((await run({}, 'rotate-key', '--json')).stdout).toBe('{"resealed":0,"lost":0}\n')
 })
@@ -77,7 +77,7 @@ describe('rotate-key, in a database with a former key', () => {
   test('makes the current key the key of the database', async () => {
     expect(await run({}, 'rotate-key')).toMatchObject({
       code: 1,
-      stdout: '0 webhooks re-encrypted, 0 with an unknown key\n',
+      stdout: '0 secrets re-encrypted, 0 with an unknown key\n',
       stderr: expect.stringContaining('SECRET_KEY: is not the key of this database') as string,
     })
     expect(await readKeyState(database.db, current)).toBe('wrong')

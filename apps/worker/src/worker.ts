@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { stopRenderingThread } from '@rapport/core/campaigns/templates/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/runtime/config.ts'
-import { retentionFrom } from '@rapport/core/runtime/retention-variables.ts'
+import { retentionFrom } from '@rapport/core/runtime/variables/retention-variables.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase, poolSize } from '@rapport/core/db/client.ts'

@@ -20,6 +20,7 @@ const tags = {
   Suppressions: 'Addresses to which the workspace sends no email.',
   Segments: 'Saved filters over contacts.',
   Campaigns: 'Newsletters to the subscribers of a list.',
+  Domains: 'The domains that the workspace sends from, and their DNS records.',
   Pipelines: 'The stages that deals pass through.',
   Deals: 'Possible sales to contacts.',
   Tasks: 'To-dos for contacts.',

@@ -26,6 +26,7 @@ const bodies = {
   pipelines: () => ['/pipelines', { name: 'Sales', stages }],
   apiKeys: () => ['/api-keys', { name: 'Key' }],
   webhooks: () => ['/webhooks', { url: 'https://example.com/hook', eventTypes: ['*'] }],
+  domains: () => ['/domains', { name: `host${Math.random()}.example.com`.replace('0.', '') }],
   customFields: () => ['/custom-fields', { key: `k${Math.random()}`.replace('0.', ''), label: 'L', type: 'TEXT' }],
   contacts: () => ['/contacts', { email: freshEmail() }],
 } satisfies Partial<Record<QuotaName, () => [string, Json]>>

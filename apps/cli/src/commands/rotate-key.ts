@@ -1,7 +1,7 @@
 import { readKeyState, sealKeyCheck, wrongKeyError } from '@rapport/core/installation/key-check.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
 import { readApiConfig } from '@rapport/core/runtime/config.ts'
-import { resealSecrets } from '@rapport/core/webhooks/reseal-secrets.ts'
+import { resealSecrets } from '@rapport/core/installation/reseal-secrets.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, jsonFlag } from '../command.ts'
 import { withDatabase } from '../database.ts'
@@ -26,7 +26,7 @@ export const rotateKey = defineCommand({
       return { counts, isWrong }
     })
     const { resealed, lost } = counts
-    cli.terminal.print(json ? JSON.stringify(counts) : `${resealed} webhooks re-encrypted, ${lost} with an unknown key`)
+    cli.terminal.print(json ? JSON.stringify(counts) : `${resealed} secrets re-encrypted, ${lost} with an unknown key`)
     if (isWrong) cli.terminal.log(wrongKeyError(keys).message)
     if (lost > 0) cli.terminal.log(lostSecretsHint)
     return lost > 0 || isWrong ? exitCodes.failed : exitCodes.success
@@ -34,4 +34,4 @@ export const rotateKey = defineCommand({
 })
 
 const lostSecretsHint =
-  'Add the key to SECRET_KEY_PREVIOUS and run the command again, or rotate the secrets of these webhooks.'
+  'Add the key to SECRET_KEY_PREVIOUS and run the command again, or rotate the secrets of these webhooks and create these domains again.'

@@ -1,6 +1,6 @@
 import { findNearlyUsedQuotas } from '@rapport/core/operations/overviews/nearly-used-quotas.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
-import { quotasFrom, quotaVariables } from '@rapport/core/runtime/quota-variables.ts'
+import { quotasFrom, quotaVariables } from '@rapport/core/runtime/variables/quota-variables.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn } = findingsAbout('Quotas')

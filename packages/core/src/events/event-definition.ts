@@ -28,6 +28,8 @@ export const eventTypes = [
   'import.completed',
   'mail.bounced',
   'mail.complained',
+  'domain.verified',
+  'domain.failed',
   'webhook.disabled',
 ] as const
 export type EventType = (typeof eventTypes)[number]

@@ -26,6 +26,7 @@ const resourceNames = {
   cmp: 'Campaign',
   bat: 'Campaign batch',
   mai: 'Mail',
+  dom: 'Domain',
   whk: 'Webhook',
   evt: 'Event',
   dlv: 'Delivery',
@@ -63,6 +64,7 @@ export type TaskId = IdOf<'tsk'>
 export type CampaignId = IdOf<'cmp'>
 export type CampaignBatchId = IdOf<'bat'>
 export type MailId = IdOf<'mai'>
+export type DomainId = IdOf<'dom'>
 export type WebhookId = IdOf<'whk'>
 export type EventId = IdOf<'evt'>
 export type DeliveryId = IdOf<'dlv'>

@@ -10,6 +10,7 @@ export const quotaDefaults = {
   pipelines: 200,
   apiKeys: 200,
   webhooks: 50,
+  domains: 20,
   customFields: 200,
   /** The size of the options of all custom fields. */
   customFieldBytes: 65_536,

@@ -92,6 +92,12 @@ function toAsciiDomain(domain: string) {
     : domain
 }
 
+/** Returns a domain name in lower case and ASCII (RFC 5891); undefined if it is invalid. */
+export function normalizeDomain(name: string): string | undefined {
+  const ascii = toAsciiDomain(trimInvisible(name)).toLowerCase().replace(/\.$/, '')
+  return domainName.test(ascii) && domainToASCII(ascii) === ascii ? ascii : undefined
+}
+
 /** An email address. Invisible characters around it are dropped. An international domain is converted to ASCII; the rest is kept as entered. */
 export const Email = z
   .string()

@@ -48,6 +48,7 @@ const nouns: Record<QuotaName, string> = {
   pipelines: 'pipelines',
   apiKeys: 'API keys',
   webhooks: 'webhooks',
+  domains: 'sending domains',
   customFields: 'custom fields',
   customFieldBytes: 'bytes of custom field options',
   campaignBytes: 'bytes of campaign bodies',

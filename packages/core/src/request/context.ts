@@ -1,5 +1,5 @@
 import type { ApiConfig, WorkerConfig } from '../runtime/config.ts'
-import { quotasFrom } from '../runtime/quota-variables.ts'
+import { quotasFrom } from '../runtime/variables/quota-variables.ts'
 import type { Quotas } from '../kernel/quotas.ts'
 import type { Db } from '../db/client.ts'
 import type { Role } from '../db/schema/index.ts'
@@ -26,6 +26,10 @@ export interface Settings {
   readonly mailFrom: string
   /** The domains that workspaces and campaigns may send from; empty: any domain. */
   readonly mailFromDomains: readonly string[]
+  /** The domain to which bounces are sent, unless the domain of the sender has its own; undefined: the sender. */
+  readonly returnPathDomain?: string
+  /** The name servers that sending domains are checked with. Default: those of the machine. */
+  readonly dnsServers?: readonly string[]
   /** Whether visitors may create workspaces. */
   readonly isSignUpOpen: boolean
   /** Whether an OWNER must verify an address before a workspace sends mail to others than its members. */
@@ -36,6 +40,8 @@ export interface Settings {
   readonly keys: Keys
   /** Default: `defaultPasswordCost`. */
   readonly passwordCost?: PasswordCost
+  /** The size of the keys of sending domains. Default: `defaultKeyBits`. */
+  readonly domainKeyBits?: number
   /** Default: `defaultDeadlines`. */
   readonly renderingDeadlines?: RenderingDeadlines
 }
@@ -88,6 +94,8 @@ export function settingsFrom(config: ApiConfig | WorkerConfig): Settings {
     publicUrl: config.PUBLIC_URL,
     mailFrom: config.MAIL_FROM,
     mailFromDomains: config.MAIL_FROM_DOMAINS,
+    ...(config.RETURN_PATH_DOMAIN !== undefined && { returnPathDomain: config.RETURN_PATH_DOMAIN }),
+    ...(config.DNS_SERVER.length > 0 && { dnsServers: config.DNS_SERVER }),
     isSignUpOpen: config.SIGN_UP === 'open',
     requiresVerifiedEmail: config.REQUIRE_VERIFIED_EMAIL,
     allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,

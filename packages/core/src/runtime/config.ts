@@ -2,9 +2,11 @@ import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
-import { backupVariables } from './backup-variables.ts'
-import { quotaVariables } from './quota-variables.ts'
-import { retentionVariables } from './retention-variables.ts'
+import { backupVariables } from './variables/backup-variables.ts'
+import { domainVariables } from './variables/domain-variables.ts'
+import { quotaVariables } from './variables/quota-variables.ts'
+import { retentionVariables } from './variables/retention-variables.ts'
+import { commaSeparated, dnsName } from './variables/variable-types.ts'
 import { RedisUrl } from './redis-address.ts'
 
 /** An invalid configuration; `message` names every invalid variable. Processes exit with code 78 (EX_CONFIG). */
@@ -20,18 +22,6 @@ const cidr = z.string().transform((text, check) => {
   check.addIssue({ code: 'custom', message: `"${text}" is not a network such as 10.0.0.0/8` })
   return z.NEVER
 })
-const commaSeparated = <T extends z.ZodType>(item: T) =>
-  z.preprocess(
-    (value) =>
-      typeof value === 'string'
-        ? value
-            .split(',')
-            .map((part) => part.trim())
-            .filter(Boolean)
-        : [],
-    z.array(item),
-  )
-const dnsName = (error: string) => z.string().regex(/^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i, error)
 const httpUrlWith = (error: string) => z.url({ protocol: /^https?$/, error })
 const httpUrl = httpUrlWith('must be an http:// or https:// URL')
 
@@ -70,6 +60,7 @@ const serviceVariables = {
   MAIL_FROM_DOMAINS: commaSeparated(
     dnsName('must list domains such as example.com').transform((name) => name.toLowerCase()),
   ).describe('The domains that workspaces and campaigns may send from; empty: any domain'),
+  ...domainVariables,
   SIGN_UP: z.enum(['open', 'closed'], { error: 'must be open or closed' }).default('open'),
   REQUIRE_VERIFIED_EMAIL: z
     .enum(['true', 'false'], { error: 'must be true or false' })

@@ -37,6 +37,8 @@ export type WebhookEvent =
   | types.EventImportCompletedWebhookPayload
   | types.EventMailBouncedWebhookPayload
   | types.EventMailComplainedWebhookPayload
+  | types.EventDomainVerifiedWebhookPayload
+  | types.EventDomainFailedWebhookPayload
   | types.EventWebhookDisabledWebhookPayload
   | types.EventWebhookTestWebhookPayload
 
@@ -1229,6 +1231,74 @@ export class MailEvents extends Resource {
   }
 }
 
+export class Domains extends Resource {
+  /**
+   * Add a sending domain.
+   *
+   * Returns the DNS records to publish. Once the first DKIM record is found, the domain is VERIFIED: the workspace may send from it, and its emails are signed. Other workspaces may have the same domain: each has records of its own. A workspace has at most 20 domains.
+   *
+   * Requires the role ADMIN.
+   */
+  create(body: types.DomainsCreateData['body'], options?: RequestOptions): ApiPromise<types.DomainsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/domains', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List sending domains.
+   *
+   * Returns the sending domains of the workspace, with their records as of the last check.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.DomainsListData['query'], options?: RequestOptions): PagePromise<types.DomainsListResponse> {
+    return this.client.requestPage({ path: '/domains', query }, options)
+  }
+
+  /**
+   * Retrieve a sending domain.
+   *
+   * Returns the domain, with its records as of the last check.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.DomainsGetResponse> {
+    return this.client.request({ path: encodePath`/domains/${id}` }, options)
+  }
+
+  /**
+   * Delete a sending domain.
+   *
+   * Deletes the domain and its keys. Remove the DKIM records seven days later: receivers still verify emails that are on their way.
+   *
+   * Requires the role ADMIN.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/domains/${id}` }, options)
+  }
+
+  /**
+   * Check the records of a sending domain.
+   *
+   * Reads the records from DNS now, and returns the domain with the results. Emits `domain.verified` or `domain.failed` if the status changes. If no name server answers, the results before still hold.
+   *
+   * Requires the role ADMIN.
+   */
+  verify(id: string, options?: RequestOptions): ApiPromise<types.DomainsVerifyResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/domains/${id}/verify`, isIdempotent: true }, options)
+  }
+
+  /**
+   * Rotate the key of a sending domain.
+   *
+   * Signs with the next key from now on, and returns the domain with the record of a new next key to publish. Keep the record of the former key for seven days, while it is listed. Returns 409 if the last check did not find the record of the next key, or within seven days of a rotation.
+   *
+   * Requires the role ADMIN.
+   */
+  rotateKey(id: string, options?: RequestOptions): ApiPromise<types.DomainsRotateKeyResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/domains/${id}/rotate-key`, isIdempotent: true }, options)
+  }
+}
+
 export class Pipelines extends Resource {
   /**
    * Create a pipeline.
@@ -1616,6 +1686,7 @@ export class Resources {
   readonly campaigns: Campaigns
   readonly templateVariables: TemplateVariables
   readonly mailEvents: MailEvents
+  readonly domains: Domains
   readonly pipelines: Pipelines
   readonly deals: Deals
   readonly tasks: Tasks
@@ -1644,6 +1715,7 @@ export class Resources {
     this.campaigns = new Campaigns(client)
     this.templateVariables = new TemplateVariables(client)
     this.mailEvents = new MailEvents(client)
+    this.domains = new Domains(client)
     this.pipelines = new Pipelines(client)
     this.deals = new Deals(client)
     this.tasks = new Tasks(client)

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: 'https://crm.example.com' | (string & {});
 };
 
-export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
+export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
 
 /**
  * An event of a contact. The schema of `data` depends on `type`.
@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -1579,6 +1579,90 @@ export type DeliveryPage = {
 };
 
 /**
+ * A domain that the workspace sends from, with the DNS records that authenticate its emails.
+ */
+export type Domain = {
+    /**
+     * The id of the domain.
+     */
+    id: string;
+    /**
+     * The domain, in lower case and ASCII.
+     */
+    name: string;
+    /**
+     * `PENDING`: the DKIM record of the signing key was never found. `VERIFIED`: it was found; emails from the domain are signed with the key. `FAILED`: it was found before, but is missing or different now.
+     */
+    status: 'PENDING' | 'VERIFIED' | 'FAILED';
+    /**
+     * The records to publish. DKIM: the key that signs, the next one, and for seven days after a rotation the former one.
+     */
+    records: Array<DomainRecord>;
+    /**
+     * When the records were last checked. `null` before the first check.
+     */
+    checkedAt: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+};
+
+/**
+ * A new sending domain.
+ */
+export type DomainCreate = {
+    /**
+     * The domain after the `@` of the sender. An international domain is converted to ASCII.
+     */
+    name: string;
+};
+
+/**
+ * A page of records of type Domain.
+ */
+export type DomainPage = {
+    /**
+     * The records of the page.
+     */
+    data: Array<Domain>;
+    /**
+     * Pass it as `cursor` to get the next page. `null` on the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * A DNS record of a sending domain.
+ */
+export type DomainRecord = {
+    /**
+     * `DKIM`: a key that verifies signatures. `RETURN_PATH`: the address that bounces are sent to. `DMARC`: what receivers do with emails that are not authenticated.
+     */
+    purpose: 'DKIM' | 'RETURN_PATH' | 'DMARC';
+    /**
+     * The type of the DNS record.
+     */
+    type: 'TXT' | 'CNAME';
+    /**
+     * The full name of the record.
+     */
+    name: string;
+    /**
+     * The value to publish. For DMARC, any valid record is accepted.
+     */
+    value: string;
+    /**
+     * `PENDING`: not checked yet, or not found. `VERIFIED`: found. `FAILED`: found with another value, or more than once.
+     */
+    status: 'PENDING' | 'VERIFIED' | 'FAILED';
+    /**
+     * What the last check found to be wrong. `null` if nothing was, or before the first check.
+     */
+    problem: string | null;
+};
+
+/**
  * The body of every error response. Some errors have more properties, such as `contactId` or `contactIds`.
  */
 export type Error = {
@@ -1659,7 +1743,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -3926,6 +4010,10 @@ export type Usage = {
      */
     webhooks: QuotaUsage;
     /**
+     * Sending domains.
+     */
+    domains: QuotaUsage;
+    /**
      * Custom fields.
      */
     customFields: QuotaUsage;
@@ -4054,7 +4142,7 @@ export type WebhookCreate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'webhook.disabled' | '*'>;
+    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
 };
 
 /**
@@ -4090,7 +4178,7 @@ export type WebhookRedeliverRequest = {
     /**
      * Only deliveries of this event type. Default: all types.
      */
-    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'webhook.disabled' | 'webhook.test';
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     /**
      * Returns the number of deliveries without queueing them.
      */
@@ -4108,7 +4196,7 @@ export type WebhookUpdate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'webhook.disabled' | '*'>;
+    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
     /**
      * Whether events are delivered.
      */
@@ -7293,7 +7381,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -12360,6 +12448,431 @@ export type MailEventsCreateResponses = {
 
 export type MailEventsCreateResponse = MailEventsCreateResponses[keyof MailEventsCreateResponses];
 
+export type DomainsListData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of records on the page.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt';
+    };
+    url: '/domains';
+};
+
+export type DomainsListErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type DomainsListError = DomainsListErrors[keyof DomainsListErrors];
+
+export type DomainsListResponses = {
+    /**
+     * OK
+     */
+    200: DomainPage;
+};
+
+export type DomainsListResponse = DomainsListResponses[keyof DomainsListResponses];
+
+export type DomainsCreateData = {
+    body: DomainCreate;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/domains';
+};
+
+export type DomainsCreateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type DomainsCreateError = DomainsCreateErrors[keyof DomainsCreateErrors];
+
+export type DomainsCreateResponses = {
+    /**
+     * Created
+     */
+    201: Domain;
+};
+
+export type DomainsCreateResponse = DomainsCreateResponses[keyof DomainsCreateResponses];
+
+export type DomainsDeleteData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the domain.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/domains/{id}';
+};
+
+export type DomainsDeleteErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type DomainsDeleteError = DomainsDeleteErrors[keyof DomainsDeleteErrors];
+
+export type DomainsDeleteResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type DomainsDeleteResponse = DomainsDeleteResponses[keyof DomainsDeleteResponses];
+
+export type DomainsGetData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of the version that you have. If the record has not changed since, returns 304.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the domain.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/domains/{id}';
+};
+
+export type DomainsGetErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type DomainsGetError = DomainsGetErrors[keyof DomainsGetErrors];
+
+export type DomainsGetResponses = {
+    /**
+     * OK
+     */
+    200: Domain;
+};
+
+export type DomainsGetResponse = DomainsGetResponses[keyof DomainsGetResponses];
+
+export type DomainsVerifyData = {
+    body?: never;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The id of the domain.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/domains/{id}/verify';
+};
+
+export type DomainsVerifyErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type DomainsVerifyError = DomainsVerifyErrors[keyof DomainsVerifyErrors];
+
+export type DomainsVerifyResponses = {
+    /**
+     * OK
+     */
+    200: Domain;
+};
+
+export type DomainsVerifyResponse = DomainsVerifyResponses[keyof DomainsVerifyResponses];
+
+export type DomainsRotateKeyData = {
+    body?: never;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * The id of the domain.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/domains/{id}/rotate-key';
+};
+
+export type DomainsRotateKeyErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type DomainsRotateKeyError = DomainsRotateKeyErrors[keyof DomainsRotateKeyErrors];
+
+export type DomainsRotateKeyResponses = {
+    /**
+     * OK
+     */
+    200: Domain;
+};
+
+export type DomainsRotateKeyResponse = DomainsRotateKeyResponses[keyof DomainsRotateKeyResponses];
+
 export type PipelinesListData = {
     body?: never;
     path?: never;
@@ -14129,7 +14642,7 @@ export type WebhooksListDeliveriesData = {
         /**
          * Only deliveries of this event type.
          */
-        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'webhook.disabled' | 'webhook.test';
+        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     };
     url: '/webhooks/{id}/deliveries';
 };
@@ -14507,7 +15020,7 @@ export type EventsListData = {
         /**
          * Only events of this type. Repeatable: events of any of the types.
          */
-        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'webhook.disabled' | 'webhook.test'>;
+        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
         /**
          * Only events of this contact and of the contacts that were merged into it.
          */
@@ -15367,6 +15880,58 @@ export type EventMailComplainedWebhookPayload = {
 export type EventMailComplainedWebhookRequest = {
     body: EventMailComplainedWebhookPayload;
     key: 'mail.complained';
+    path?: never;
+    query?: never;
+};
+
+export type EventDomainVerifiedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'domain.verified';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Domain | RedactedRecord;
+};
+
+export type EventDomainVerifiedWebhookRequest = {
+    body: EventDomainVerifiedWebhookPayload;
+    key: 'domain.verified';
+    path?: never;
+    query?: never;
+};
+
+export type EventDomainFailedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'domain.failed';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: Domain | RedactedRecord;
+};
+
+export type EventDomainFailedWebhookRequest = {
+    body: EventDomainFailedWebhookPayload;
+    key: 'domain.failed';
     path?: never;
     query?: never;
 };

@@ -58,6 +58,7 @@ const records: Record<string, { path: (ids: Ids) => string; change?: Json; delet
   '/webhooks/{id}/deliveries/{deliveryId}': {
     path: ({ webhook, delivery }) => `/webhooks/${webhook}/deliveries/${delivery}`,
   },
+  '/domains/{id}': { path: ({ spareDomain }) => `/domains/${spareDomain}` },
   '/events/{id}': { path: ({ event }) => `/events/${event}` },
 }
 
@@ -210,6 +211,7 @@ test('the ETag in the response of a write is that of a later GET', async () => {
   const bodies: Record<string, Json> = {
     '/contacts': { email: freshEmail(), customFieldValues },
     '/webhooks': { url: 'https://example.com', eventTypes: ['*'] },
+    '/domains': { name: 'example.net' },
     '/lists': { name: 'News' },
     '/pipelines': { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] },
     '/campaigns': { name: 'News', subject: 'News', listId: ids.list },

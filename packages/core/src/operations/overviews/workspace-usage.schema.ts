@@ -26,6 +26,7 @@ export const Usage = z
     pipelines: UsageOfQuota.describe('Pipelines.'),
     apiKeys: UsageOfQuota.describe('API keys.'),
     webhooks: UsageOfQuota.describe('Webhooks.'),
+    domains: UsageOfQuota.describe('Sending domains.'),
     customFields: UsageOfQuota.describe('Custom fields.'),
     customFieldBytes: UsageOfQuota.describe('The bytes of the options of all custom fields.'),
     campaignBytes: UsageOfQuota.describe('The bytes of `html` and `text` of all campaigns.'),

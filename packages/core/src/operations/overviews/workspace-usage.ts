@@ -6,6 +6,7 @@ import { measureOptions } from '../../custom-fields/option-quota.ts'
 import { countContacts } from '../../contacts/listing/count-contacts.ts'
 import { countMailsOfDay } from '../../campaigns/send-campaign.ts'
 import { contacts, mailRequests } from '../../db/schema/index.ts'
+import { countDomains } from '../../domains/domains.ts'
 import { countForms } from '../../forms/forms.ts'
 import { countUnfinishedImports } from '../../imports/imports.ts'
 import { type QuotaName, quotaNames } from '../../kernel/quotas.ts'
@@ -48,6 +49,7 @@ const measurements: Record<QuotaName, Measurement | undefined> = {
   pipelines: exact(countPipelines),
   apiKeys: exact(countApiKeys),
   webhooks: exact(countWebhooks),
+  domains: exact(countDomains),
   customFields: exact(countCustomFields),
   customFieldBytes: exact(measureOptions),
   campaignBytes: exact(measureBodies),

@@ -23,6 +23,7 @@ import {
   subscriptionUnsubscribed,
 } from '../../subscriptions/subscription-events.ts'
 import { campaignCanceled, campaignSending, campaignSent } from '../../campaigns/campaign-events.ts'
+import { domainFailed, domainVerified } from '../../domains/domains.schema.ts'
 import { formSubmitted } from '../../forms/form-events.ts'
 
 /** One line per type. A missing type or a definition on the wrong line does not compile. */
@@ -52,6 +53,8 @@ export const eventDefinitions = {
   'import.completed': importCompleted,
   'mail.bounced': mailBounced,
   'mail.complained': mailComplained,
+  'domain.verified': domainVerified,
+  'domain.failed': domainFailed,
   'webhook.disabled': webhookDisabled,
   'webhook.test': webhookTest,
 } satisfies { [Type in EmittedType]: EventDefinition<EventSubject, Type> }

@@ -22,6 +22,7 @@ import { deletePipeline } from '../../pipelines/pipelines.ts'
 import { deleteTask, updateTask } from '../../tasks/tasks.ts'
 import type { Task } from '../../tasks/tasks.schema.ts'
 import { removeMember } from '../../team/members.ts'
+import { prepareDomainCheck } from '@rapport/testing/network/sending-domains.ts'
 import { readEventCounts } from '@rapport/testing/fixtures/event-counts.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
@@ -149,6 +150,8 @@ const cases: Case[] = [
   ['an import that updates and subscribes', ['import.completed'], () => () => updateByImport({})],
   ['a bounce', ['mail.bounced'], () => () => report({ type: 'BOUNCE', permanent: true })],
   ['a complaint', ['mail.complained'], () => () => report({ type: 'COMPLAINT' })],
+  ['finding the record of a domain', ['domain.verified'], () => prepareDomainCheck(ctx, 'PENDING', 'VERIFIED')],
+  ['losing the record of a domain', ['domain.failed'], () => prepareDomainCheck(ctx, 'VERIFIED', 'PENDING')],
   ['disabling a failing webhook', ['webhook.disabled'], disableWebhook],
 ]
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defaultRetention, type Retention } from '../kernel/retention.ts'
+import { defaultRetention, type Retention } from '../../kernel/retention.ts'
 
 const maxDays = 36_500
 const message = `must be a whole number of days, up to ${maxDays}; 0 to keep records until they are deleted`

@@ -1,6 +1,13 @@
 /** The environment variables of the quotas: one for each name in `kernel/quotas.ts`. */
 import { z } from 'zod'
-import { defaultQuotas, quotaDefaults, type QuotaName, quotaNames, type Quotas, withQuotas } from '../kernel/quotas.ts'
+import {
+  defaultQuotas,
+  quotaDefaults,
+  type QuotaName,
+  quotaNames,
+  type Quotas,
+  withQuotas,
+} from '../../kernel/quotas.ts'
 
 const message = 'must be a whole number; 0 for no limit'
 
@@ -14,6 +21,7 @@ export const quotaVariables = {
   QUOTA_PIPELINES: quota('pipelines'),
   QUOTA_API_KEYS: quota('apiKeys'),
   QUOTA_WEBHOOKS: quota('webhooks'),
+  QUOTA_DOMAINS: quota('domains'),
   QUOTA_CUSTOM_FIELDS: quota('customFields'),
   QUOTA_CUSTOM_FIELD_BYTES: quota('customFieldBytes'),
   QUOTA_CAMPAIGN_BYTES: quota('campaignBytes'),

@@ -1,11 +1,15 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
+import { newId } from '../kernel/ids.ts'
 import { deriveKeys, type Keys, unseal } from '../kernel/crypto.ts'
 import { createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { resealSecrets } from './reseal-secrets.ts'
-import { countUnsignableWebhooks, rotateSecret } from './rotate-secret.ts'
-import { deleteWebhook } from './webhooks.ts'
+import { countUnsignableWebhooks, rotateSecret } from '../webhooks/rotate-secret.ts'
+import { deleteWebhook } from '../webhooks/webhooks.ts'
+import { addTestDomain } from '@rapport/testing/network/sending-domains.ts'
+import { privateKeyOf } from '../domains/domain-keys.ts'
+import { readDomainRow } from '../domains/domains.ts'
 
 const [before, after, never] = ['the key before the change', 'the key after the change', 'a key that was lost']
 const former = deriveKeys(before)
@@ -67,4 +71,15 @@ test('all webhooks of all workspaces are sealed in batches, except deleted ones'
   await deleteWebhook(ctx, (await createTestWebhook(ctx)).id)
   expect(await resealSecrets(database.db, current)).toEqual({ resealed: 250, lost: 0 })
   expect(await countUnsignableWebhooks(database.db, currentOnly)).toBe(0)
+})
+
+test('every private key of a domain can be unsealed with only the new key', async () => {
+  const { id, keys } = await addTestDomain(ctx, 'engines.example')
+  const formerKey = { ...keys.signing, until: new Date().toISOString() }
+  await addTestDomain(ctx, 'looms.example', { id: newId('dom'), keys: { ...keys, former: formerKey } })
+  const privateKeys = [keys.signing, keys.next].map((key) => privateKeyOf(former, id, key))
+  expect(await resealSecrets(database.db, current)).toEqual({ resealed: 1, lost: 1 })
+  const { keys: resealed } = await readDomainRow(ctx, id)
+  expect([resealed.signing, resealed.next].map((key) => privateKeyOf(currentOnly, id, key))).toEqual(privateKeys)
+  expect(await resealSecrets(database.db, current)).toEqual({ resealed: 0, lost: 1 })
 })

@@ -1,0 +1,64 @@
+/**
+ * The statuses of a sending domain. `keys.signing` signs only while the domain is VERIFIED.
+ *
+ * | domain   | from     | when                                                                            |
+ * |----------|----------|---------------------------------------------------------------------------------|
+ * | PENDING  |          | created; the record of the signing key was never found                          |
+ * | VERIFIED | PENDING  | a check finds the record of the signing key                                     |
+ * |          | FAILED   | the same                                                                        |
+ * | FAILED   | VERIFIED | a check finds no such record, or another key; not if DNS does not respond       |
+ */
+import { index, jsonb, text, unique } from 'drizzle-orm/pg-core'
+import { createdAt, id, oneOf, timestamptz } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+
+export const domainStatuses = ['PENDING', 'VERIFIED', 'FAILED'] as const
+
+/** An RSA key pair of a domain. */
+export interface DomainKey {
+  selector: string
+  /** SPKI in Base64, as the record shows it. */
+  publicKey: string
+  /** PKCS #8 in PEM, sealed for the domain. */
+  sealedPrivateKey: string
+}
+
+export interface DomainKeys {
+  signing: DomainKey
+  /** Published ahead, so that a rotation signs with a key that receivers find. */
+  next: DomainKey
+  /** Signed until the last rotation. Its record stays in use until `until`. */
+  former: (DomainKey & { until: string }) | null
+}
+
+/** The latest result for a record. It applies while the domain still has a record with this name and value. */
+export interface RecordCheck {
+  name: string
+  value: string
+  status: (typeof domainStatuses)[number]
+  /** What is wrong; null if nothing is. */
+  problem: string | null
+}
+
+export const domains = tenantTable(
+  'domains',
+  {
+    id: id('dom').notNull(),
+    /** In lower case and ASCII. Other workspaces may have the same name: each verifies its own record. */
+    name: text().notNull(),
+    status: text({ enum: domainStatuses }).notNull().default('PENDING'),
+    keys: jsonb().$type<DomainKeys>().notNull(),
+    checks: jsonb().$type<RecordCheck[]>().notNull().default([]),
+    checkedAt: timestamptz(),
+    createdAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    extra: (t) => [
+      unique('domains_name_key').on(t.workspaceId, t.name),
+      index('domains_created_index').on(t.workspaceId, t.createdAt, t.id),
+      index('domains_checked_index').on(t.checkedAt),
+      oneOf('domains_status_check', t.status, domainStatuses),
+    ],
+  },
+)

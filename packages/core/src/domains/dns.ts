@@ -1,0 +1,43 @@
+import { Resolver } from 'node:dns/promises'
+import { TimeoutError, withTimeout } from '../kernel/concurrency/with-timeout.ts'
+
+export interface DnsReader {
+  /** The TXT records of a name, each joined from its strings. Aliases are followed. Empty if there is none. */
+  readTexts(name: string): Promise<string[]>
+  /** The target of a CNAME record, in lower case; undefined if there is none. */
+  readAlias(name: string): Promise<string | undefined>
+}
+
+/** No name server responded, or it could not tell. Says nothing about the records. */
+export class DnsFailure extends Error {}
+
+const queryTimeoutMs = 1_000
+const maxWaitMs = 4_000
+/** The name does not exist, or has no record of this type. */
+const absent = ['ENOTFOUND', 'ENODATA']
+
+/** Reads records with the given name servers, or with those of the machine. */
+export function createDnsReader(servers?: readonly string[]): DnsReader {
+  const resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 })
+  if (servers) resolver.setServers(servers)
+  return {
+    async readTexts(name) {
+      const records = await query(resolver.resolveTxt(name), [])
+      return records.map((strings) => strings.join(''))
+    },
+    async readAlias(name) {
+      const [target] = await query(resolver.resolveCname(name), [])
+      return target?.toLowerCase().replace(/\.$/, '')
+    },
+  }
+}
+
+async function query<Records>(result: Promise<Records>, none: Records): Promise<Records> {
+  try {
+    return await withTimeout(result, maxWaitMs)
+  } catch (error) {
+    const { code = error instanceof TimeoutError ? 'ETIMEOUT' : String(error) } = error as NodeJS.ErrnoException
+    if (absent.includes(code)) return none
+    throw new DnsFailure(code)
+  }
+}

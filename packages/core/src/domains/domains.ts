@@ -1,0 +1,148 @@
+import { and, eq } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
+import { onConstraint } from '../db/database-errors.ts'
+import { domains } from '../db/schema/index.ts'
+import { AppError, conflict, notFound } from '../kernel/errors.ts'
+import { type DomainId, newId } from '../kernel/ids.ts'
+import { requireQuota } from '../quotas/require-quota.ts'
+import { byId } from '../request/by-id.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
+import { createKeys, formerKeyDays, rotateKeys } from './domain-keys.ts'
+import { type DomainRow, recordsOf, findCheck, toDomain } from './domain-records.ts'
+import type { Domain, DomainInput, DomainQuery } from './domains.schema.ts'
+
+/**
+ * Creates a sending domain with its keys. Throws `already_exists` if the workspace has the domain, and `quota_exceeded`
+ * if it has the maximum number of domains. Another workspace with the same name makes no difference.
+ */
+export async function createDomain(ctx: Ctx, { name }: DomainInput): Promise<Domain> {
+  // Keys are expensive: a request that the quota or the name refuses generates none.
+  await requireUnusedName(ctx, name)
+  await inTransaction(ctx, requireDomainQuota)
+  const id = newId('dom')
+  const domain: DomainRow = {
+    workspaceId: ctx.workspaceId,
+    id,
+    name,
+    status: 'PENDING',
+    keys: await createKeys(ctx.settings, id),
+    checks: [],
+    checkedAt: null,
+    createdAt: new Date(),
+  }
+  await inTransaction(ctx, async (ctx) => {
+    await requireDomainQuota(ctx)
+    await ctx.db
+      .insert(domains)
+      .values(domain)
+      .catch(onConstraint('domains_name_key', () => alreadyExists(name)))
+    await audit(ctx, 'domain.created', { subjectId: id, name })
+  })
+  return toDomain(domain, ctx.settings)
+}
+
+const requireDomainQuota = (ctx: Ctx) => requireQuota(ctx, 'domains', { count: () => countDomains(ctx) })
+
+async function requireUnusedName(ctx: Ctx, name: string): Promise<void> {
+  if (await findDomainByName(ctx, name)) throw alreadyExists(name)
+}
+
+const alreadyExists = (name: string) => conflict('already_exists', `Domain "${name}" already exists`)
+
+export function countDomains(ctx: Ctx): Promise<number> {
+  return ctx.db.$count(domains, eq(domains.workspaceId, ctx.workspaceId))
+}
+
+/** Finds the domain with a name, in lower case and ASCII. */
+export async function findDomainByName(ctx: Ctx, name: string): Promise<DomainRow | undefined> {
+  const [row] = await ctx.db
+    .select()
+    .from(domains)
+    .where(and(eq(domains.workspaceId, ctx.workspaceId), eq(domains.name, name)))
+  return row
+}
+
+export async function readDomain(ctx: Ctx, id: DomainId): Promise<Domain> {
+  return toDomain(await readDomainRow(ctx, id), ctx.settings)
+}
+
+export async function readDomainRow(ctx: Ctx, id: DomainId): Promise<DomainRow> {
+  const [row] = await ctx.db
+    .select()
+    .from(domains)
+    .where(byId(domains, ctx, id))
+  if (!row) throw notFound('Domain')
+  return row
+}
+
+/** Locks a domain until the transaction ends. */
+export async function lockDomain(ctx: Ctx, id: DomainId): Promise<DomainRow> {
+  const [row] = await ctx.db
+    .select()
+    .from(domains)
+    .where(byId(domains, ctx, id))
+    .for('no key update')
+  if (!row) throw notFound('Domain')
+  return row
+}
+
+/** Lists a page of the workspace's domains. */
+export async function listDomains(ctx: Ctx, query: DomainQuery): Promise<Page<Domain>> {
+  const page = await readPage<DomainRow>(ctx, {
+    name: 'domains',
+    query,
+    ...byCreation<DomainRow>(domains),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(domains)
+        .where(and(eq(domains.workspaceId, ctx.workspaceId), isCreatedInRange(domains, query), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map((row) => toDomain(row, ctx.settings)) }
+}
+
+/** Deletes a domain with its keys. Emails that were signed stay valid while the records are published. */
+export function deleteDomain(ctx: Ctx, id: DomainId): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const [deleted] = await ctx.db
+      .delete(domains)
+      .where(byId(domains, ctx, id))
+      .returning({ name: domains.name })
+    if (!deleted) throw notFound('Domain')
+    await audit(ctx, 'domain.deleted', { subjectId: id, name: deleted.name })
+  })
+}
+
+/**
+ * Signs with the next key from now on. The record of the former key stays in use for seven days. Throws `wrong_state`
+ * unless the last check found the record of the next key, and `quota_exceeded` within seven days of a rotation.
+ */
+export async function rotateDomainKey(ctx: Ctx, id: DomainId): Promise<Domain> {
+  requireRotatable(ctx, await readDomainRow(ctx, id))
+  return inTransaction(ctx, async (ctx) => {
+    const current = await lockDomain(ctx, id)
+    requireRotatable(ctx, current)
+    const keys = await rotateKeys(ctx.settings, id, current.keys)
+    await ctx.db
+      .update(domains)
+      .set({ keys })
+      .where(byId(domains, ctx, id))
+    await audit(ctx, 'domain.key_rotated', { subjectId: id, name: current.name, selector: keys.signing.selector })
+    return toDomain({ ...current, keys }, ctx.settings)
+  })
+}
+
+function requireRotatable({ settings }: Ctx, row: DomainRow): void {
+  const waitMs = row.keys.former ? Date.parse(row.keys.former.until) - Date.now() : 0
+  if (waitMs > 0)
+    throw new AppError('quota_exceeded', `A key can be rotated once in ${formerKeyDays} days`, {
+      retryAfterSeconds: Math.ceil(waitMs / 1_000),
+    })
+  const [, next] = recordsOf(row, settings)
+  if (next && findCheck(row.checks, next)?.status !== 'VERIFIED')
+    throw conflict('wrong_state', `The next key is not published yet: add the TXT record at ${next.name}, then verify`)
+}

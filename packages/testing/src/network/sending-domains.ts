@@ -1,0 +1,80 @@
+/** Sending domains of tests. RSA keys take long to generate, so all domains of a process have the same two. */
+import { generateKeyPairSync } from 'node:crypto'
+import { type DomainKey, domains } from '@rapport/core/db/schema/index.ts'
+import { toDomainKey } from '@rapport/core/domains/domain-keys.ts'
+import { type DomainRow, recordsOf } from '@rapport/core/domains/domain-records.ts'
+import { recordResults } from '@rapport/core/domains/verify-domain.ts'
+import { newId, type DomainId } from '@rapport/core/kernel/ids.ts'
+import { byId } from '@rapport/core/request/by-id.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import type { NameServer } from './name-server.ts'
+
+const pairs = new Map<number, { publicKey: string; privateKey: string }>()
+
+function pairOf(number: number) {
+  const known = pairs.get(number)
+  if (known) return known
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+  const pair = { publicKey: publicKey.toString('base64'), privateKey }
+  pairs.set(number, pair)
+  return pair
+}
+
+const keyOf = ({ settings }: Ctx, id: DomainId, number: number): DomainKey =>
+  toDomainKey(settings.keys, id, { number, ...pairOf(number) })
+
+/** Inserts a domain, PENDING by default. */
+export async function addTestDomain(ctx: Ctx, name: string, overrides: Partial<DomainRow> = {}): Promise<DomainRow> {
+  const id = newId('dom')
+  const domain: DomainRow = {
+    workspaceId: ctx.workspaceId,
+    id,
+    name,
+    status: 'PENDING',
+    keys: { signing: keyOf(ctx, id, 1), next: keyOf(ctx, id, 2), former: null },
+    checks: [],
+    checkedAt: null,
+    createdAt: new Date(),
+    ...overrides,
+  }
+  await ctx.db.insert(domains).values(domain)
+  return domain
+}
+
+/** Inserts a VERIFIED domain, with all of its records found. */
+export async function addVerifiedDomain(ctx: Ctx, name: string): Promise<DomainRow> {
+  const { id, keys } = await addTestDomain(ctx, name)
+  const checks = recordsOf({ name, keys }, ctx.settings).map((record) => ({
+    name: record.name,
+    value: record.value,
+    status: 'VERIFIED' as const,
+    problem: null,
+  }))
+  const change = { status: 'VERIFIED' as const, checks, checkedAt: new Date() }
+  const [verified] = await ctx.db
+    .update(domains)
+    .set(change)
+    .where(byId(domains, ctx, id))
+    .returning()
+  if (!verified) throw new Error('The domain was not inserted')
+  return verified
+}
+
+/** Publishes every record of a domain, as its owner does. */
+export function publishRecords(dns: NameServer, { settings }: Ctx, domain: Pick<DomainRow, 'name' | 'keys'>): void {
+  for (const { type, name, value } of recordsOf(domain, settings)) {
+    if (type === 'TXT') dns.setTextRecords(name, value)
+    else dns.setAlias(name, value)
+  }
+}
+
+/** Adds a domain with a status, and returns a function that records a check with one result for all of its records. */
+export async function prepareDomainCheck(ctx: Ctx, before: DomainRow['status'], result: DomainRow['status']) {
+  const domain = await addTestDomain(ctx, 'example.com', { status: before })
+  const results = recordsOf(domain, ctx.settings).map((record) => ({ ...record, status: result, problem: null }))
+  return () => recordResults(ctx, domain.id, results)
+}
