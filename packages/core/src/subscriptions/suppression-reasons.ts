@@ -22,7 +22,7 @@ export type StoredReasons = Pick<typeof suppressions.$inferSelect, 'status' | 'r
 
 /** The reasons of a stored suppression, the strictest first. The previous release stores the status alone. */
 export function reasonsOf({ status, reasons, createdAt }: StoredReasons): SuppressionReason[] {
-  if (status === 'UNSUBSCRIBED') return reasons
+  if (status === 'UNSUBSCRIBED' || reasons.some(({ reason }) => reason === status)) return reasons
   return addReason(reasons, { reason: status, source: 'MAIL_EVENT', createdAt: createdAt.toISOString() })
 }
 

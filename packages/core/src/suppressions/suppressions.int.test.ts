@@ -44,7 +44,10 @@ test('an address is suppressed once, whatever its spelling; notes and reasons ad
   expect(second.suppression).toMatchObject({
     reason: 'BOUNCED',
     note: 'first',
-    reasons: [{ reason: 'BOUNCED' }, { reason: 'MANUAL' }],
+    reasons: [
+      { reason: 'BOUNCED', source: 'API' },
+      { reason: 'MANUAL', source: 'API' },
+    ],
   })
 })
 
