@@ -198,6 +198,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'DELETE /contacts/{id}': [({ duplicates: [one] }) => ({ path: `/contacts/${one}` })],
   'GET /contacts/export': [({ list }) => ({ path: `/contacts/export?listId=${list}` })],
   'POST /contacts/import': [({ list }) => ({ path: `/contacts/import?listId=${list}&consent=confirmed`, ...aFile })],
+  'POST /suppressions/import': [],
   'GET /imports': [],
   'GET /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
   'DELETE /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],

@@ -136,7 +136,7 @@ test('query parameters show their type and default, and optional ones no example
   expect(named('limit').length).toBeGreaterThan(20)
   for (const { where, parameter } of named('limit')) expect([where, parameter.schema]).toEqual([where, limit])
   const dryRun = { type: 'boolean', default: false }
-  expect(named('dryRun').map(({ parameter }) => parameter.schema)).toEqual([dryRun])
+  expect(named('dryRun').map(({ parameter }) => parameter.schema)).toEqual([dryRun, dryRun])
   const count = { type: 'boolean' }
   expect(named('count').map(({ parameter }) => parameter.schema)).toEqual([count, count])
   expect(named('tag').map(({ parameter }) => parameter.schema.type)).toEqual(['array', 'array'])
@@ -214,7 +214,7 @@ test('every creation sends the documented headers', async () => {
   const { token } = await api.signUp()
   let created = 0
   for (const { method, path, template, example, hasBody, takesForm } of await operationsOf(api)) {
-    if (method !== 'POST' || !hasBody || takesForm || template === '/contacts/import') continue
+    if (method !== 'POST' || !hasBody || takesForm || template.endsWith('/import')) continue
     const { status, headers } = await api.call(method, path, { key: token, body: example })
     const { headers: documented = {} } = document.paths[template]?.['post']?.responses[status] ?? {}
     const names = Object.keys(documented).filter((name) => !conditional.includes(name))

@@ -22,7 +22,6 @@ export const commandGroups = [
   'Installation',
   'Workspaces',
   'Users and keys',
-  'Contacts',
   'Development',
   'Shell',
 ] as const

@@ -26,6 +26,7 @@ export const guides: readonly Guide[] = [
   readGuide('guides/idempotency.md'),
   readGuide('guides/webhooks.md'),
   readGuide('guides/contacts.md'),
+  readGuide('imports.md'),
   readGuide('guides/identity.md'),
   readGuide('guides/segments.md'),
   readGuide('guides/forms.md'),

@@ -1,6 +1,6 @@
 import { cancelImport, lockImport } from '@rapport/core/imports/cancel-import.ts'
 import { discardImport, listImports, queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
-import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
+import { Import, ImportOptions, ImportQuery, SuppressionImportOptions } from '@rapport/core/imports/imports.schema.ts'
 import type { ImportId } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
@@ -15,14 +15,24 @@ const common = { tags: ['Imports'], security: [{ bearer: [] }] }
 const params = IdParams('imp')
 const currentImport = recordById(Import, { lock: lockImport, read: readImport })
 
-const contactsFile: Upload<{ ctx: Ctx; query: ImportOptions }, ImportId, Import> = {
-  receive: ({ ctx, query }, { content, ...format }) => receiveImport(ctx, { ...format, ...query }, content),
+type ImportUpload<Query> = Upload<{ ctx: Ctx; query: Query }, ImportId, Import>
+
+const queued: Pick<ImportUpload<unknown>, 'finish' | 'discard'> = {
   async finish({ ctx }, reply, id) {
-    const queued = await queueImport(ctx, id)
+    const record = await queueImport(ctx, id)
     reply.code(202).header('location', `/imports/${id}`)
-    return queued
+    return record
   },
   discard: ({ ctx }, id) => discardImport(ctx, id),
+}
+const contactsFile: ImportUpload<ImportOptions> = {
+  receive: ({ ctx, query }, { content, ...format }) => receiveImport(ctx, { ...format, ...query }, content),
+  ...queued,
+}
+const suppressionsFile: ImportUpload<SuppressionImportOptions> = {
+  receive: ({ ctx, query }, { content, ...format }) =>
+    receiveImport(ctx, { kind: 'SUPPRESSIONS', ...format, ...query }, content),
+  ...queued,
 }
 
 export const importRoutes: FastifyPluginAsyncZod<UploadTimings> = async (app, timings) => {
@@ -38,8 +48,10 @@ export const importRoutes: FastifyPluginAsyncZod<UploadTimings> = async (app, ti
         summary: 'Import contacts',
         description: [
           'The body is a file in UTF-8, or in another `encoding`, of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab, or as a first line such as `sep=;` says), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`, at most to a hundredth of its size.',
-          'Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. An unknown column returns 400. Tags are separated by `;` or `,`. Empty cells at the end of a row may be missing. A cell such as `="0049"` is a text. An exported file can be imported without changes.',
+          'Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. `name` is split at its first space. `columns` maps other names, and `source` reads the export of another system as it is. An unknown column returns 400, unless `unknownColumns=ignore`. Tags are separated by `;` or `,`. Empty cells at the end of a row may be missing. A cell such as `="0049"` is a text. An exported file can be imported without changes.',
           'Numbers may have a decimal comma and thousands separators. The whole column decides: with `1.234,56` in a column, `1.234` is 1234. A column with both marks, or only with numbers that can be read in two ways, fails the import before a contact is written.',
+          'The column `status` says what a person wants: `CONFIRMED`, `PENDING`, `UNSUBSCRIBED`, `BOUNCED`, `COMPLAINED`, or a word of other systems such as `subscribed`, `active`, `unconfirmed`, `blocklisted`, `cleaned`, `archived`. An unknown word is an error of its row, which lists the known ones. `UNSUBSCRIBED` with `listId` is an opt-out of the list; without it, and for `blocklisted`, bounces and complaints, the address is suppressed in the workspace. `PENDING` subscribes without an email. `non-subscribed`, `archived` and an empty cell make a contact without a subscription.',
+          '**An import never widens consent.** The file is read twice: the first pass commits all opt-outs, bounces and complaints, also of rows that become no contact, and the second writes people. So these win over every confirmation of the same address or `externalId`, in whatever order the rows stand, and over what is stored; an import that is canceled or fails between its rows makes no address mailable that the whole file does not. `confirmedAt` and `optInAddress` go into the proof of consent, marked `claimed`; `unsubscribedAt` is the moment of an opt-out or bounce. Moments are ISO 8601 or as other systems write them (`2026-11-21 06:35:49`, `21-11-2026`), in UTC without a time zone. A moment up to a day in the future becomes the present; a later one is an error of its row.',
           'The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.',
           'A workspace can have 5 imports that are received, queued or running; one more returns 409 with the code `quota_exceeded`. Imports take turns, so a large one delays the others little.',
         ].join('\n\n'),
@@ -50,6 +62,28 @@ export const importRoutes: FastifyPluginAsyncZod<UploadTimings> = async (app, ti
       },
     },
     idempotentUpload(uploads, contactsFile),
+  )
+
+  app.post(
+    '/suppressions/import',
+    {
+      config: { streamsBody: true, hasOwnQuota: true },
+      schema: {
+        ...common,
+        tags: ['Suppressions'],
+        operationId: 'suppressions.import',
+        summary: 'Import suppressions',
+        description: [
+          'Suppresses all addresses of a file of any length, up to 4 GiB. The body is CSV (`text/csv`) or NDJSON (`application/x-ndjson`), in UTF-8 or another `encoding`, and may be compressed with `content-encoding: gzip`. One column of addresses will do, with the header `email` or without a header. The columns `reason` and `createdAt` are read if there. `reason` is `COMPLAINED`, `OPTED_OUT`, `BOUNCED` or `MANUAL`, or a word of another system such as `unsubscribed`, `blocklisted`, `cleaned` or `spam`; an unknown word is an error of its row. Moments are read as in an import of contacts.',
+          'Reasons add up, and each known one stays. The subscriptions of contacts with these addresses end at once. The import is an Import as those of contacts, with the kind `SUPPRESSIONS`: `created` counts new suppressions, `updated` those that got another reason, `skipped` rows that changed nothing, and `suppressed` all of them. Imports of both kinds share the quota.',
+        ].join('\n\n'),
+        consumes: fileTypes,
+        querystring: SuppressionImportOptions,
+        body: z.unknown().meta({ type: 'string', format: 'binary' }),
+        response: { 202: Import },
+      },
+    },
+    idempotentUpload(uploads, suppressionsFile),
   )
 
   app.get(
@@ -94,7 +128,7 @@ export const importRoutes: FastifyPluginAsyncZod<UploadTimings> = async (app, ti
         operationId: 'imports.cancel',
         summary: 'Cancel an import',
         description:
-          'Stops an import. Its status becomes `CANCELED`, the contacts that it has imported remain, and its file is deleted. Emits `import.completed` unless it was a dry run or still being uploaded; the upload then fails with 409. An import that has ended returns 409.',
+          'Stops an import. Its status becomes `CANCELED`, the contacts and opt-outs that it has imported remain, and its file is deleted. Emits `import.completed` unless it was a dry run or still being uploaded; the upload then fails with 409. An import that has ended returns 409.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },

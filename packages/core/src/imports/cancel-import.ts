@@ -7,7 +7,8 @@ import { type ImportId, uuidOf } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { importCompleted } from './import-events.ts'
-import { endStatuses, type ImportRecord, toImport } from './imports.ts'
+import { type ImportRecord, toImport } from './import-record.ts'
+import { endStatuses } from './imports.ts'
 
 /**
  * Cancels an import that has not ended. Imported rows remain. A job that is running it

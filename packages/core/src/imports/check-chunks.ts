@@ -1,22 +1,106 @@
 /**
- * The first pass of an import reads what only the whole file can decide, and writes nothing: the decimal marks of its
- * numbers. So a file that cannot be read as a whole fails before any contact is written. A file without a column of
- * numbers needs no first pass.
+ * The first pass of an import reads what only the whole file can decide: the decimal marks of its numbers, and who opts
+ * out. Opt-outs, bounces and complaints are committed here, whatever the order of the rows, so no contact is written
+ * before them. A file without numbers and without opt-outs needs no first pass.
  */
+import { sql } from 'drizzle-orm'
 import type { CustomFields } from '../custom-fields/custom-fields.ts'
 import { imports } from '../db/schema/index.ts'
+import type { FileStatus } from '../db/schema/imports.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { FileLocation } from './file/byte-window.ts'
-import { createCsvReader } from './file/csv-rows.ts'
-import { type ClaimedImport, lockClaimedImport } from './import-claim.ts'
-import { customPrefix } from './file/import-header.ts'
-import type { ImportRecord } from './imports.ts'
+import { createCsvReader, type FileRow, type RowReader } from './file/csv-rows.ts'
+import { customPrefix } from './file/match-columns.ts'
+import { createNdjsonReader } from './file/ndjson-rows.ts'
 import { type DecimalMark, decideDecimalMark, findDecimalMarks } from './file/number-format.ts'
-import { readChunks } from './read-chunks.ts'
+import { isOptOut } from './rows/file-status.ts'
+import { type ClaimedImport, lockClaimedImport } from './import-claim.ts'
+import { type OptOutRow, readCsvRow, readJsonRow, toOptOutRow } from './rows/import-rows.ts'
+import type { ImportRecord } from './import-record.ts'
+import { type Chunk, readChunks } from './read-chunks.ts'
+import { recordOptOuts } from './writing/record-opt-outs.ts'
+import { isStatusColumn } from './rows/row-status.ts'
 
-/** Larger than those of the second pass, because they are cheap. */
-const chunk = { maxRows: 10_000, maxBytes: 4_194_304 }
+/** Chunks without opt-outs are cheap. */
+const chunkOfNumbers = { maxRows: 10_000, maxBytes: 4_194_304 }
+const chunkOfOptOuts = { maxRows: 2_000, maxBytes: 1_048_576 }
+
+interface Check extends Pick<Chunk<unknown>, 'start' | 'end'> {
+  optOuts: OptOutRow[]
+}
+
+/** The statuses that the request and the header give every row. */
+export const statusesOfFile = ({ rowStatus, layout }: ImportRecord): FileStatus[] => [
+  ...(rowStatus ? [rowStatus] : []),
+  ...(layout?.statuses ?? []),
+]
+
+/**
+ * Yields a function for each chunk that saves what the pass has found up to there. A function returns `lost`, without
+ * any effect, if the import was canceled or the claim was lost.
+ */
+export async function* checkChunks(
+  ctx: Ctx,
+  claimed: ClaimedImport,
+  fields: CustomFields,
+): AsyncGenerator<() => Promise<'written' | 'lost'>> {
+  const from = startOfCheck(claimed)
+  if (claimed.kind !== 'CONTACTS' || from.position >= claimed.size) return
+  let [start, last] = [from, from]
+  for await (const { end, optOuts } of claimed.layout ? checkCsv(ctx, claimed, fields) : checkNdjson(ctx, claimed)) {
+    last = end
+    if (optOuts.length === 0 && end.position - start.position < bytesPerStep) continue
+    const check = { start, end, optOuts }
+    yield () => saveCheck(ctx, claimed, check)
+    start = end
+  }
+  if (last === from) return
+  const check = { start, end: { position: claimed.size, line: last.line }, optOuts: [] }
+  yield () => saveCheck(ctx, claimed, check)
+}
+
+/** A step without opt-outs reads so much: it takes a fraction of a second. */
+const bytesPerStep = 16_777_216
+
+/** The release before made no first pass: the rows up to `position` are written, and their parts deleted. */
+function startOfCheck({ position, line, checkedPosition, checkedLine }: ImportRecord): FileLocation {
+  return checkedPosition < position ? { position, line } : { position: checkedPosition, line: checkedLine }
+}
+
+async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, fields: CustomFields): AsyncGenerator<Check> {
+  const { layout, findings } = claimed
+  const columns = findNumberColumns(claimed, fields).map((column) => column.position)
+  const ofEveryRow = statusesOfFile(claimed)
+  const hasStatuses = layout?.columns.some(isStatusColumn) || ofEveryRow.some(isOptOut)
+  if (!layout || (columns.length === 0 && !hasStatuses)) return
+  const format = { layout, fields, decimalMarks: new Map<number, DecimalMark>() }
+  const limits = hasStatuses ? chunkOfOptOuts : chunkOfNumbers
+  const readRows = createCsvReader(layout.delimiter)
+  for await (const { rows, start, end } of readChunks(ctx, claimed, {
+    from: startOfCheck(claimed),
+    readRows,
+    ...limits,
+  })) {
+    for (const row of rows) {
+      if ('content' in row)
+        findDecimalMarks(findings, { delimiter: layout.delimiter, columns }, { line: row.line, cells: row.content })
+    }
+    const toOptOut = (row: FileRow<string[]>) => toOptOutRow(readCsvRow(row, format), ofEveryRow) ?? []
+    yield { start, end, optOuts: hasStatuses ? rows.flatMap(toOptOut) : [] }
+  }
+}
+
+async function* checkNdjson(ctx: Ctx, claimed: ClaimedImport): AsyncGenerator<Check> {
+  const ofEveryRow = statusesOfFile(claimed)
+  const readRows: RowReader<unknown> = createNdjsonReader(ofEveryRow.some(isOptOut) ? undefined : mayHaveStatus)
+  const from = startOfCheck(claimed)
+  for await (const { rows, start, end } of readChunks(ctx, claimed, { from, readRows, ...chunkOfOptOuts }))
+    yield { start, end, optOuts: rows.flatMap((row) => toOptOutRow(readJsonRow(row), ofEveryRow) ?? []) }
+}
+
+/** A property can be written with escapes. */
+const mayHaveStatus = (line: Buffer) => line.includes('status') || line.includes('\\')
 
 interface NumberColumn {
   position: number
@@ -29,31 +113,6 @@ function findNumberColumns({ layout }: ImportRecord, fields: CustomFields): Numb
   return (layout?.columns ?? []).flatMap((name, position) => (name && isNumber(name) ? [{ position, name }] : []))
 }
 
-/**
- * Yields a function for each chunk that saves what the pass has found up to there. A function returns `lost`, without
- * any effect, if the import was canceled or the claim was lost.
- */
-export async function* checkChunks(
-  ctx: Ctx,
-  claimed: ClaimedImport,
-  fields: CustomFields,
-): AsyncGenerator<() => Promise<'written' | 'lost'>> {
-  const { layout, findings, position, checkedPosition, size } = claimed
-  const columns = findNumberColumns(claimed, fields).map((column) => column.position)
-  // The release before made no first pass: the rows up to `position` are written, and their parts deleted.
-  const from = checkedPosition < position ? claimed : { position: checkedPosition, line: claimed.checkedLine }
-  if (!layout || columns.length === 0 || from.position >= size) return
-  const readRows = createCsvReader(layout.delimiter)
-  for await (const { rows, end } of readChunks(ctx, claimed, { from, readRows, ...chunk })) {
-    for (const row of rows) {
-      if ('content' in row)
-        findDecimalMarks(findings, { delimiter: layout.delimiter, columns }, { line: row.line, cells: row.content })
-    }
-    yield () => saveFindings(ctx, claimed, end)
-  }
-  yield () => saveFindings(ctx, claimed, { position: size, line: claimed.checkedLine })
-}
-
 /** The decimal mark of each column with numbers, by position. Throws `validation_error` if a column has no clear one. */
 export function decideDecimalMarks(record: ImportRecord, fields: CustomFields): Map<number, DecimalMark> {
   const columns = findNumberColumns(record, fields)
@@ -62,14 +121,24 @@ export function decideDecimalMarks(record: ImportRecord, fields: CustomFields): 
   )
 }
 
-function saveFindings(ctx: Ctx, claimed: ClaimedImport, end: FileLocation): Promise<'written' | 'lost'> {
+/** Idempotent, and in order, like `writeChunk`. */
+function saveCheck(ctx: Ctx, claimed: ClaimedImport, { start, end, optOuts }: Check): Promise<'written' | 'lost'> {
   return inTransaction(ctx, async (ctx) => {
     const current = await lockClaimedImport(ctx, claimed)
-    // A statement that arrives after its retry must not undo later findings.
-    if (!current || current.checkedPosition > end.position) return 'lost'
+    if (!current) return 'lost'
+    const { position } = startOfCheck(current)
+    if (position === end.position && position !== start.position) return 'written'
+    if (position !== start.position) return 'lost'
+    const counts = await recordOptOuts(ctx, claimed, optOuts)
     await ctx.db
       .update(imports)
-      .set({ checkedPosition: end.position, checkedLine: end.line, findings: claimed.findings })
+      .set({
+        checkedPosition: end.position,
+        checkedLine: end.line,
+        findings: claimed.findings,
+        optedOut: sql`${imports.optedOut} + ${counts.optedOut}`,
+        suppressed: sql`${imports.suppressed} + ${counts.suppressed}`,
+      })
       .where(byId(imports, ctx, claimed.id))
     return 'written'
   })

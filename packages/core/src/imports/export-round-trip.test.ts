@@ -11,7 +11,8 @@ import { csvHeader, toCsv } from '../contacts/export/contact-csv.ts'
 import { openWindow } from './file/byte-window.ts'
 import { createCsvReader } from './file/csv-rows.ts'
 import { readHeader } from './file/import-header.ts'
-import { parseCsvRow } from './import-rows.ts'
+import { createColumnMatcher } from './file/match-columns.ts'
+import { readCsvRow, toImportRow } from './rows/import-rows.ts'
 
 const fields: CustomFields = new Map([
   ['note', { label: 'Note', type: 'TEXT', options: [] }],
@@ -69,10 +70,10 @@ function toFile(contact: object): string {
 
 async function importRows(file: string) {
   const bytes = Buffer.from(file)
-  const { layout, start } = await readHeader(bytes, fields)
+  const { layout, start } = await readHeader(bytes, createColumnMatcher({ fields }))
   const readPart = async (position: number) => (position < bytes.length ? bytes.subarray(position) : undefined)
   const rows = await createCsvReader(layout.delimiter)(openWindow(readPart, start), 10)
-  return rows.map((row) => parseCsvRow(row, { layout, fields, decimalMarks: new Map() }))
+  return rows.map((row) => toImportRow(readCsvRow(row, { layout, fields, decimalMarks: new Map() })))
 }
 
 /** An import ignores empty cells. */

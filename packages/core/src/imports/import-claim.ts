@@ -11,8 +11,10 @@ import { idOf } from '../kernel/ids.ts'
 import { findAuditActor } from '../audit/audit.ts'
 import { type Claim, claimWork, finishClaim, lockClaim } from '../work/claims.ts'
 import { imports } from '../db/schema/index.ts'
-import { deleteParts, endStatuses, type ImportRecord, toImport } from './imports.ts'
+import { type ImportRecord, toImport } from './import-record.ts'
+import { deleteParts, endStatuses } from './imports.ts'
 import { importCompleted } from './import-events.ts'
+import { deleteOptOutKeys } from './writing/opt-out-keys.ts'
 
 /** An import that a job has claimed, as it was when claimed. */
 export interface ClaimedImport extends ImportRecord {
@@ -79,9 +81,10 @@ export function failImport(
   })
 }
 
-/** Deletes the file of an ended import, in small batches. */
+/** Deletes the file of an ended import, and what it says about opt-outs, in small batches. */
 export async function purgeImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
   while ((await deleteParts(ctx, id, endStatuses)) > 0);
+  while ((await deleteOptOutKeys(ctx, id)) > 0);
 }
 
 /** Deletes the file of a canceled import and finishes its work. */

@@ -1,34 +1,43 @@
-/** An import reads its file twice: the first pass decides what concerns the whole file, the second writes contacts. */
+/**
+ * An import of contacts reads its file twice: the first pass decides what concerns the whole file and commits opt-outs,
+ * the second writes contacts. So a killed or canceled import makes no address mailable that the whole file does not.
+ */
 import { readCustomFields } from '../custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
-import { checkChunks, decideDecimalMarks } from './check-chunks.ts'
-import { createCsvReader } from './file/csv-rows.ts'
+import { checkChunks, decideDecimalMarks, statusesOfFile } from './check-chunks.ts'
+import { createCsvReader, type RowReader } from './file/csv-rows.ts'
 import type { ClaimedImport } from './import-claim.ts'
-import { parseCsvRow, parseJsonRow } from './import-rows.ts'
-import { readNdjsonRows } from './file/ndjson-rows.ts'
+import { createNdjsonReader } from './file/ndjson-rows.ts'
+import { readCsvRow, readJsonRow, toImportRow } from './rows/import-rows.ts'
 import { readChunks } from './read-chunks.ts'
-import { writeChunk } from './write-chunk.ts'
+import { writeChunk } from './writing/write-chunk.ts'
+import { writeContactRows } from './writing/write-contact-rows.ts'
+import { suppressionReader, writeSuppressionRows } from './writing/write-suppression-rows.ts'
 
 /** A chunk is one transaction: large enough to be efficient, small enough not to block others for long. */
 const chunk = { maxRows: 1_000, maxBytes: 524_288 }
+
+type Steps = AsyncGenerator<() => Promise<'written' | 'lost'>>
 
 /**
  * Yields the remaining steps of an import, in order. Each saves the progress of one chunk in a transaction, and returns
  * `lost`, without any effect, if the import was canceled or the claim was lost. A step can be run while the next one is read.
  * Throws `validation_error`, with the line in its details, if the file cannot be imported as a whole.
  */
-export async function* importSteps(
-  ctx: Ctx,
-  claimed: ClaimedImport,
-): AsyncGenerator<() => Promise<'written' | 'lost'>> {
+export function importSteps(ctx: Ctx, claimed: ClaimedImport): Steps {
+  return claimed.kind === 'SUPPRESSIONS' ? suppressionSteps(ctx, claimed) : contactSteps(ctx, claimed)
+}
+
+async function* contactSteps(ctx: Ctx, claimed: ClaimedImport): Steps {
   const { layout, position, line } = claimed
   const fieldsAtStart = await readCustomFields(ctx)
   yield* checkChunks(ctx, claimed, fieldsAtStart)
   const reading = { from: { position, line }, ...chunk }
+  const ofEveryRow = statusesOfFile(claimed)
   if (!layout) {
-    for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows: readNdjsonRows })) {
-      const parsed = rows.map(parseJsonRow)
-      yield () => writeChunk(ctx, claimed, { ...span, rows: parsed })
+    for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows: createNdjsonReader() })) {
+      const parsed = rows.map((row) => toImportRow(readJsonRow(row), ofEveryRow))
+      yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeContactRows })
     }
     return
   }
@@ -36,7 +45,18 @@ export async function* importSteps(
   const readRows = createCsvReader(layout.delimiter)
   for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows })) {
     const format = { layout, decimalMarks, fields: await readCustomFields(ctx) }
-    const parsed = rows.map((row) => parseCsvRow(row, format))
-    yield () => writeChunk(ctx, claimed, { ...span, rows: parsed })
+    const parsed = rows.map((row) => toImportRow(readCsvRow(row, format), ofEveryRow))
+    yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeContactRows })
+  }
+}
+
+async function* suppressionSteps(ctx: Ctx, claimed: ClaimedImport): Steps {
+  const { layout, position, line } = claimed
+  const format = layout ? { layout, fields: new Map(), decimalMarks: new Map() } : undefined
+  const readRow = suppressionReader(claimed, format)
+  const readRows: RowReader<unknown> = layout ? createCsvReader(layout.delimiter) : createNdjsonReader()
+  for await (const { rows, ...span } of readChunks(ctx, claimed, { from: { position, line }, readRows, ...chunk })) {
+    const parsed = rows.map(readRow)
+    yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeSuppressionRows })
   }
 }

@@ -1,14 +1,19 @@
 import { z } from 'zod'
+import { fileStatuses, importKinds } from '../db/schema/imports.ts'
 import { CreatedAt, QueryBoolean, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { encodings } from './file/file-encoding.ts'
+import { sourceNames } from './sources/sources.ts'
 
 const ImportStatus = z.enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED'])
 
 export const Import = z
   .object({
     id: RecordId('imp'),
+    kind: z
+      .enum(importKinds)
+      .describe('`CONTACTS` of `POST /contacts/import`, or `SUPPRESSIONS` of `POST /suppressions/import`.'),
     status: ImportStatus.describe(
       '`QUEUED` until it begins, `RUNNING`, also between two turns, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED` by `DELETE /imports/{id}`.',
     ),
@@ -21,15 +26,29 @@ export const Import = z
     listId: RecordId('lst').nullable().describe('The list that the contacts are subscribed to. `null` for none.'),
     dryRun: z.boolean().describe('Whether the rows are only validated and counted.'),
     processed: z.number().int().describe('The number of rows that are processed so far.'),
-    created: z.number().int().describe('The number of new contacts.'),
-    updated: z.number().int().describe('The number of contacts that were updated.'),
+    created: z.number().int().describe('The number of new contacts or suppressions.'),
+    updated: z.number().int().describe('The number of contacts or suppressions that were updated.'),
     skipped: z
       .number()
       .int()
       .describe(
-        'The number of rows that changed no contact. With `listId`, their contacts are subscribed nevertheless.',
+        'The number of rows that changed no contact or suppression. With `listId`, their contacts are subscribed nevertheless.',
       ),
     failed: z.number().int().describe('The number of invalid rows.'),
+    confirmed: z
+      .number()
+      .int()
+      .describe(
+        'The number of rows whose contact is confirmed on the list, also if it was before. 0 without `listId`. Rows of people who opted out, in the file or here, are not counted.',
+      ),
+    optedOut: z
+      .number()
+      .int()
+      .describe('The number of rows that opt out of the list `listId`, whether or not they become contacts.'),
+    suppressed: z
+      .number()
+      .int()
+      .describe('The number of rows that suppress their address, whether or not they become contacts.'),
     errors: z
       .array(
         z.object({
@@ -57,10 +76,11 @@ export const Import = z
   .meta({
     id: 'Import',
     description:
-      'An import of contacts. `processed` always equals `created` + `updated` + `skipped` + `failed`. `errors` contains the first 100 errors, with the line on which the row begins. The header of a CSV is line 1.',
+      'An import of contacts or suppressions. `processed` always equals `created` + `updated` + `skipped` + `failed`. `errors` contains the first 100 errors, with the line on which the row begins. The header of a CSV is line 1.',
     examples: [
       {
         id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
+        kind: 'CONTACTS',
         status: 'COMPLETED',
         format: 'csv',
         onConflict: 'skip',
@@ -71,6 +91,9 @@ export const Import = z
         updated: 0,
         skipped: 19,
         failed: 1,
+        confirmed: 0,
+        optedOut: 0,
+        suppressed: 0,
         errors: [{ line: 17, message: 'email: must be an email address such as ada@example.com' }],
         errorCounts: [{ column: 'email', message: 'must be an email address such as ada@example.com', count: 1 }],
         createdAt: '2026-11-21T06:35:49.123Z',
@@ -81,6 +104,47 @@ export const Import = z
   })
 export type Import = z.output<typeof Import>
 
+const dryRun = QueryBoolean.default(false)
+const encoding = z
+  .enum(encodings, { error: `must be ${encodings.join(' or ')}` })
+  .optional()
+  .describe(
+    'The encoding of the file. Default: the `charset` of the content type, or `utf-8`. A spreadsheet that saves a plain "CSV" in Western Europe or America writes `windows-1252`.',
+  )
+const eachEvent = z.literal('each', { error: 'must be "each"' }).optional()
+
+const columnsMessage = 'must be a JSON object with a property or null for each header: {"Mail":"email","Notes":null}'
+const Columns = z
+  .string()
+  .max(20_000)
+  .transform((text, check) => {
+    const columns = parseColumns(text)
+    if (columns) return columns
+    check.addIssue({ code: 'custom', message: columnsMessage })
+    return z.NEVER
+  })
+
+function parseColumns(text: string): Record<string, string | null> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined
+    const entries = Object.entries<unknown>({ ...parsed })
+    const valid = entries.filter((entry): entry is [string, string | null] => isTarget(entry[1]))
+    return valid.length === entries.length ? Object.fromEntries(valid) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isTarget = (value: unknown) => typeof value === 'string' || value === null
+
+const unknownColumns = z
+  .enum(['error', 'ignore'], { error: 'must be error or ignore' })
+  .default('error')
+  .describe('Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out.')
+
+const unconfirmed: readonly string[] = fileStatuses.filter((status) => status !== 'CONFIRMED')
+
 export const ImportOptions = z
   .strictObject({
     onConflict: z
@@ -90,33 +154,66 @@ export const ImportOptions = z
     listId: Id('lst')
       .optional()
       .describe(
-        'Subscribes all contacts of the file to this list as CONFIRMED, except those who have opted out of it.',
+        'Subscribes the contacts of the file to this list as CONFIRMED, except those with another status in any row, and those who have opted out. Rows with the status `UNSUBSCRIBED` opt out of this list.',
       ),
     consent: z
       .literal('confirmed', { error: 'must be "confirmed"' })
       .optional()
-      .describe('Confirms that all contacts of the file have consented. Required with `listId`.'),
-    dryRun: QueryBoolean.default(false).describe(
+      .describe(
+        'Confirms that all contacts of the file have consented, except those with another status. Required with `listId`, unless `status` is another than `CONFIRMED`.',
+      ),
+    status: z
+      .enum(fileStatuses)
+      .optional()
+      .describe(
+        'The status of all rows, in addition to that of each row: a row is confirmed only if both are `CONFIRMED`. For files without a column `status`, such as `unsubscribed_….csv` of Mailchimp. `NONE`: no subscription. `OPTED_OUT`: no email from any list. `MANUAL`: blocked by the operator.',
+      ),
+    source: z
+      .enum(sourceNames)
+      .optional()
+      .describe(
+        'Reads the CSV file that this system exports, as it is. With `listId`, a file in which no column says who is subscribed needs `status`: files of Mailchimp, and of Brevo without `_SUBSCRIBED` and `_BLOCKLISTED`.',
+      ),
+    columns: Columns.optional().describe(
+      'Maps columns of a CSV file, as a JSON object: header → property, `customField.<key>`, or `null` to leave it out. Takes precedence over `source` and over names.',
+    ),
+    unknownColumns,
+    dryRun: dryRun.describe(
       'Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.',
     ),
-    encoding: z
-      .enum(encodings, { error: `must be ${encodings.join(' or ')}` })
-      .optional()
-      .describe(
-        'The encoding of the file. Default: the `charset` of the content type, or `utf-8`. A spreadsheet that saves a plain "CSV" in Western Europe or America writes `windows-1252`.',
-      ),
-    events: z
-      .literal('each', { error: 'must be "each"' })
-      .optional()
-      .describe(
-        'An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`.',
-      ),
+    encoding,
+    events: eachEvent.describe(
+      'An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`, and `subscription.unsubscribed` for subscriptions that end.',
+    ),
   })
-  .refine((options) => options.listId === undefined || options.consent === 'confirmed', {
-    path: ['consent'],
-    error: 'must be "confirmed" with listId: all contacts of the file must have consented to emails from this list',
-  })
+  .refine(
+    ({ listId, consent, status }) =>
+      listId === undefined || consent === 'confirmed' || unconfirmed.includes(status ?? 'CONFIRMED'),
+    {
+      path: ['consent'],
+      error: 'must be "confirmed" with listId: all contacts of the file must have consented to emails from this list',
+    },
+  )
 export type ImportOptions = z.output<typeof ImportOptions>
+
+export const SuppressionImportOptions = z.strictObject({
+  reason: z
+    .enum(['COMPLAINED', 'OPTED_OUT', 'BOUNCED', 'MANUAL'])
+    .default('MANUAL')
+    .describe(
+      'The reason of rows without one. An admin can lift `BOUNCED` and `MANUAL`; `OPTED_OUT` and `COMPLAINED` only the person.',
+    ),
+  columns: Columns.optional().describe(
+    'Maps columns of a CSV file, as a JSON object: header → `email`, `reason`, `createdAt`, or `null` to leave it out.',
+  ),
+  unknownColumns,
+  dryRun: dryRun.describe('Validates and counts the rows, but suppresses nothing and emits no events.'),
+  encoding,
+  events: eachEvent.describe(
+    'An import emits `import.completed`. `each` also emits `subscription.unsubscribed` for every subscription that ends.',
+  ),
+})
+export type SuppressionImportOptions = z.output<typeof SuppressionImportOptions>
 
 export const ImportQuery = PageQuery.extend({
   status: ImportStatus.optional().describe('Only imports with this status.'),

@@ -1,32 +1,26 @@
 /** The API's side of an import: receives the file and reports progress. */
-import { and, eq, inArray, not, type SQL, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { readCustomFields } from '../custom-fields/custom-fields.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError, conflict, notFound } from '../kernel/errors.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ImportId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { enqueue } from '../work/enqueue.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { importParts, imports } from '../db/schema/index.ts'
-import { readQuotas, requireQuota } from '../quotas/require-quota.ts'
+import { readQuotas } from '../quotas/require-quota.ts'
 import { decode, requireUtf8 } from './file/file-encoding.ts'
-import { readHeader, findNdjsonStart } from './file/import-header.ts'
-import type { Import, ImportOptions, ImportQuery } from './imports.schema.ts'
-
-export type ImportRecord = typeof imports.$inferSelect
+import { isAbandoned } from './unfinished-imports.ts'
+import { type ImportRecord, toImport } from './import-record.ts'
+import { createImport, type ReceiveOptions } from './create-import.ts'
+import type { Import, ImportQuery } from './imports.schema.ts'
 
 export const endStatuses: ImportRecord['status'][] = ['COMPLETED', 'FAILED', 'CANCELED']
 
 const partBytes = 1_048_576
-
-interface ReceiveOptions extends ImportOptions {
-  format: 'csv' | 'ndjson'
-}
 
 /**
  * Receives a file part by part, in constant memory, and returns the id of the import, which waits for `queueImport`.
@@ -34,7 +28,7 @@ interface ReceiveOptions extends ImportOptions {
  * `quota_exceeded` if the workspace has too many unfinished imports. After any error, the stored data is deleted.
  */
 export async function receiveImport(ctx: Ctx, options: ReceiveOptions, file: AsyncIterable<Buffer>): Promise<ImportId> {
-  if (options.listId) await checkListId(ctx, options.listId)
+  if (options.kind !== 'SUPPRESSIONS' && options.listId) await checkListId(ctx, options.listId)
   const { importBytes } = await readQuotas(ctx)
   const id = newId('imp')
   let size = 0
@@ -65,7 +59,9 @@ export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
       .returning()
     if (!row) throw uploadCanceled()
     await enqueue(ctx, 'IMPORT', id)
-    if (!row.dryRun) await audit(ctx, 'contacts.imported', { subjectId: id, listId: row.listId })
+    if (row.dryRun) return toImport(row)
+    if (row.kind === 'SUPPRESSIONS') await audit(ctx, 'suppressions.imported', { subjectId: id })
+    else await audit(ctx, 'contacts.imported', { subjectId: id, listId: row.listId })
     return toImport(row)
   })
 }
@@ -126,19 +122,6 @@ export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord
 
 const partsPerBatch = 64
 
-/** The upload stopped without notice, for example because the API process was killed. */
-const isAbandoned = (): SQL | undefined =>
-  and(eq(imports.status, 'RECEIVING'), sql`${imports.receivedAt} < now() - interval '1 hour'`)
-
-/** Counts the imports of the workspace that are received, queued or running. */
-export function countUnfinishedImports(ctx: Ctx): Promise<number> {
-  const isUnfinished = inArray(imports.status, ['RECEIVING', 'QUEUED', 'RUNNING'])
-  return ctx.db.$count(
-    imports,
-    and(eq(imports.workspaceId, ctx.workspaceId), isUnfinished, not(sql`coalesce(${isAbandoned()}, false)`)),
-  )
-}
-
 /**
  * Deletes a batch of obsolete data: uploads that stopped more than an hour ago, and the files of ended imports.
  * Returns 0 when nothing is left.
@@ -156,28 +139,6 @@ export async function purgeImports(db: Db): Promise<number> {
   return records.rowCount ?? 0
 }
 
-/** Converts a record to its API shape. */
-export function toImport(row: ImportRecord): Import {
-  return {
-    id: row.id,
-    status: row.status === 'RECEIVING' ? 'QUEUED' : row.status,
-    format: row.format,
-    onConflict: row.onConflict,
-    listId: row.listId,
-    dryRun: row.dryRun,
-    processed: row.processed,
-    created: row.created,
-    updated: row.updated,
-    skipped: row.skipped,
-    failed: row.failed,
-    errors: row.errors,
-    errorCounts: row.errorCounts,
-    createdAt: toTimestamp(row.createdAt),
-    startedAt: toTimestampOrNull(row.startedAt),
-    completedAt: toTimestampOrNull(row.completedAt),
-  }
-}
-
 async function* splitIntoParts(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = []
   let size = 0
@@ -190,45 +151,6 @@ async function* splitIntoParts(file: AsyncIterable<Buffer>): AsyncGenerator<Buff
     ;[pieces, size] = [[rest], rest.length]
   }
   if (size > 0) yield Buffer.concat(pieces)
-}
-
-async function createImport(ctx: Ctx, options: ReceiveOptions & { id: ImportId }, head: Buffer): Promise<void> {
-  const { id, format, onConflict, listId = null, dryRun, events } = options
-  const header =
-    format === 'csv'
-      ? await readHeader(head, await readCustomFields(ctx))
-      : { layout: null, start: findNdjsonStart(head) }
-  const record: Omit<ImportRecord, 'receivedAt' | 'workerId'> = {
-    workspaceId: ctx.workspaceId,
-    id,
-    status: 'RECEIVING',
-    format,
-    layout: header.layout,
-    onConflict,
-    listId,
-    dryRun,
-    eachEvent: events === 'each',
-    processed: 0,
-    created: 0,
-    updated: 0,
-    skipped: 0,
-    failed: 0,
-    errors: [],
-    errorCounts: [],
-    size: 0,
-    ...header.start,
-    checkedPosition: header.start.position,
-    checkedLine: header.start.line,
-    findings: {},
-    createdAt: new Date(),
-    startedAt: null,
-    completedAt: null,
-  }
-  await inTransaction(ctx, async (ctx) => {
-    await requireQuota(ctx, 'imports', { count: () => countUnfinishedImports(ctx), retryAfterSeconds: 30 })
-    // `isAbandoned` compares `receivedAt` with the clock of the database.
-    await ctx.db.insert(imports).values({ ...record, receivedAt: sql`now()` })
-  })
 }
 
 /** Locks the import first: a part that is stored while the import is being canceled would never be deleted. */

@@ -3,7 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import { importParts } from '../db/schema/index.ts'
 import { type FileLocation, openWindow } from './file/byte-window.ts'
 import type { FileRow, RowReader } from './file/csv-rows.ts'
-import type { ImportRecord } from './imports.ts'
+import type { ImportRecord } from './import-record.ts'
 
 /** Rows, and where they begin and end in the file. */
 export interface Chunk<Row> {

@@ -1,8 +1,8 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, not, or, sql } from 'drizzle-orm'
 import type { ContactRow } from '../contacts/contact-record.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { emitMany } from '../events/emit.ts'
-import { type ConsentSource, givenConsent, withConsent } from '../subscriptions/consent.ts'
+import { type ConsentClaim, type ConsentSource, givenConsent, withConsent } from '../subscriptions/consent.ts'
 import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
 import { subscriptionConfirmed, subscriptionCreated } from '../subscriptions/subscription-events.ts'
 import { subscriptionColumns, toSubscription } from '../subscriptions/subscription-record.ts'
@@ -15,43 +15,79 @@ import { lockList } from './lists.ts'
 import { findSuppressions } from '../subscriptions/find-suppressions.ts'
 
 interface ConfirmedSubscribers {
+  /** The contacts whose subscription changed. */
   confirmed: ContactId[]
+  /** Those of them that were not PENDING. */
   created: ContactId[]
+  /** All contacts that are confirmed then, also those that were before. */
+  subscribed: Set<ContactId>
+}
+
+/** A contact that consented elsewhere. */
+export interface ConsentingContact extends Pick<ContactRow, 'id' | 'email'> {
+  claim?: ConsentClaim | undefined
 }
 
 interface BulkSubscription {
   listId: ListId
   /** Locked, so that their status is derived from all subscriptions. */
-  contacts: readonly Pick<ContactRow, 'id' | 'email'>[]
+  contacts: readonly ConsentingContact[]
   /** The import that reports the consent, and the user or API key that started it. */
   reportedBy?: Pick<ConsentSource, 'importId' | 'actorId'>
+  /** Decides without writing: new contacts need not exist. */
+  isDryRun?: boolean
 }
 
 /**
  * Confirms contacts on a list, after they have consented elsewhere, even if the operator removed
  * them from it. A contact that opted out or complained keeps its status. An email against which anything stands is
- * skipped. Emits no events. Returns the contacts whose subscription changed, and those of them that were not
- * PENDING. Throws `not_found` if the list does not exist.
+ * skipped. Emits no events. Throws `not_found` if the list does not exist.
  */
 export async function confirmSubscribers(
   ctx: Ctx,
-  { listId, contacts, reportedBy }: BulkSubscription,
+  { listId, contacts, reportedBy, isDryRun = false }: BulkSubscription,
 ): Promise<ConfirmedSubscribers> {
   if (!(await lockList(ctx, listId))) throw notFound('List')
-  const suppressed = await findSuppressions(ctx, { listId, emails: contacts.map(({ email }) => email) })
-  const allowed = contacts.filter(({ email }) => !suppressed.has(email))
-  if (allowed.length === 0) return { confirmed: [], created: [] }
-  const consents = allowed.map(({ email }) => [givenConsent(ctx, email, { method: 'IMPORT', ...reportedBy })])
+  const allowed = await selectAllowed(ctx, listId, contacts)
+  const subscribed = new Set(allowed.map(({ id }) => id))
+  if (allowed.length === 0 || isDryRun) return { confirmed: [], created: [], subscribed }
+  const now = new Date()
+  const consents = allowed.map(({ email, claim }) =>
+    givenConsent(ctx, email, { method: 'IMPORT', ...reportedBy, claim }),
+  )
   const changed = await confirm(ctx.db, {
     workspaceId: ctx.workspaceId,
     listId,
     contactIds: allowed.map(({ id }) => id),
-    consents: consents.map((consent) => JSON.stringify(consent)),
-    now: new Date(),
+    consents: consents.map((consent) => JSON.stringify([consent])),
+    confirmedAt: allowed.map(({ claim }) => claim?.at ?? now),
+    now,
   })
   const confirmed = changed.map(({ contactId }) => contactId)
   if (confirmed.length > 0) await recordSubscriptionActivity(ctx, confirmed)
-  return { confirmed, created: changed.filter(({ isNew }) => isNew).map(({ contactId }) => contactId) }
+  const created = changed.filter(({ isNew }) => isNew).map(({ contactId }) => contactId)
+  return { confirmed, created, subscribed }
+}
+
+/** The contacts that have neither opted out of the list themselves nor an address against which anything stands. */
+async function selectAllowed(ctx: Ctx, listId: ListId, contacts: readonly ConsentingContact[]) {
+  const suppressed = await findSuppressions(ctx, { listId, emails: contacts.map(({ email }) => email) })
+  const { workspaceId, contactId, status, isRemoved, unsubscribedAt } = subscriptions
+  const ids = contacts.map(({ id }) => uuidOf(id))
+  const optedOut = await ctx.db
+    .select({ contactId })
+    .from(subscriptions)
+    .where(
+      and(
+        eq(workspaceId, ctx.workspaceId),
+        eq(subscriptions.listId, listId),
+        sql`${contactId} = any(${sql.param(ids)}::uuid[])`,
+        not(isRemoved),
+        or(inArray(status, ['UNSUBSCRIBED', 'COMPLAINED']), and(eq(status, 'BOUNCED'), isNotNull(unsubscribedAt))),
+      ),
+    )
+  const refused = new Set(optedOut.map((row) => row.contactId))
+  return contacts.filter(({ id, email }) => !suppressed.has(email) && !refused.has(id))
 }
 
 const confirm = namedStatement('confirm subscribers', {
@@ -60,17 +96,18 @@ const confirm = namedStatement('confirm subscribers', {
     listId: subscriptions.listId,
     contactIds: arrayOf(subscriptions.contactId),
     consents: arrayOf(jsonb<string>()),
+    confirmedAt: arrayOf(timestamptz),
     now: timestamptz,
   },
   columns: { contactId: subscriptions.contactId, isNew: bool },
-  sql: ({ workspaceId, listId, contactIds, consents, now }) => sql`
+  sql: ({ workspaceId, listId, contactIds, consents, confirmedAt, now }) => sql`
     with prior as materialized (
       select contact_id, is_removed or status = 'BOUNCED' as is_removed from subscriptions
       where workspace_id = ${workspaceId} and list_id = ${listId} and contact_id = any(${contactIds})),
     confirmed as (
       insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at, consent, created_at)
-      select ${workspaceId}, ${listId}, id, 'CONFIRMED', 'import', ${now}, consent, ${now}
-      from unnest(${contactIds}, ${consents}) as contact (id, consent)
+      select ${workspaceId}, ${listId}, id, 'CONFIRMED', 'import', confirmed_at, consent, ${now}
+      from unnest(${contactIds}, ${consents}, ${confirmedAt}) as contact (id, consent, confirmed_at)
       on conflict (workspace_id, list_id, contact_id) do update
       set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at, unsubscribed_at = null, is_removed = false,
         replaced_status = null, consent = ${withConsent(sql`excluded.consent`, sql`s.consent`)}
@@ -83,7 +120,7 @@ const confirm = namedStatement('confirm subscribers', {
 export async function emitConfirmed(
   ctx: Ctx,
   listId: ListId,
-  { confirmed, created }: ConfirmedSubscribers,
+  { confirmed, created }: Pick<ConfirmedSubscribers, 'confirmed' | 'created'>,
 ): Promise<void> {
   if (confirmed.length === 0) return
   const rows = await ctx.db

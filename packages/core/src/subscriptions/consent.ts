@@ -16,6 +16,13 @@ export interface ConsentSource {
   formerEmailHash?: string
   /** Default: the actor of the request. */
   actorId?: string | null
+  claim?: ConsentClaim | undefined
+}
+
+/** When and from which address the contact consented elsewhere, as the file of an import says. */
+export interface ConsentClaim {
+  at?: Date | undefined
+  address?: string | undefined
 }
 
 const maxConsents = 20
@@ -24,7 +31,13 @@ const reportedMethods: readonly Consent['method'][] = ['API', 'IMPORT', 'ADDRESS
 /** A consent that confirms a subscription now, without a link in an email. */
 export function givenConsent(ctx: Ctx, email: string, source: ConsentSource): Consent {
   const consent = requestedConsent(ctx, email, source)
-  return { ...consent, doubleOptIn: false, confirmedAt: consent.at }
+  const { at, address } = source.claim ?? {}
+  return {
+    ...consent,
+    doubleOptIn: false,
+    confirmedAt: at?.toISOString() ?? consent.at,
+    ...((at || address) && { address: address ?? consent.address, claimed: true }),
+  }
 }
 
 /** A consent that is complete when the contact uses the link in the confirmation email. */

@@ -36,6 +36,21 @@ export async function storeOptOut(ctx: Ctx, listId: ListId, emailHash: string): 
     on conflict (workspace_id, list_id, email_hash) do update set created_at = excluded.created_at`)
 }
 
+/** Stores the opt-outs of addresses from a locked list. A bounce that the previous release stored becomes an opt-out. */
+export async function storeOptOuts(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<void> {
+  const hashes = new Set(emails.map((email) => hashEmail(ctx, email)))
+  if (hashes.size === 0) return
+  const { workspaceId } = ctx
+  await ctx.db
+    .insert(optOuts)
+    .values([...hashes].map((emailHash) => ({ workspaceId, listId, emailHash, status: 'UNSUBSCRIBED' as const })))
+    .onConflictDoUpdate({
+      target: [optOuts.workspaceId, optOuts.listId, optOuts.emailHash],
+      set: { status: 'UNSUBSCRIBED' },
+      setWhere: eq(optOuts.status, 'BOUNCED'),
+    })
+}
+
 /** Stores the opt-outs of one address for another address of the same person too. */
 export async function copyOptOuts(ctx: Ctx, { from, to }: { from: string; to: string }): Promise<void> {
   const { workspaceId, listId, status } = optOuts

@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import { jsonRows } from '../db/json-rows.ts'
-import { type SuppressionReason, suppressions } from '../db/schema/index.ts'
+import { contacts, type SuppressionReason, suppressions } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
-import { text } from '../db/statements/sql-types.ts'
+import { arrayOf, text } from '../db/statements/sql-types.ts'
 import { type ContactId, newId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { hashEmail, hashEmails } from './hash-email.ts'
@@ -96,6 +96,31 @@ export async function linkSuppression(ctx: Ctx, contact: { id: ContactId; email:
     .set({ contactId: contact.id })
     .where(isAddress(ctx, [contact.email]))
 }
+
+/** The same for several contacts. Returns those whose address is suppressed. */
+export async function linkSuppressions(
+  ctx: Ctx,
+  contacts: readonly { id: ContactId; email: string }[],
+): Promise<ContactId[]> {
+  if (contacts.length === 0) return []
+  const hashes = contacts.flatMap(({ id, email }) => [...hashEmails(ctx, [email]).keys()].map((hash) => ({ id, hash })))
+  const linked = await linkRows(ctx.db, {
+    workspaceId: ctx.workspaceId,
+    ids: hashes.map(({ id }) => id),
+    hashes: hashes.map(({ hash }) => hash),
+  })
+  return linked.map(({ contactId }) => contactId)
+}
+
+const linkRows = namedStatement('link suppressions to contacts', {
+  params: { workspaceId: suppressions.workspaceId, ids: arrayOf(contacts.id), hashes: arrayOf(text) },
+  columns: { contactId: contacts.id },
+  sql: ({ workspaceId, ids, hashes }) => sql`
+    update suppressions s set contact_id = given.id
+    from unnest(${ids}, ${hashes}) as given (id, hash)
+    where s.workspace_id = ${workspaceId} and s.email_hash = given.hash
+    returning given.id as contact_id`,
+})
 
 /** Removes the link to the contact that loses an address, and the note, which may be about the person. */
 export async function forgetContact(ctx: Ctx, { id, email }: { id?: ContactId; email: string }): Promise<void> {

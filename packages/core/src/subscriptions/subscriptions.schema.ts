@@ -47,7 +47,9 @@ const Consent = z
     address: z
       .string()
       .nullable()
-      .describe('The IP address of the contact. `null` if a user or API key reported the consent.'),
+      .describe(
+        'The IP address of the contact. `null` if a user or API key reported the consent, unless an imported file contains it.',
+      ),
     formId: RecordId('frm').nullable().describe('The form. `null` for other methods.'),
     wording: z.array(z.string()).describe('The text of each consent field of the form that the contact accepted.'),
     importId: RecordId('imp').nullable().describe('The import. `null` for other methods.'),
@@ -70,6 +72,11 @@ const Consent = z
         'The former address of the contact, by `ADDRESS_CHANGED`: a keyed hash, equal for equal addresses. `null` for other methods.',
       ),
     note: z.string().nullable().describe('What the contact said, by `OPERATOR`. `null` for other methods.'),
+    claimed: z
+      .boolean()
+      .describe(
+        'Whether `confirmedAt` and `address` are what the file of an import claims. Otherwise this installation recorded them.',
+      ),
   })
   .meta({ id: 'Consent', description: 'The proof that a contact consented to a subscription.' })
 

@@ -674,9 +674,13 @@ export class Imports extends Resource {
    *
    * The body is a file in UTF-8, or in another `encoding`, of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab, or as a first line such as `sep=;` says), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`, at most to a hundredth of its size.
    *
-   * Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. An unknown column returns 400. Tags are separated by `;` or `,`. Empty cells at the end of a row may be missing. A cell such as `="0049"` is a text. An exported file can be imported without changes.
+   * Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. `name` is split at its first space. `columns` maps other names, and `source` reads the export of another system as it is. An unknown column returns 400, unless `unknownColumns=ignore`. Tags are separated by `;` or `,`. Empty cells at the end of a row may be missing. A cell such as `="0049"` is a text. An exported file can be imported without changes.
    *
    * Numbers may have a decimal comma and thousands separators. The whole column decides: with `1.234,56` in a column, `1.234` is 1234. A column with both marks, or only with numbers that can be read in two ways, fails the import before a contact is written.
+   *
+   * The column `status` says what a person wants: `CONFIRMED`, `PENDING`, `UNSUBSCRIBED`, `BOUNCED`, `COMPLAINED`, or a word of other systems such as `subscribed`, `active`, `unconfirmed`, `blocklisted`, `cleaned`, `archived`. An unknown word is an error of its row, which lists the known ones. `UNSUBSCRIBED` with `listId` is an opt-out of the list; without it, and for `blocklisted`, bounces and complaints, the address is suppressed in the workspace. `PENDING` subscribes without an email. `non-subscribed`, `archived` and an empty cell make a contact without a subscription.
+   *
+   * **An import never widens consent.** The file is read twice: the first pass commits all opt-outs, bounces and complaints, also of rows that become no contact, and the second writes people. So these win over every confirmation of the same address or `externalId`, in whatever order the rows stand, and over what is stored; an import that is canceled or fails between its rows makes no address mailable that the whole file does not. `confirmedAt` and `optInAddress` go into the proof of consent, marked `claimed`; `unsubscribedAt` is the moment of an opt-out or bounce. Moments are ISO 8601 or as other systems write them (`2026-11-21 06:35:49`, `21-11-2026`), in UTC without a time zone. A moment up to a day in the future becomes the present; a later one is an error of its row.
    *
    * The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.
    *
@@ -713,12 +717,71 @@ export class Imports extends Resource {
   /**
    * Cancel an import.
    *
-   * Stops an import. Its status becomes `CANCELED`, the contacts that it has imported remain, and its file is deleted. Emits `import.completed` unless it was a dry run or still being uploaded; the upload then fails with 409. An import that has ended returns 409.
+   * Stops an import. Its status becomes `CANCELED`, the contacts and opt-outs that it has imported remain, and its file is deleted. Emits `import.completed` unless it was a dry run or still being uploaded; the upload then fails with 409. An import that has ended returns 409.
    *
    * Requires the role MEMBER.
    */
   cancel(id: string, options?: RequestOptions): ApiPromise<void> {
     return this.client.request({ method: 'DELETE', path: encodePath`/imports/${id}` }, options)
+  }
+}
+
+export class Suppressions extends Resource {
+  /**
+   * Import suppressions.
+   *
+   * Suppresses all addresses of a file of any length, up to 4 GiB. The body is CSV (`text/csv`) or NDJSON (`application/x-ndjson`), in UTF-8 or another `encoding`, and may be compressed with `content-encoding: gzip`. One column of addresses will do, with the header `email` or without a header. The columns `reason` and `createdAt` are read if there. `reason` is `COMPLAINED`, `OPTED_OUT`, `BOUNCED` or `MANUAL`, or a word of another system such as `unsubscribed`, `blocklisted`, `cleaned` or `spam`; an unknown word is an error of its row. Moments are read as in an import of contacts.
+   *
+   * Reasons add up, and each known one stays. The subscriptions of contacts with these addresses end at once. The import is an Import as those of contacts, with the kind `SUPPRESSIONS`: `created` counts new suppressions, `updated` those that got another reason, `skipped` rows that changed nothing, and `suppressed` all of them. Imports of both kinds share the quota.
+   *
+   * Requires the role MEMBER.
+   */
+  import(upload: Upload, query?: types.SuppressionsImportData['query'], options?: RequestOptions): ApiPromise<types.SuppressionsImportResponse> {
+    return this.client.request({ method: 'POST', path: '/suppressions/import', query, upload, isIdempotent: true }, options)
+  }
+
+  /**
+   * Suppress an address.
+   *
+   * The workspace sends nothing to the address from now on, on any list, whichever contact has it. Its subscriptions end at once, with `subscription.unsubscribed` for each. Returns 200 if the address is suppressed already: reasons add up. For a contact, `POST /contacts/{id}/opt-out` records an opt-out in the proof of consent too.
+   *
+   * Requires the role MEMBER.
+   */
+  create(body: types.SuppressionsCreateData['body'], options?: RequestOptions): ApiPromise<types.SuppressionsCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/suppressions', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List suppressions.
+   *
+   * Returns the suppressions of the workspace. They contain no addresses: only keyed hashes are stored. `email` finds the suppression of an address, needs the role MEMBER, and is recorded in the audit log.
+   *
+   * Requires the role VIEWER.
+   */
+  list(query?: types.SuppressionsListData['query'], options?: RequestOptions): PagePromise<types.SuppressionsListResponse> {
+    return this.client.requestPage({ path: '/suppressions', query }, options)
+  }
+
+  /**
+   * Retrieve a suppression.
+   *
+   * Returns the suppression with all of its reasons.
+   *
+   * Requires the role VIEWER.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.SuppressionsGetResponse> {
+    return this.client.request({ path: encodePath`/suppressions/${id}` }, options)
+  }
+
+  /**
+   * Lift a suppression.
+   *
+   * Lifts the reasons BOUNCED and MANUAL, or the one given. Subscriptions that only these ended return to their former status. What the person said (OPTED_OUT, COMPLAINED) remains: only they can revert it, and without another reason the response is 409 with the code `opted_out`. The audit log records the note.
+   *
+   * Requires the role ADMIN.
+   */
+  delete(id: string, body: types.SuppressionsDeleteData['body'], options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/suppressions/${id}`, body }, options)
   }
 }
 
@@ -910,52 +973,6 @@ export class Lists extends Resource {
    */
   removeSubscriber(id: string, contactId: string, options?: RequestOptions): ApiPromise<void> {
     return this.client.request({ method: 'DELETE', path: encodePath`/lists/${id}/subscribers/${contactId}` }, options)
-  }
-}
-
-export class Suppressions extends Resource {
-  /**
-   * Suppress an address.
-   *
-   * The workspace sends nothing to the address from now on, on any list, whichever contact has it. Its subscriptions end at once, with `subscription.unsubscribed` for each. Returns 200 if the address is suppressed already: reasons add up. For a contact, `POST /contacts/{id}/opt-out` records an opt-out in the proof of consent too.
-   *
-   * Requires the role MEMBER.
-   */
-  create(body: types.SuppressionsCreateData['body'], options?: RequestOptions): ApiPromise<types.SuppressionsCreateResponse> {
-    return this.client.request({ method: 'POST', path: '/suppressions', body, isIdempotent: true }, options)
-  }
-
-  /**
-   * List suppressions.
-   *
-   * Returns the suppressions of the workspace. They contain no addresses: only keyed hashes are stored. `email` finds the suppression of an address, needs the role MEMBER, and is recorded in the audit log.
-   *
-   * Requires the role VIEWER.
-   */
-  list(query?: types.SuppressionsListData['query'], options?: RequestOptions): PagePromise<types.SuppressionsListResponse> {
-    return this.client.requestPage({ path: '/suppressions', query }, options)
-  }
-
-  /**
-   * Retrieve a suppression.
-   *
-   * Returns the suppression with all of its reasons.
-   *
-   * Requires the role VIEWER.
-   */
-  get(id: string, options?: RequestOptions): ApiPromise<types.SuppressionsGetResponse> {
-    return this.client.request({ path: encodePath`/suppressions/${id}` }, options)
-  }
-
-  /**
-   * Lift a suppression.
-   *
-   * Lifts the reasons BOUNCED and MANUAL, or the one given. Subscriptions that only these ended return to their former status. What the person said (OPTED_OUT, COMPLAINED) remains: only they can revert it, and without another reason the response is 409 with the code `opted_out`. The audit log records the note.
-   *
-   * Requires the role ADMIN.
-   */
-  delete(id: string, body: types.SuppressionsDeleteData['body'], options?: RequestOptions): ApiPromise<void> {
-    return this.client.request({ method: 'DELETE', path: encodePath`/suppressions/${id}`, body }, options)
   }
 }
 
@@ -1679,9 +1696,9 @@ export class Resources {
   readonly contacts: Contacts
   readonly customFields: CustomFields
   readonly imports: Imports
+  readonly suppressions: Suppressions
   readonly forms: Forms
   readonly lists: Lists
-  readonly suppressions: Suppressions
   readonly segments: Segments
   readonly campaigns: Campaigns
   readonly templateVariables: TemplateVariables
@@ -1708,9 +1725,9 @@ export class Resources {
     this.contacts = new Contacts(client)
     this.customFields = new CustomFields(client)
     this.imports = new Imports(client)
+    this.suppressions = new Suppressions(client)
     this.forms = new Forms(client)
     this.lists = new Lists(client)
-    this.suppressions = new Suppressions(client)
     this.segments = new Segments(client)
     this.campaigns = new Campaigns(client)
     this.templateVariables = new TemplateVariables(client)

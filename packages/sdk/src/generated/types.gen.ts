@@ -769,7 +769,7 @@ export type Consent = {
      */
     email: string;
     /**
-     * The IP address of the contact. `null` if a user or API key reported the consent.
+     * The IP address of the contact. `null` if a user or API key reported the consent, unless an imported file contains it.
      */
     address: string | null;
     /**
@@ -808,6 +808,10 @@ export type Consent = {
      * What the contact said, by `OPERATOR`. `null` for other methods.
      */
     note: string | null;
+    /**
+     * Whether `confirmedAt` and `address` are what the file of an import claims. Otherwise this installation recorded them.
+     */
+    claimed: boolean;
 };
 
 /**
@@ -2248,13 +2252,17 @@ export type Home = {
 };
 
 /**
- * An import of contacts. `processed` always equals `created` + `updated` + `skipped` + `failed`. `errors` contains the first 100 errors, with the line on which the row begins. The header of a CSV is line 1.
+ * An import of contacts or suppressions. `processed` always equals `created` + `updated` + `skipped` + `failed`. `errors` contains the first 100 errors, with the line on which the row begins. The header of a CSV is line 1.
  */
 export type Import = {
     /**
      * The id of the import.
      */
     id: string;
+    /**
+     * `CONTACTS` of `POST /contacts/import`, or `SUPPRESSIONS` of `POST /suppressions/import`.
+     */
+    kind: 'CONTACTS' | 'SUPPRESSIONS';
     /**
      * `QUEUED` until it begins, `RUNNING`, also between two turns, `COMPLETED`, `FAILED` if the file cannot be read to its end, or `CANCELED` by `DELETE /imports/{id}`.
      */
@@ -2280,21 +2288,33 @@ export type Import = {
      */
     processed: number;
     /**
-     * The number of new contacts.
+     * The number of new contacts or suppressions.
      */
     created: number;
     /**
-     * The number of contacts that were updated.
+     * The number of contacts or suppressions that were updated.
      */
     updated: number;
     /**
-     * The number of rows that changed no contact. With `listId`, their contacts are subscribed nevertheless.
+     * The number of rows that changed no contact or suppression. With `listId`, their contacts are subscribed nevertheless.
      */
     skipped: number;
     /**
      * The number of invalid rows.
      */
     failed: number;
+    /**
+     * The number of rows whose contact is confirmed on the list, also if it was before. 0 without `listId`. Rows of people who opted out, in the file or here, are not counted.
+     */
+    confirmed: number;
+    /**
+     * The number of rows that opt out of the list `listId`, whether or not they become contacts.
+     */
+    optedOut: number;
+    /**
+     * The number of rows that suppress their address, whether or not they become contacts.
+     */
+    suppressed: number;
     /**
      * The first 100 errors.
      */
@@ -8796,13 +8816,29 @@ export type ImportsCreateData = {
          */
         onConflict?: 'skip' | 'update';
         /**
-         * Subscribes all contacts of the file to this list as CONFIRMED, except those who have opted out of it.
+         * Subscribes the contacts of the file to this list as CONFIRMED, except those with another status in any row, and those who have opted out. Rows with the status `UNSUBSCRIBED` opt out of this list.
          */
         listId?: string;
         /**
-         * Confirms that all contacts of the file have consented. Required with `listId`.
+         * Confirms that all contacts of the file have consented, except those with another status. Required with `listId`, unless `status` is another than `CONFIRMED`.
          */
         consent?: 'confirmed';
+        /**
+         * The status of all rows, in addition to that of each row: a row is confirmed only if both are `CONFIRMED`. For files without a column `status`, such as `unsubscribed_….csv` of Mailchimp. `NONE`: no subscription. `OPTED_OUT`: no email from any list. `MANUAL`: blocked by the operator.
+         */
+        status?: 'CONFIRMED' | 'PENDING' | 'NONE' | 'UNSUBSCRIBED' | 'OPTED_OUT' | 'MANUAL' | 'BOUNCED' | 'COMPLAINED';
+        /**
+         * Reads the CSV file that this system exports, as it is. With `listId`, a file in which no column says who is subscribed needs `status`: files of Mailchimp, and of Brevo without `_SUBSCRIBED` and `_BLOCKLISTED`.
+         */
+        source?: 'listmonk' | 'mailchimp' | 'brevo' | 'resend';
+        /**
+         * Maps columns of a CSV file, as a JSON object: header → property, `customField.<key>`, or `null` to leave it out. Takes precedence over `source` and over names.
+         */
+        columns?: string;
+        /**
+         * Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out.
+         */
+        unknownColumns?: 'error' | 'ignore';
         /**
          * Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.
          */
@@ -8812,7 +8848,7 @@ export type ImportsCreateData = {
          */
         encoding?: 'utf-8' | 'windows-1252';
         /**
-         * An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`.
+         * An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`, and `subscription.unsubscribed` for subscriptions that end.
          */
         events?: 'each';
     };
@@ -8876,6 +8912,102 @@ export type ImportsCreateResponses = {
 };
 
 export type ImportsCreateResponse = ImportsCreateResponses[keyof ImportsCreateResponses];
+
+export type SuppressionsImportData = {
+    body: Blob | File;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * The reason of rows without one. An admin can lift `BOUNCED` and `MANUAL`; `OPTED_OUT` and `COMPLAINED` only the person.
+         */
+        reason?: 'COMPLAINED' | 'OPTED_OUT' | 'BOUNCED' | 'MANUAL';
+        /**
+         * Maps columns of a CSV file, as a JSON object: header → `email`, `reason`, `createdAt`, or `null` to leave it out.
+         */
+        columns?: string;
+        /**
+         * Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out.
+         */
+        unknownColumns?: 'error' | 'ignore';
+        /**
+         * Validates and counts the rows, but suppresses nothing and emits no events.
+         */
+        dryRun?: boolean;
+        /**
+         * The encoding of the file. Default: the `charset` of the content type, or `utf-8`. A spreadsheet that saves a plain "CSV" in Western Europe or America writes `windows-1252`.
+         */
+        encoding?: 'utf-8' | 'windows-1252';
+        /**
+         * An import emits `import.completed`. `each` also emits `subscription.unsubscribed` for every subscription that ends.
+         */
+        events?: 'each';
+    };
+    url: '/suppressions/import';
+};
+
+export type SuppressionsImportErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type SuppressionsImportError = SuppressionsImportErrors[keyof SuppressionsImportErrors];
+
+export type SuppressionsImportResponses = {
+    /**
+     * Accepted
+     */
+    202: Import;
+};
+
+export type SuppressionsImportResponse = SuppressionsImportResponses[keyof SuppressionsImportResponses];
 
 export type ImportsListData = {
     body?: never;

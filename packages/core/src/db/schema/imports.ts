@@ -17,18 +17,51 @@ import { tenantTable } from './tenant-table.ts'
 
 export const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED'] as const
 
+/** What an import reads: contacts and what they want, or addresses to suppress. */
+export const importKinds = ['CONTACTS', 'SUPPRESSIONS'] as const
+
+/** What a file can say about emails to a person: see `imports/file-status.ts`. */
+export const fileStatuses = [
+  'CONFIRMED',
+  'PENDING',
+  'NONE',
+  'UNSUBSCRIBED',
+  'OPTED_OUT',
+  'MANUAL',
+  'BOUNCED',
+  'COMPLAINED',
+] as const
+export type FileStatus = (typeof fileStatuses)[number]
+
+/** How the rows of a CSV file are read. */
+export interface Layout {
+  delimiter: string
+  /**
+   * Each column is a property, `customFieldValues.<key>`, null for a column that is left out, or '' for one without a
+   * name.
+   */
+  columns: (string | null)[]
+  /** The statuses that the header gives every row. */
+  statuses?: FileStatus[]
+  /** Whether unknown keys of a cell with JSON are left out. */
+  ignoresUnknown?: boolean
+}
+
 /** By the position of a column with numbers: the first line with each way to write them, see number-format.ts. */
 export type Findings = Record<string, { point?: number; comma?: number; unclear?: number }>
 
-/** An import of contacts. Its counters and position are updated in the same transaction as the contacts. */
+/** An import. Its counters and position are updated in the same transaction as the contacts. */
 export const imports = tenantTable(
   'imports',
   {
     id: id('imp').notNull(),
     status: text({ enum: importStatuses }).notNull(),
     format: text({ enum: ['csv', 'ndjson'] }).notNull(),
-    /** The layout of a CSV file, read from its header: see `matchColumns`. */
-    layout: jsonb().$type<{ delimiter: string; columns: (string | null)[] }>(),
+    kind: text({ enum: importKinds }).notNull().default('CONTACTS'),
+    /** The layout of a CSV file, read from its header: see `match-columns.ts`. */
+    layout: jsonb().$type<Layout>(),
+    /** For contacts, the status of every row; for suppressions, the reason of rows without one. */
+    rowStatus: text({ enum: fileStatuses }),
     onConflict: text({ enum: ['skip', 'update'] }).notNull(),
     /** No foreign key: the import outlives the list. The subscriptions have a foreign key. */
     listId: id('lst'),
@@ -39,6 +72,10 @@ export const imports = tenantTable(
     updated: integer().notNull().default(0),
     skipped: integer().notNull().default(0),
     failed: integer().notNull().default(0),
+    /** Rows of contacts that are confirmed on the list, and rows that the first pass has recorded. */
+    confirmed: integer().notNull().default(0),
+    optedOut: integer().notNull().default(0),
+    suppressed: integer().notNull().default(0),
     /** The first 100 rows that failed, with their line numbers, and the reason if the whole import failed. */
     errors: jsonb().$type<{ line: number; message: string }[]>().notNull().default([]),
     /** How many rows failed for the same reason, for the first 100 reasons. `column` is null for a whole row. */
@@ -66,6 +103,7 @@ export const imports = tenantTable(
       index('imports_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('imports_receiving_index').on(t.receivedAt).where(sql`${t.status} = 'RECEIVING'`),
       oneOf('imports_status_check', t.status, importStatuses),
+      oneOf('imports_kind_check', t.kind, importKinds),
     ],
   },
 )
@@ -82,7 +120,10 @@ export const importParts = tenantTable(
   { key: ['importId', 'position'], ownedBy: { importId: imports } },
 )
 
-/** Unused from here on. Workers of the release before write it during an upgrade. */
+/**
+ * The addresses and external ids that opt out in the file of an import, as hashes: the second pass confirms none of
+ * them. They are deleted when the import has ended. Workers of the release before write other hashes here.
+ */
 export const importSeen = tenantTable(
   'import_seen',
   {

@@ -41,6 +41,8 @@ export interface Consent {
   confirmedFrom: string | null
   /** The former address of the contact as a keyed hash, by ADDRESS_CHANGED. */
   formerEmailHash?: string
+  /** Whether the moment and the address of the contact are those that the file of an import claims. */
+  claimed?: boolean
   /** What the contact said, by OPERATOR. */
   note?: string | null
   /** By OPERATOR: the subscription before the opt-out, for an undo; null if there was none. */

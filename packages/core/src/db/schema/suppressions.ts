@@ -42,6 +42,7 @@ export const suppressions = tenantTable(
     extra: (t) => [
       uniqueIndex('suppressions_id_key').on(t.workspaceId, t.id),
       index('suppressions_created_index').on(t.workspaceId, t.createdAt, t.id),
+      index('suppressions_reason_index').on(t.workspaceId, t.reason, t.createdAt, t.id),
       index('suppressions_contact_index').on(t.workspaceId, t.contactId).where(sql`${t.contactId} is not null`),
       oneOf('suppressions_status_check', t.status, ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED']),
     ],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openWindow, type FileLocation } from './byte-window.ts'
 import { createCsvReader, type RowReader } from './csv-rows.ts'
-import { readNdjsonRows } from './ndjson-rows.ts'
+import { createNdjsonReader } from './ndjson-rows.ts'
 
 const quote = 'Row has a quotation mark inside a cell: quote the cell and double the mark'
 const neverClosed = 'Row has an unclosed quotation mark'
@@ -205,13 +205,13 @@ test.each([
     ],
   ],
 ])('reads NDJSON with %s, wherever the parts of the file end', async (_name, content, expected) => {
-  await expectRows(() => readNdjsonRows, Buffer.from(content as string), expected)
+  await expectRows(() => createNdjsonReader(), Buffer.from(content as string), expected)
 })
 
 test.each([
   ['CSV', createCsvReader(','), 'a,b\n', `"${'x'.repeat(5_000_000)}",d`, tooLarge],
   ['CSV', createCsvReader(','), 'a,b\n', `c,${'x'.repeat(5_000_000)}`, tooLarge],
-  ['NDJSON', readNdjsonRows, '{}\n', `{"a":"${'x'.repeat(5_000_000)}"}`, 'Row is larger than 1 MiB'],
+  ['NDJSON', createNdjsonReader(), '{}\n', `{"a":"${'x'.repeat(5_000_000)}"}`, 'Row is larger than 1 MiB'],
 ])('rejects a %s row of 5 MB without buffering it and reads the other rows', async (...given) => {
   const [, reader, row, large, error] = given
   const content = Buffer.from(`${row}${large}\n${row}`)

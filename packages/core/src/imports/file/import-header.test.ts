@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
-import { matchColumns, readHeader, findNdjsonStart } from './import-header.ts'
+import { findNdjsonStart, readHeader as readHeaderWith } from './import-header.ts'
+import { createColumnMatcher } from './match-columns.ts'
 
 const fields: CustomFields = new Map([
   ['plan', { label: 'Tariff', type: 'TEXT', options: [] }],
@@ -9,6 +10,9 @@ const fields: CustomFields = new Map([
   ['one', { label: 'Same', type: 'TEXT', options: [] }],
   ['two', { label: 'same', type: 'TEXT', options: [] }],
 ])
+
+const matchColumns = (names: string[], fields: CustomFields) => createColumnMatcher({ fields }).match(names).columns
+const readHeader = (head: Buffer, fields: CustomFields) => readHeaderWith(head, createColumnMatcher({ fields }))
 
 test.each([
   ['email', ['Email', 'E-Mail', 'EMAIL', 'e_mail', ' email ', 'Email address', 'email_address', 'Ｅmail']],
@@ -33,10 +37,10 @@ test.each([
 })
 
 test('names unknown columns and lists the known ones', () => {
-  const names = ['email', 'Name', 'customField.nothing', 'Fav\u0007orite']
+  const names = ['email', 'Nickname', 'customField.nothing', 'Fav\u0007orite']
   expect(() => matchColumns(names, fields)).toThrow(
-    'Unknown columns: "Name", "customField.nothing", "Fav\\u0007orite". Known columns: email, externalId, firstName, lastName, phone, company, ' +
-      'tags, source, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
+    'Unknown columns: "Nickname", "customField.nothing", "Fav\\u0007orite". Known columns: email, externalId, firstName, lastName, phone, company, ' +
+      'tags, source, name, status, confirmedAt, unsubscribedAt, optInAddress, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
       'Ignored columns: id, createdAt, updatedAt, lastActivityAt, emailSubscribedStatus',
   )
 })
@@ -101,7 +105,7 @@ test('a name loses invisible characters, and an unknown one shows them', async (
   const names = ['\u200bEmail', 'First\u00adName\u200e', '\ufeff Phone\u2060', 'Pl\u200ban']
   const { layout } = await readHeader(Buffer.from(names.join()), fields)
   expect(layout.columns).toEqual(['email', 'firstName', 'phone', 'customFieldValues.plan'])
-  expect(() => matchColumns(['email', 'Na\u200bme'], fields)).toThrow('Unknown columns: "Na\\u200bme"')
+  expect(() => matchColumns(['email', 'Nick\u200bname'], fields)).toThrow('Unknown columns: "Nick\\u200bname"')
 })
 
 test.each([

@@ -1,9 +1,19 @@
 import { isUtf8 } from 'node:buffer'
-import { skipLine } from './byte-window.ts'
+import { type ByteWindow, skipLine } from './byte-window.ts'
 import { type FileRow, maxRowBytes, type RowReader } from './csv-rows.ts'
 
-/** Reads NDJSON: one JSON value per line. Invalid JSON or UTF-8 is returned as an error. Empty lines are skipped. */
-export const readNdjsonRows: RowReader<unknown> = async (window, maxRows) => {
+/**
+ * Reads NDJSON: one JSON value per line. Invalid JSON or UTF-8 is returned as an error. Empty lines are skipped. A line
+ * that does not matter is returned as null, because parsing it takes most of the time.
+ */
+export function createNdjsonReader(matters: (line: Buffer) => boolean = () => true): RowReader<unknown> {
+  return (window, maxRows) => readRows(window, { maxRows, matters })
+}
+
+async function readRows(
+  window: ByteWindow,
+  { maxRows, matters }: { maxRows: number; matters: (line: Buffer) => boolean },
+): Promise<FileRow<unknown>[]> {
   for (;;) {
     const rows: FileRow<unknown>[] = []
     let [start, { line }] = [0, window.location]
@@ -11,7 +21,8 @@ export const readNdjsonRows: RowReader<unknown> = async (window, maxRows) => {
       const lineFeed = window.bytes.indexOf('\n', start)
       if (lineFeed < 0 && !window.isAtEnd) break
       const end = lineFeed < 0 ? window.bytes.length : lineFeed
-      const row = parseLine(window.bytes.subarray(start, end), line)
+      const bytes = window.bytes.subarray(start, end)
+      const row = matters(bytes) ? parseLine(bytes, line) : { line, content: null }
       if (row) rows.push(row)
       start = Math.min(end + 1, window.bytes.length)
       line += 1

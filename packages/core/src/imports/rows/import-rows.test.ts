@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import type { CustomFields } from '../custom-fields/custom-fields.ts'
-import type { Layout } from './file/import-header.ts'
-import { type ImportRow, parseCsvRow, parseJsonRow } from './import-rows.ts'
+import type { CustomFields } from '../../custom-fields/custom-fields.ts'
+import type { Layout } from '../../db/schema/imports.ts'
+import type { FileRow } from '../file/csv-rows.ts'
+import { type CsvFormat, type ImportRow, readCsvRow, readJsonRow, toImportRow } from './import-rows.ts'
 
 const fields: CustomFields = new Map([
   ['note', { label: 'Note', type: 'TEXT', options: [] }],
@@ -23,6 +24,8 @@ const layout: Layout = {
   ],
 }
 const format = { layout, fields, decimalMarks: new Map() }
+const parseCsvRow = (row: FileRow<string[]>, format: CsvFormat) => toImportRow(readCsvRow(row, format))
+const parseJsonRow = (row: FileRow<unknown>) => toImportRow(readJsonRow(row))
 const bare = { email: 'ada@example.com', customFieldValues: {} }
 
 test('converts cells to the types of their columns', () => {

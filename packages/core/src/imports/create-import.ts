@@ -1,0 +1,99 @@
+/** The record of an import, from the request and the start of the file. */
+import { sql } from 'drizzle-orm'
+import { readCustomFields } from '../custom-fields/custom-fields.ts'
+import { imports } from '../db/schema/index.ts'
+import type { Layout } from '../db/schema/imports.ts'
+import { invalidField } from '../kernel/errors.ts'
+import type { ImportId } from '../kernel/ids.ts'
+import { requireQuota } from '../quotas/require-quota.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { type ColumnMatcher, findNdjsonStart, readHeader } from './file/import-header.ts'
+import { createColumnMatcher } from './file/match-columns.ts'
+import { createSuppressionColumnMatcher } from './file/match-suppression-columns.ts'
+import type { ImportRecord } from './import-record.ts'
+import type { ImportOptions, SuppressionImportOptions } from './imports.schema.ts'
+import { countUnfinishedImports } from './unfinished-imports.ts'
+import { isStatusColumn } from './rows/row-status.ts'
+import { sources } from './sources/sources.ts'
+
+export type ReceiveOptions = { format: 'csv' | 'ndjson' } & (
+  | ({ kind?: 'CONTACTS' } & ImportOptions)
+  | ({ kind: 'SUPPRESSIONS' } & SuppressionImportOptions)
+)
+
+/** Throws `validation_error` if the file cannot be read with these options, and `quota_exceeded`. */
+export async function createImport(ctx: Ctx, options: ReceiveOptions & { id: ImportId }, head: Buffer): Promise<void> {
+  const { id, format, dryRun, events } = options
+  if (format === 'ndjson') requireCsv(options)
+  const header =
+    format === 'csv'
+      ? await readHeader(head, await createMatcher(ctx, options))
+      : { layout: null, start: findNdjsonStart(head) }
+  const record: Omit<ImportRecord, 'receivedAt' | 'workerId'> = {
+    workspaceId: ctx.workspaceId,
+    id,
+    status: 'RECEIVING',
+    format,
+    layout: header.layout,
+    ...toKind(options),
+    dryRun,
+    eachEvent: events === 'each',
+    processed: 0,
+    created: 0,
+    updated: 0,
+    skipped: 0,
+    failed: 0,
+    confirmed: 0,
+    optedOut: 0,
+    suppressed: 0,
+    errors: [],
+    errorCounts: [],
+    size: 0,
+    ...header.start,
+    checkedPosition: header.start.position,
+    checkedLine: header.start.line,
+    findings: {},
+    createdAt: new Date(),
+    startedAt: null,
+    completedAt: null,
+  }
+  if (options.kind !== 'SUPPRESSIONS') requireStatus(options, header.layout)
+  await inTransaction(ctx, async (ctx) => {
+    await requireQuota(ctx, 'imports', { count: () => countUnfinishedImports(ctx), retryAfterSeconds: 30 })
+    // `isAbandoned` compares `receivedAt` with the clock of the database.
+    await ctx.db.insert(imports).values({ ...record, receivedAt: sql`now()` })
+  })
+}
+
+function toKind(options: ReceiveOptions): Pick<ImportRecord, 'kind' | 'onConflict' | 'listId' | 'rowStatus'> {
+  if (options.kind === 'SUPPRESSIONS')
+    return { kind: 'SUPPRESSIONS', onConflict: 'update', listId: null, rowStatus: options.reason }
+  const { onConflict, listId = null, status = null } = options
+  return { kind: 'CONTACTS', onConflict, listId, rowStatus: status }
+}
+
+/** The properties of NDJSON have names of their own. */
+function requireCsv(options: ReceiveOptions): void {
+  const source = options.kind === 'SUPPRESSIONS' ? undefined : options.source
+  const { columns, unknownColumns } = options
+  const given = Object.entries({ columns, source, unknownColumns: unknownColumns === 'ignore' || undefined })
+  const [path] = given.find(([, value]) => value !== undefined) ?? []
+  if (path) throw invalidField(path, 'must be absent with NDJSON: it maps the columns of a CSV file')
+}
+
+async function createMatcher(ctx: Ctx, options: ReceiveOptions): Promise<ColumnMatcher> {
+  if (options.kind === 'SUPPRESSIONS') return createSuppressionColumnMatcher(options)
+  const { columns, unknownColumns, source } = options
+  const fields = await readCustomFields(ctx)
+  return createColumnMatcher({ fields, columns, unknownColumns, source: source && sources[source] })
+}
+
+/** Throws `validation_error` if only the caller can know who of an exported file may receive campaigns. */
+function requireStatus({ source, listId, status }: ImportOptions, layout: Layout | null): void {
+  const isTold = status ?? layout?.statuses ?? layout?.columns.some(isStatusColumn)
+  if (source && listId && !isTold)
+    throw invalidField(
+      'status',
+      `is required: no column of this ${source} file says who is subscribed. Send status=CONFIRMED if the file contains only subscribers, and the status of their file for all others`,
+    )
+}

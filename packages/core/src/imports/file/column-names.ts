@@ -1,0 +1,46 @@
+/** What the columns of all files have in common, whatever their rows are. */
+import type { Layout } from '../../db/schema/imports.ts'
+import { AppError } from '../../kernel/errors.ts'
+import { showInvisible, startOfText } from '../../kernel/values/text.ts'
+
+export type Columns = Layout['columns']
+
+interface Rules {
+  /** The property; null for a column that is left out, '' for one without a name, undefined for an unknown one. */
+  matchName: (name: string) => string | null | undefined
+  repeatable: readonly string[]
+  ignoresUnknown: boolean
+  listKnown: () => string
+}
+
+/** Throws `validation_error` for an unknown column, and for two columns with the same target. */
+export function resolveColumns(names: readonly string[], rules: Rules): Columns {
+  const columns = names.map(rules.matchName)
+  const unknown = names.filter((_name, index) => columns[index] === undefined)
+  if (unknown.length > 0 && !rules.ignoresUnknown) throw unknownColumns(unknown, rules.listKnown())
+  const known = columns.filter((column) => column && !rules.repeatable.includes(column))
+  const duplicate = known.find((column, index) => known.indexOf(column) < index)
+  if (duplicate) throw new AppError('validation_error', `Two columns of the file map to ${duplicate}`)
+  const isLeftOut = (column: string | null | undefined) =>
+    column === undefined || (column === '' && rules.ignoresUnknown)
+  return columns.map((column) => (isLeftOut(column) ? null : (column ?? null)))
+}
+
+function unknownColumns(names: readonly string[], known: string): AppError {
+  const shown = names.slice(0, 10).map(toPrintable)
+  const rest = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
+  const list = shown.map((name) => `"${name}"`).join(', ')
+  return new AppError('validation_error', `Unknown columns: ${list}${rest}. ${known}`, {
+    issues: shown.map((path) => ({ path, message: 'unknown column' })),
+  })
+}
+
+/** "First Name", "first_name" and "FIRSTNAME" are the same name. */
+export const normalizeName = (name: string) =>
+  name
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[\s\p{Cf}_.-]+/gu, '')
+
+/** Makes a name from a file safe to show and to store. Shows invisible characters as `\u200b`. */
+export const toPrintable = (name: string) => showInvisible(startOfText(name, 60))

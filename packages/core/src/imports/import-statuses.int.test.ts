@@ -1,0 +1,232 @@
+import { sql } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import {
+  addSubscribers,
+  createTestContact,
+  createTestList,
+  listEventTypes,
+} from '@rapport/testing/fixtures/factories.ts'
+import { countRows, runTestImport } from '@rapport/testing/fixtures/imports.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { findContactByEmail } from '../contacts/find-contact.ts'
+import type { ListId } from '../kernel/ids.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { listSubscriptionsOfContact } from '../subscriptions/list-subscriptions-of-contact.ts'
+import { readSuppressions } from '../subscriptions/find-suppressions.ts'
+import { suppress } from '../suppressions/suppress.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+test('a status says what becomes of a person, with and without a list', async () => {
+  const file = [
+    'email,status',
+    'yes@example.com,confirmed',
+    'asked@example.com,Unconfirmed',
+    'never@example.com,non-subscribed',
+    'empty@example.com,',
+    'left@example.com,unsubscribed',
+    'blocked@example.com,blocklisted',
+    'dead@example.com,cleaned',
+    'angry@example.com,complained',
+    'odd@example.com,perhaps',
+  ].join('\n')
+  const list = await createTestList(ctx)
+  const record = await runTestImport(ctx, file, { listId: list.id })
+  expect(record).toMatchObject({ created: 8, failed: 1, confirmed: 1, optedOut: 1, suppressed: 3 })
+  expect(record.errors[0]).toMatchObject({
+    line: 10,
+    message: expect.stringMatching(/^status: unknown status\. Known words: confirmed, /),
+  })
+  expect(await statusesOn(list.id)).toEqual({ yes: 'CONFIRMED', asked: 'PENDING', left: 'UNSUBSCRIBED' })
+  expect(await contactStatuses()).toEqual({
+    yes: 'SUBSCRIBED',
+    asked: 'PENDING',
+    never: 'NONE',
+    empty: 'NONE',
+    left: 'UNSUBSCRIBED',
+    blocked: 'UNSUBSCRIBED',
+    dead: 'BOUNCED',
+    angry: 'COMPLAINED',
+  })
+  expect(await reasonsOf('left')).toEqual([])
+  expect(await reasonsOf('blocked')).toEqual(['OPTED_OUT'])
+
+  expect(await runTestImport(ctx, file)).toMatchObject({ confirmed: 0, optedOut: 0, suppressed: 4 })
+  expect(await reasonsOf('left')).toEqual(['OPTED_OUT'])
+})
+
+test.each(['skip', 'update'])('an opt-out wins in whatever row, format and chunk, on %s', async (onConflict) => {
+  const people = Array.from({ length: 2_500 }, (_, index) => `person${index}@example.com`)
+  const confirmed = people.map((email) => ({ email, status: 'CONFIRMED' }))
+  const optOuts = [
+    { email: 'PERSON1@example.com', status: 'UNSUBSCRIBED' },
+    { email: 'person2@example.com', status: 'BOUNCED', phone: 17 },
+    { email: 'person2499@example.com', status: 'COMPLAINED' },
+  ]
+  for (const rows of [
+    [...confirmed, ...optOuts],
+    [...optOuts, ...confirmed],
+  ]) {
+    const list = await createTestList(ctx)
+    const file = rows.map((row) => `${JSON.stringify(row)}\n`)
+    const record = await runTestImport(ctx, file, { format: 'ndjson', listId: list.id, onConflict })
+    expect(record).toMatchObject({ confirmed: 2_497, optedOut: 1, suppressed: 2, failed: 1 })
+    const statuses = await statusesOn(list.id)
+    expect(Object.values(statuses).filter((status) => status === 'CONFIRMED')).toHaveLength(2_497)
+    expect([statuses['person1'], statuses['person2'], statuses['person2499']]).toEqual([
+      'UNSUBSCRIBED',
+      undefined,
+      undefined,
+    ])
+  }
+})
+
+test('a dry run counts the same and writes nothing', async () => {
+  const list = await createTestList(ctx)
+  await addSubscribers(ctx, list.id, { count: 1, status: 'UNSUBSCRIBED', name: 'left' })
+  await suppress(ctx, [{ email: 'bounced@example.com', reason: 'BOUNCED', source: 'API' }], { emitsEvents: false })
+  const file = [
+    'email,externalId,status',
+    'left-1@example.com,,active',
+    'bounced@example.com,,active',
+    'new@example.com,1,active',
+    'new@example.com,1,active',
+    'moved@example.com,2,active',
+    'before@example.com,2,unsubscribed',
+    'dead@example.com,,bounced',
+  ].join('\n')
+  const options = { listId: list.id, onConflict: 'update' }
+  const dryRun = await runTestImport(ctx, file, { ...options, dryRun: 'true' })
+  expect(await countRows(ctx, 'contacts')).toBe(1)
+  expect(await countRows(ctx, 'opt_outs')).toBe(0)
+  expect(await countRows(ctx, 'suppressions')).toBe(1)
+  expect(await countRows(ctx, 'import_seen')).toBe(0)
+  const record = await runTestImport(ctx, file, options)
+  const counts = { confirmed: 2, optedOut: 1, suppressed: 1, created: 4, updated: 1 }
+  expect([dryRun, record]).toMatchObject([counts, counts])
+})
+
+test('the opt-out of a person holds for the address of their contact too', async () => {
+  const list = await createTestList(ctx)
+  const contact = await createTestContact(ctx, { email: 'now@example.com', externalId: 'u1' })
+  await runTestImport(ctx, 'email\nnow@example.com', { listId: list.id })
+  const file = 'externalId,email,status\nu1,then@example.com,blocklisted\nu2,other@example.com,bounced\n'
+  await runTestImport(ctx, file, { listId: list.id })
+  expect(await contactStatuses()).toEqual({ now: 'UNSUBSCRIBED', other: 'BOUNCED' })
+  expect([await reasonsOf('now'), await reasonsOf('then'), await reasonsOf('other')]).toEqual([
+    ['OPTED_OUT'],
+    ['OPTED_OUT'],
+    ['BOUNCED'],
+  ])
+  expect((await findContactByEmail(ctx, contact.email))?.externalId).toBe('u1')
+})
+
+test.each([
+  ['before', 'u1,then@example.com,unsubscribed\nu1,now@example.com,confirmed\n'],
+  ['after', 'u1,now@example.com,confirmed\nu1,then@example.com,unsubscribed\n'],
+  ['without an address after', 'u1,now@example.com,confirmed\nu1,,unsubscribed\n'],
+])('an opt-out under an external id wins, %s the confirmation', async (_name, rows) => {
+  for (const onConflict of ['skip', 'update']) {
+    const list = await createTestList(ctx)
+    await runTestImport(ctx, `externalId,email,status\n${rows}`, { listId: list.id, onConflict })
+    expect(Object.values(await statusesOn(list.id))).not.toContain('CONFIRMED')
+    // Also for a file that does not know the external id.
+    await runTestImport(ctx, 'email,status\nnow@example.com,confirmed\n', { listId: list.id })
+    const contact = await findContactByEmail(ctx, 'now@example.com')
+    const mailable = Object.values(await statusesOn(list.id)).includes('CONFIRMED')
+    expect(mailable && contact?.externalId === 'u1').toBe(false)
+  }
+})
+
+test('stored opt-outs win over a confirmation, and an opt-out ends what is stored', async () => {
+  const list = await createTestList(ctx)
+  const statuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'COMPLAINED'] as const
+  for (const status of statuses) await addSubscribers(ctx, list.id, { count: 1, status, name: status })
+  const file = (status: string) =>
+    `email,status\n${statuses.map((name) => `${name}-1@example.com,${status}\n`).join('')}`
+  await runTestImport(ctx, file('subscribed'), { listId: list.id })
+  const stored = {
+    'PENDING-1': 'CONFIRMED',
+    'CONFIRMED-1': 'CONFIRMED',
+    'UNSUBSCRIBED-1': 'UNSUBSCRIBED',
+    'COMPLAINED-1': 'COMPLAINED',
+  }
+  expect(await statusesOn(list.id)).toEqual(stored)
+  await runTestImport(ctx, file('pending'), { listId: list.id })
+  expect(await statusesOn(list.id)).toEqual(stored)
+  await runTestImport(ctx, file('unsubscribed'), { listId: list.id, events: 'each' })
+  expect(await statusesOn(list.id)).toEqual({ ...stored, 'PENDING-1': 'UNSUBSCRIBED', 'CONFIRMED-1': 'UNSUBSCRIBED' })
+  expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(2)
+})
+
+test('the status of the request is one more: the stricter counts', async () => {
+  const list = await createTestList(ctx)
+  const file = 'email,status\nada@example.com,enabled\nzoe@example.com,blocklisted\n'
+  expect(await runTestImport(ctx, file, { listId: list.id, status: 'UNSUBSCRIBED' })).toMatchObject({
+    confirmed: 0,
+    optedOut: 2,
+    suppressed: 1,
+  })
+  expect(await runTestImport(ctx, 'email\nkay@example.com', { listId: list.id, status: 'NONE' })).toMatchObject({
+    created: 1,
+    confirmed: 0,
+  })
+})
+
+test('the proof of consent keeps what the source claims', async () => {
+  const list = await createTestList(ctx)
+  const soon = new Date(Date.now() + 3_600_000).toISOString()
+  const file = [
+    'email,confirmedAt,optInAddress',
+    'ada@example.com,2020-02-29 10:00:00,203.0.113.7',
+    'zoe@example.com,,',
+    `kay@example.com,${soon},`,
+    'max@example.com,2999-01-01,',
+  ].join('\n')
+  const record = await runTestImport(ctx, file, { listId: list.id })
+  expect(record.errors).toEqual([{ line: 5, message: 'confirmedAt: must not be in the future' }])
+  const ada = await proofOf('ada@example.com')
+  expect(ada).toMatchObject({
+    confirmedAt: '2020-02-29T10:00:00.000Z',
+    consents: [
+      {
+        method: 'IMPORT',
+        confirmedAt: '2020-02-29T10:00:00.000Z',
+        address: '203.0.113.7',
+        claimed: true,
+        importId: record.id,
+      },
+    ],
+  })
+  expect(await proofOf('zoe@example.com')).toMatchObject({ consents: [{ address: null, claimed: false }] })
+  const kay = await proofOf('kay@example.com')
+  expect(kay?.consents[0]?.claimed).toBe(true)
+  expect(Date.parse(kay?.confirmedAt ?? '')).toBeLessThanOrEqual(Date.now())
+})
+
+async function proofOf(email: string) {
+  const contact = await findContactByEmail(ctx, email)
+  const page = contact && (await listSubscriptionsOfContact(ctx, contact.id, { limit: 10 }))
+  return page?.data[0]
+}
+
+async function reasonsOf(name: string) {
+  const reasons = await readSuppressions(ctx, { email: `${name}@example.com` })
+  return reasons.map(({ reason }) => reason)
+}
+
+async function statusesOn(listId: ListId): Promise<Record<string, string>> {
+  const { rows } = await database.db.execute<{ name: string; status: string }>(sql`
+    select split_part(c.email, '@', 1) as name, s.status from subscriptions s
+    join contacts c on c.workspace_id = s.workspace_id and c.id = s.contact_id
+    where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.list_id = ${uuidOf(listId)}`)
+  return Object.fromEntries(rows.map(({ name, status }) => [name, status]))
+}
+
+async function contactStatuses(): Promise<Record<string, string>> {
+  const { rows } = await database.db.execute<{ name: string; status: string }>(sql`
+    select split_part(email, '@', 1) as name, email_subscribed_status as status from contacts
+    where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  return Object.fromEntries(rows.map(({ name, status }) => [name, status]))
+}

@@ -1,0 +1,50 @@
+/**
+ * What a file says about emails to a person. The words are those of Rapport and of other systems:
+ *
+ * | status       | meaning                                             | what the import does                            |
+ * | ------------ | --------------------------------------------------- | ----------------------------------------------- |
+ * | CONFIRMED    | the person consented                                | confirms, with a list and `consent=confirmed`   |
+ * | PENDING      | the person was asked                                | subscribes as PENDING, without an email         |
+ * | NONE         | a contact that receives no campaigns                | writes the contact alone                        |
+ * | UNSUBSCRIBED | the person left the list                            | opt-out of the list; without one, as OPTED_OUT  |
+ * | OPTED_OUT    | the person wants no email, or is on a blocklist     | suppression OPTED_OUT                           |
+ * | MANUAL       | the operator of the other system blocked the person | suppression MANUAL                              |
+ * | BOUNCED      | the address accepts no email                        | suppression BOUNCED                             |
+ * | COMPLAINED   | the person reported an email as spam                | suppression COMPLAINED                          |
+ */
+import { type FileStatus, fileStatuses } from '../../db/schema/imports.ts'
+
+/** A status that is recorded before any row of the file is written. */
+export type OptOutStatus = Extract<FileStatus, 'UNSUBSCRIBED' | 'OPTED_OUT' | 'MANUAL' | 'BOUNCED' | 'COMPLAINED'>
+
+/** In lower case, without spaces, hyphens and underscores. */
+const words: Readonly<Record<FileStatus, readonly string[]>> = {
+  CONFIRMED: ['confirmed', 'subscribed', 'active', 'enabled', 'optedin', 'optin'],
+  PENDING: ['pending', 'unconfirmed'],
+  NONE: ['none', 'nonsubscribed', 'notsubscribed', 'neversubscribed', 'transactional', 'archived'],
+  UNSUBSCRIBED: ['unsubscribed'],
+  OPTED_OUT: ['optedout', 'optout', 'blocklisted', 'blacklisted', 'blocklist', 'blacklist'],
+  MANUAL: ['manual', 'disabled', 'blocked', 'suppressed'],
+  BOUNCED: ['bounced', 'bounce', 'hardbounced', 'hardbounce', 'cleaned', 'undeliverable'],
+  COMPLAINED: ['complained', 'complaint', 'spam', 'spamcomplaint', 'spamreport', 'abuse', 'abusereport'],
+}
+const statusByWord = new Map(fileStatuses.flatMap((status) => words[status].map((word) => [word, status] as const)))
+
+/** Reads a word for a status. An empty cell says that the person is not subscribed; undefined for an unknown word. */
+export function readStatusWord(text: string): FileStatus | undefined {
+  const word = text.toLowerCase().replaceAll(/[\s_-]/g, '')
+  return word === '' ? 'NONE' : statusByWord.get(word)
+}
+
+/** Names every known word. No message contains a value of the file. */
+export const unknownStatus = `unknown status. Known words: ${[...statusByWord.keys()].join(', ')}`
+
+const optOutStatuses: readonly FileStatus[] = ['UNSUBSCRIBED', 'OPTED_OUT', 'MANUAL', 'BOUNCED', 'COMPLAINED']
+export const isOptOut = (status: FileStatus): status is OptOutStatus => optOutStatuses.includes(status)
+
+/** Whether nothing in the row or the file speaks against the consent that the caller confirms. */
+export const canConfirm = (statuses: readonly FileStatus[]) => statuses.every((status) => status === 'CONFIRMED')
+
+/** Whether the person was asked, and has not answered. */
+export const isPending = (statuses: readonly FileStatus[]) =>
+  statuses.includes('PENDING') && statuses.every((status) => status === 'CONFIRMED' || status === 'PENDING')

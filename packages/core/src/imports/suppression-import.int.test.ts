@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import { addSubscribers, createTestList, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { countRows, runTestSuppressionImport } from '@rapport/testing/fixtures/imports.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { readSubscriber } from '../lists/subscribers.ts'
+import { readSuppressions } from '../subscriptions/find-suppressions.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+test.each([
+  ['without a header', 'ada@example.com\nzoe@example.com\n'],
+  [
+    'with a byte order mark, a header and quotes',
+    '\ufeff"Email Address"\r\n"ada@example.com"\r\n"zoe@example.com"\r\n',
+  ],
+  ['of one row without a line break', 'ada@example.com\nZOE@example.com'],
+])('suppresses a column of addresses %s', async (_name, file) => {
+  const counts = { kind: 'SUPPRESSIONS', status: 'COMPLETED', processed: 2, created: 2, suppressed: 2, failed: 0 }
+  expect(await runTestSuppressionImport(ctx, file)).toMatchObject(counts)
+  expect(await reasonsOf('zoe')).toEqual(['MANUAL'])
+  expect(await runTestSuppressionImport(ctx, file, { reason: 'OPTED_OUT' })).toMatchObject({
+    updated: 2,
+    suppressed: 2,
+  })
+  expect(await runTestSuppressionImport(ctx, file)).toMatchObject({ skipped: 2, suppressed: 2 })
+  expect(await reasonsOf('ada')).toEqual(['OPTED_OUT', 'MANUAL'])
+})
+
+test('reads reasons and moments, and reports rows that it cannot read', async () => {
+  const csv = [
+    'email;reason;createdAt',
+    'a@example.com;cleaned;2020-01-02 03:04:05',
+    'b@example.com;spam;',
+    'c@example.com;unsubscribed;02.01.2020',
+    'd@example.com;subscribed;',
+    'no address;BOUNCED;',
+    'e@example.com;BOUNCED;2999-01-01',
+  ].join('\n')
+  const record = await runTestSuppressionImport(ctx, csv)
+  expect(record).toMatchObject({ processed: 6, created: 3, failed: 3 })
+  expect(record.errors).toEqual([
+    { line: 5, message: expect.stringContaining('reason: must be COMPLAINED, OPTED_OUT, BOUNCED or MANUAL') },
+    { line: 6, message: 'email: must be an email address such as ada@example.com' },
+    { line: 7, message: 'createdAt: must not be in the future' },
+  ])
+  expect(await readSuppressions(ctx, { email: 'a@example.com' })).toEqual([
+    { reason: 'BOUNCED', source: 'IMPORT', createdAt: '2020-01-02T03:04:05.000Z' },
+  ])
+  expect([await reasonsOf('b'), await reasonsOf('c')]).toEqual([['COMPLAINED'], ['OPTED_OUT']])
+  const ndjson = '{"email":"f@example.com","reason":null}\n{"email":"g@example.com","note":"x"}\n[]\n'
+  expect(await runTestSuppressionImport(ctx, ndjson, { format: 'ndjson', reason: 'BOUNCED' })).toMatchObject({
+    created: 1,
+    errors: [{ message: 'note: unknown field' }, { message: 'Row is not a JSON object' }],
+  })
+  expect(await reasonsOf('f')).toEqual(['BOUNCED'])
+})
+
+test('ends subscriptions at once; a dry run counts the same and ends none', async () => {
+  const list = await createTestList(ctx)
+  const [id] = await addSubscribers(ctx, list.id, { count: 1, status: 'CONFIRMED', name: 'ada' })
+  const file = 'ada-1@example.com\nada-1@example.com\nzoe@example.com\n'
+  const counts = { created: 2, updated: 0, skipped: 1, suppressed: 3 }
+  expect(await runTestSuppressionImport(ctx, file, { dryRun: 'true' })).toMatchObject(counts)
+  expect(await countRows(ctx, 'suppressions')).toBe(0)
+  expect(await runTestSuppressionImport(ctx, file, { events: 'each' })).toMatchObject(counts)
+  expect(id && (await readSubscriber(ctx, list.id, id)).status).toBe('UNSUBSCRIBED')
+  expect(await listEventTypes(ctx)).toEqual(['subscription.unsubscribed', 'import.completed'])
+})
+
+async function reasonsOf(name: string) {
+  const reasons = await readSuppressions(ctx, { email: `${name}@example.com` })
+  return reasons.map(({ reason }) => reason)
+}

@@ -1,0 +1,67 @@
+/**
+ * The addresses and external ids that opt out anywhere in the file of an import. The first pass stores them, in a dry
+ * run too, and the second one confirms none of them. They are keyed hashes, and deleted when the import has ended.
+ */
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { ContactKeys } from '../../contacts/identity/contact-keys.ts'
+import { importSeen } from '../../db/schema/index.ts'
+import { type ImportId, uuidOf } from '../../kernel/ids.ts'
+import type { Ctx } from '../../request/context.ts'
+import { hashEmail } from '../../subscriptions/hash-email.ts'
+
+export async function addOptOutKeys(ctx: Ctx, importId: ImportId, keys: readonly ContactKeys[]): Promise<void> {
+  const hashes = [...new Set(keys.flatMap((one) => hashKeys(ctx, one)))]
+  if (hashes.length === 0) return
+  const { workspaceId } = ctx
+  await ctx.db
+    .insert(importSeen)
+    .values(hashes.map((emailHash) => ({ workspaceId, importId, emailHash })))
+    .onConflictDoNothing()
+}
+
+/** Returns a function that tells whether one of the keys opts out in the file. */
+export async function findOptOutKeys(
+  ctx: Ctx,
+  importId: ImportId,
+  keys: readonly ContactKeys[],
+): Promise<(keys: ContactKeys) => boolean> {
+  const hashes = [...new Set(keys.flatMap((one) => hashKeys(ctx, one)))]
+  if (hashes.length === 0) return () => false
+  const rows = await ctx.db
+    .select({ emailHash: importSeen.emailHash })
+    .from(importSeen)
+    .where(
+      and(
+        eq(importSeen.workspaceId, ctx.workspaceId),
+        eq(importSeen.importId, importId),
+        inArray(importSeen.emailHash, hashes),
+      ),
+    )
+  const found = new Set(rows.map(({ emailHash }) => emailHash))
+  return (one) => hashKeys(ctx, one).some((hash) => found.has(hash))
+}
+
+/** Deletes a batch, if the import has ended. Returns their number. */
+export async function deleteOptOutKeys(ctx: Ctx, importId: ImportId): Promise<number> {
+  const result = await ctx.db.execute(sql`
+    delete from import_seen where (workspace_id, import_id, email_hash) in (
+      select s.workspace_id, s.import_id, s.email_hash from import_seen s
+      join imports i on i.workspace_id = s.workspace_id and i.id = s.import_id
+      where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.import_id = ${uuidOf(importId)}
+        and i.status in ('COMPLETED', 'FAILED', 'CANCELED')
+      limit ${keysPerBatch})`)
+  return result.rowCount ?? 0
+}
+
+const keysPerBatch = 10_000
+
+function hashKeys(ctx: Ctx, { email, externalId }: ContactKeys): bigint[] {
+  return [
+    ...(email === undefined ? [] : [toBigint(hashEmail(ctx, email))]),
+    // No address has a space, so the two kinds cannot be equal. External ids are compared byte for byte.
+    ...(externalId ? [toBigint(hashEmail(ctx, `externalId ${Buffer.from(externalId).toString('hex')}`))] : []),
+  ]
+}
+
+/** The first 64 of the 256 bits: the keys of one file do not collide by accident. */
+const toBigint = (hash: string) => Buffer.from(hash, 'base64url').readBigInt64BE()
