@@ -8,6 +8,7 @@ import { purgeImports } from '@rapport/core/imports/imports.ts'
 import { purgeMailReports } from '@rapport/core/operations/mail/mail-events.ts'
 import { purgeMailRequests } from '@rapport/core/mail/mail-quotas.ts'
 import { purgeAuditEntries } from '@rapport/core/audit/purge-audit-entries.ts'
+import { purgeSoftBounces } from '@rapport/core/suppressions/soft-bounces.ts'
 import { purgeSubmissions } from '@rapport/core/forms/purge-submissions.ts'
 import { purgeFinishedImports } from '@rapport/core/imports/purge-finished-imports.ts'
 import { purgeMails } from '@rapport/core/mail/mails.ts'
@@ -23,6 +24,7 @@ const purges = [
   purgeMails,
   purgeMailRequests,
   purgeMailReports,
+  purgeSoftBounces,
   purgeImports,
   purgeFinishedImports,
   purgeSubmissions,

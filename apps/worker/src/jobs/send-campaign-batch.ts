@@ -5,7 +5,13 @@ import {
 } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { TemplateFault } from '@rapport/core/campaigns/templates/template-sources.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
-import { minConclusiveGroupSize, decideOutcomes, type SmtpOutcome } from '@rapport/core/campaigns/outcomes.ts'
+import { findRateProblem } from '@rapport/core/campaigns/guard/find-rate-problem.ts'
+import {
+  minConclusiveGroupSize,
+  decideOutcomes,
+  type RecipientOutcome,
+  type SmtpOutcome,
+} from '@rapport/core/campaigns/outcomes.ts'
 import {
   claimBatch,
   type ClaimedBatch,
@@ -17,6 +23,7 @@ import {
 } from '@rapport/core/campaigns/sending.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
+import { reportRefusal } from '@rapport/core/operations/mail/report-refusal.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { runClaimed } from './run-claimed.ts'
@@ -46,6 +53,11 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
 /** Returns `stopped` if it ends before every group of the batch was processed. */
 async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'stopped'> {
   const { mailRateLimiter } = deps
+  const problem = await findRateProblem(ctx, batch.campaignId)
+  if (problem !== undefined) {
+    await pauseForReason(deps, ctx, { batch, reason: problem })
+    return 'stopped'
+  }
   const { render, maxGroupSize } = await loadCampaignRenderer(ctx, batch.campaignId)
   const groupSize = Math.min(mailRateLimiter.groupSize, maxGroupSize)
   for (let start = 0; start < batch.contactUuids.length; start += groupSize) {
@@ -56,6 +68,7 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     if (stopped) return 'stopped'
     const smtpOutcomes = await sendGroup(deps, render, recipients)
     const { outcomes, refusal } = decideOutcomes(smtpOutcomes)
+    await reportRefusals(deps, ctx, { batch, recipients, outcomes })
     await retryWhileDatabaseDown(deps, () => recordRecipientOutcomes(ctx, batch, outcomes))
     const sent = outcomes.filter(({ status }) => status === 'SENT').length
     const { requestId } = ctx
@@ -68,6 +81,29 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     if (refusal) return 'stopped'
   }
   return 'done'
+}
+
+/**
+ * Before the outcomes are recorded, so that a recipient who is FAILED for a HARD bounce is suppressed, also if this
+ * worker crashes between the two.
+ */
+async function reportRefusals(
+  deps: WorkerDeps,
+  ctx: Ctx,
+  {
+    batch,
+    recipients,
+    outcomes,
+  }: { batch: ClaimedBatch; recipients: ClaimedRecipient[]; outcomes: RecipientOutcome[] },
+) {
+  const emails = new Map(recipients.map(({ id, email }) => [id, email]))
+  for (const { contactId, bounce, error } of outcomes) {
+    const email = emails.get(contactId)
+    if (!bounce || email === undefined) continue
+    const recipient = { campaignId: batch.campaignId, contactId }
+    const refusal = { recipient, email, bounce, detail: error ?? '' }
+    await retryWhileDatabaseDown(deps, () => reportRefusal(ctx, refusal))
+  }
 }
 
 /**

@@ -1,5 +1,12 @@
-import { claimMail, type ClaimedMail, type MailOutcome, recordMailOutcome } from '@rapport/core/mail/mails.ts'
+import {
+  claimMail,
+  type ClaimedMail,
+  isFinalOutcome,
+  type MailOutcome,
+  recordMailOutcome,
+} from '@rapport/core/mail/mails.ts'
 import type { OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
+import { reportRefusal } from '@rapport/core/operations/mail/report-refusal.ts'
 import { renderMail } from '@rapport/core/operations/mail/render-mail.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
@@ -23,6 +30,10 @@ async function sendClaimedMail(deps: WorkerDeps, ctx: Ctx, mail: ClaimedMail): P
   const details = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
   if (outcome.kind === 'sent') deps.log.debug(details, 'mail sent')
   else deps.log.info({ ...details, reason: outcome.error }, 'mail not sent')
+  if (outcome.kind === 'refused' && outcome.bounce && isFinalOutcome(mail, outcome)) {
+    const refusal = { mailId: mail.id, email: mail.toAddress, bounce: outcome.bounce, detail: outcome.error }
+    await retryWhileDatabaseDown(deps, () => reportRefusal(ctx, refusal))
+  }
   const next = await retryWhileDatabaseDown(deps, () => recordMailOutcome(ctx, mail, outcome))
   if (next === 'retry' && outcome.kind !== 'sent') throw new Error(outcome.error)
   return 'done'

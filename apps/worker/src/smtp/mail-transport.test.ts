@@ -15,7 +15,8 @@ test.each([
   const refused = error(`Can't send mail: ${response}`, { code: 'EENVELOPE', responseCode, response })
   const outcome = { kind: 'refused', temporary, error: response }
   for (const command of ['RCPT TO', 'DATA']) {
-    const scope = responseCode === 421 ? { affectsAll: true } : {}
+    const bounce = { class: temporary ? 'SOFT' : 'HARD', code: '5.1.1' }
+    const scope = responseCode === 421 ? { affectsAll: true } : { bounce }
     expect(classifyError(Object.assign(refused, { command }), false)).toEqual({ ...outcome, ...scope })
     expect(classifyError(Object.assign(refused, { command }), true)).toEqual({ ...outcome, ...scope })
   }

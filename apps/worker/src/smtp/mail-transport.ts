@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { DkimKey } from '@rapport/core/runtime/config.ts'
 import { escapeRegExp } from '@rapport/core/kernel/values/encode-text.ts'
+import { classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import { createTransport, type SendMailOptions } from 'nodemailer'
@@ -136,7 +137,9 @@ export function classifyError(error: unknown, isMessageStarted: boolean): MailOu
   const text = response ?? message ?? String(error)
   if (responseCode === undefined && isMessageStarted) return { kind: 'ambiguous', error: text }
   const temporary = responseCode === undefined ? code !== 'EENVELOPE' : responseCode < 500
-  return { kind: 'refused', temporary, error: text, ...(affectsAllMails(error as SmtpError) && { affectsAll: true }) }
+  if (affectsAllMails(error as SmtpError)) return { kind: 'refused', temporary, error: text, affectsAll: true }
+  const bounce = responseCode !== undefined && { bounce: classifyBounce({ smtpCode: responseCode, text }) }
+  return { kind: 'refused', temporary, error: text, ...bounce }
 }
 
 /** Whether every other mail would be refused too. A refused RCPT TO or DATA concerns one recipient or one message. */

@@ -57,6 +57,7 @@ test('the counters of a campaign match the statuses of its recipients', async ()
     unsubscribed: 0,
     bounced: 0,
     complained: 0,
+    bouncesByClass: { HARD: 0, SOFT: 0, MESSAGE: 0, POLICY: 0 },
   })
 })
 

@@ -1,14 +1,15 @@
-import { and, type AnyColumn, eq, sql } from 'drizzle-orm'
+import { and, type AnyColumn, count, eq, isNotNull, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { campaignBatches, campaigns } from '../db/schema/index.ts'
+import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import { notFound } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
+import type { BounceClass } from '../mail/bounces/bounce.schema.ts'
 import { byId } from '../request/by-id.ts'
 import type { CampaignStats } from './campaigns.schema.ts'
 
 const sum = (column: AnyColumn) => sql<number>`coalesce(sum(${column}), 0)::int`
 
-/** Reads the counters of a campaign in one snapshot. Sums the counters of its batches: one row per 200 recipients. */
+/** Reads the counters of a campaign, those by status in one snapshot. Sums the counters of its batches: one row per 200 recipients. */
 export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats> {
   const [row] = await ctx.db
     .select({
@@ -32,5 +33,23 @@ export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats
     .groupBy(campaigns.queued)
   if (!row) throw notFound('Campaign')
   const { queued, sent, failed, skipped, interrupted } = row
-  return { ...row, pending: queued - sent - failed - skipped - interrupted }
+  const pending = queued - sent - failed - skipped - interrupted
+  return { ...row, pending, bouncesByClass: await countBounces(ctx, id) }
+}
+
+async function countBounces(ctx: Ctx, id: CampaignId): Promise<CampaignStats['bouncesByClass']> {
+  const { bounceClass } = campaignRecipients
+  const rows = await ctx.db
+    .select({ bounceClass, count: count() })
+    .from(campaignRecipients)
+    .where(
+      and(
+        eq(campaignRecipients.workspaceId, ctx.workspaceId),
+        eq(campaignRecipients.campaignId, id),
+        isNotNull(bounceClass),
+      ),
+    )
+    .groupBy(bounceClass)
+  const countOf = (kind: BounceClass) => rows.find((row) => row.bounceClass === kind)?.count ?? 0
+  return { HARD: countOf('HARD'), SOFT: countOf('SOFT'), MESSAGE: countOf('MESSAGE'), POLICY: countOf('POLICY') }
 }

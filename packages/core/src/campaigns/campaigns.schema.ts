@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CreatedAt, Email, OptionalObject, SingleLine, Timestamp, UpdatedAt, Verbatim } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
+import { BounceClass, BounceCode } from '../mail/bounces/bounce.schema.ts'
 import { describeSender } from '../mail/senders.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
@@ -199,8 +200,16 @@ export const CampaignStats = z
     opened: count.describe('Recipients who opened the email, each counted once.'),
     clicked: count.describe('Recipients who clicked a link, each counted once.'),
     unsubscribed: count.describe('Recipients who used the unsubscribe link of this campaign.'),
-    bounced: count.describe('Recipients whose email bounced.'),
+    bounced: count.describe('Recipients whose email had a `HARD` bounce after it was sent.'),
     complained: count.describe('Recipients who reported the email as spam.'),
+    bouncesByClass: z
+      .object({
+        HARD: count.describe('The address does not exist.'),
+        SOFT: count.describe('A problem that may pass.'),
+        MESSAGE: count.describe('The email was refused for its size or content.'),
+        POLICY: count.describe('The sender was refused.'),
+      })
+      .describe('Recipients by the class of their bounce, refusals while sending included.'),
   })
   .meta({
     id: 'CampaignStats',
@@ -219,6 +228,7 @@ export const CampaignStats = z
         unsubscribed: 4,
         bounced: 6,
         complained: 1,
+        bouncesByClass: { HARD: 7, SOFT: 2, MESSAGE: 0, POLICY: 0 },
       },
     ],
   })
@@ -247,8 +257,10 @@ export const CampaignRecipient = z
     unsubscribedAt: Timestamp.nullable().describe(
       'When the recipient used the unsubscribe link of this campaign. `null` unless they did.',
     ),
-    bouncedAt: Timestamp.nullable().describe('When a bounce was reported. `null` unless it was.'),
+    bouncedAt: Timestamp.nullable().describe('When a `HARD` bounce was reported. `null` unless it was.'),
     complainedAt: Timestamp.nullable().describe('When a complaint was reported. `null` unless it was.'),
+    bounceClass: BounceClass.nullable(),
+    bounceCode: BounceCode.nullable(),
   })
   .meta({
     id: 'CampaignRecipient',

@@ -53,6 +53,7 @@ export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Ca
     trackClicks: input.trackClicks ?? false,
     queued: 0,
     pauseReason: null,
+    ratesAcceptedAt: null,
     createdAt: now,
     updatedAt: now,
     sentAt: null,

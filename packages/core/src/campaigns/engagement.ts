@@ -1,10 +1,12 @@
 /** Opens, clicks, unsubscribes, bounces and complaints of a campaign. Each kind is counted once per recipient. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, or, sql } from 'drizzle-orm'
 import { z } from 'zod'
+import { selectMergedIds } from '../contacts/contact-aliases.ts'
 import { campaignRecipients } from '../db/schema/index.ts'
 import { createCommittedCounter } from '../events/committed-counter.ts'
 import type { Ctx } from '../request/context.ts'
 import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
+import type { Bounce } from '../mail/bounces/classify-bounce.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 
 export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
@@ -41,6 +43,48 @@ export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engage
   if (rowCount) recordedEngagements.add(ctx.db, { kind: engagement }, 1)
 }
 
+/** Records whose fault a bounce of the mail is. HARD overrides what was recorded before. */
+export async function recordBounce(ctx: Ctx, recipient: RecipientKey, bounce: Bounce): Promise<void> {
+  await ctx.db
+    .update(campaignRecipients)
+    .set({ bounceClass: bounce.class, bounceCode: bounce.code })
+    .where(and(isRecipient(ctx, recipient), sql`${campaignRecipients.bounceClass} is distinct from 'HARD'`))
+}
+
+/** When a worker first claimed the recipient, to send the mail. */
+export async function findMailedAt(ctx: Ctx, recipient: RecipientKey): Promise<Date | undefined> {
+  const [row] = await ctx.db
+    .select({ createdAt: campaignRecipients.createdAt })
+    .from(campaignRecipients)
+    .where(isRecipient(ctx, recipient))
+  return row?.createdAt
+}
+
+/** When the mails of campaigns were sent to a contact, and to the contacts that were merged into it. */
+export async function listMailedAt(ctx: Ctx, contactId: ContactId): Promise<Date[]> {
+  const rows = await ctx.db
+    .select({ createdAt: campaignRecipients.createdAt })
+    .from(campaignRecipients)
+    .where(
+      and(
+        eq(campaignRecipients.workspaceId, ctx.workspaceId),
+        sql`${campaignRecipients.contactId} in (${selectMergedIds(ctx, contactId)})`,
+        or(
+          inArray(campaignRecipients.status, ['SENDING', 'SENT']),
+          and(eq(campaignRecipients.status, 'FAILED'), isNotNull(campaignRecipients.bounceClass)),
+        ),
+      ),
+    )
+  return rows.map(({ createdAt }) => createdAt)
+}
+
+const isRecipient = (ctx: Ctx, { campaignId, contactId }: RecipientKey) =>
+  and(
+    eq(campaignRecipients.workspaceId, ctx.workspaceId),
+    eq(campaignRecipients.campaignId, campaignId),
+    eq(campaignRecipients.contactId, contactId),
+  )
+
 const RecipientIds = z.object({ campaignId: Id('cmp'), contactId: Id('con') })
 const messageIdPattern = /^<?cmp_(\w{26})\.con_(\w{26})@[^@<>\s]+>?$/
 
@@ -50,19 +94,8 @@ export function parseMessageId(text: string): RecipientKey | undefined {
   return RecipientIds.safeParse({ campaignId: `cmp_${campaign}`, contactId: `con_${contact}` }).data
 }
 
-export async function isCampaignRecipient(ctx: Ctx, recipient: RecipientKey): Promise<boolean> {
-  const found = await ctx.db
-    .select({ contactId: campaignRecipients.contactId })
-    .from(campaignRecipients)
-    .where(
-      and(
-        eq(campaignRecipients.workspaceId, ctx.workspaceId),
-        eq(campaignRecipients.campaignId, recipient.campaignId),
-        eq(campaignRecipients.contactId, recipient.contactId),
-      ),
-    )
-  return found.length > 0
-}
+export const isCampaignRecipient = async (ctx: Ctx, recipient: RecipientKey): Promise<boolean> =>
+  (await findMailedAt(ctx, recipient)) !== undefined
 
 /** Finds the campaign of a recipient by the last hexadecimal digits of its id. */
 export async function findCampaignOfRecipient(

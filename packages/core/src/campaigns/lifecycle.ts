@@ -25,6 +25,7 @@ import { delayWork, requeueWork } from '../work/publish.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign, toCampaignSummary } from './campaigns.ts'
+import { findRateProblem } from './guard/find-rate-problem.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
 
@@ -42,14 +43,15 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
   })
 }
 
-/** Continues a PAUSED campaign with its pending recipients. */
+/** Continues a PAUSED campaign with its pending recipients. Its rates of bounces and complaints count as accepted. */
 export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'SENDING') return toCampaign(campaign)
     requireStatus(campaign, ['PAUSED'], 'resumed')
     await requeueWork(ctx, await findOpenBatches(ctx, id))
-    return toCampaign(await saveStatus(ctx, campaign, { status: 'SENDING', pauseReason: null }))
+    const accepted = (await findRateProblem(ctx, id)) !== undefined && { ratesAcceptedAt: new Date() }
+    return toCampaign(await saveStatus(ctx, campaign, { status: 'SENDING', pauseReason: null, ...accepted }))
   })
 }
 
@@ -115,7 +117,7 @@ function requireStatus({ status }: CampaignRow, allowed: CampaignRow['status'][]
   )
 }
 
-type Change = Partial<Pick<CampaignRow, 'status' | 'pauseReason' | 'completedAt'>>
+type Change = Partial<Pick<CampaignRow, 'status' | 'pauseReason' | 'ratesAcceptedAt' | 'completedAt'>>
 
 async function saveStatus(ctx: Ctx, current: CampaignRow, change: Change): Promise<CampaignRow> {
   const changes = { ...change, updatedAt: timeOfUpdate(current.updatedAt) }
@@ -176,7 +178,7 @@ const reopen = namedStatement('reopen recipients', {
       for update),
     reopened as (
       update campaign_recipients r
-      set status = 'WAITING', attempts = 0, settled_at = null
+      set status = 'WAITING', attempts = 0, settled_at = null, bounce_class = null, bounce_code = null
       from locked
       where r.workspace_id = ${workspaceId} and r.batch_id = locked.batch_id and r.contact_id = locked.contact_id
       returning r.batch_id, locked.was, r.status as became),

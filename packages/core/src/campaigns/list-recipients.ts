@@ -114,6 +114,8 @@ export const recipientColumns = {
   unsubscribedAt: campaignRecipients.unsubscribedAt,
   bouncedAt: campaignRecipients.bouncedAt,
   complainedAt: campaignRecipients.complainedAt,
+  bounceClass: campaignRecipients.bounceClass,
+  bounceCode: campaignRecipients.bounceCode,
 }
 const listedColumns = { ...recipientColumns, batch: nullable(uuid) }
 type RecipientRow = ValuesOf<typeof listedColumns>
@@ -125,7 +127,7 @@ function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL; batc
     ctx.db,
     sql`
     select ${parts.contactId} as contact_id, c.email, r.status, r.error, r.created_at, r.settled_at, r.opened_at,
-      r.clicked_at, r.unsubscribed_at, r.bounced_at, r.complained_at,
+      r.clicked_at, r.unsubscribed_at, r.bounced_at, r.complained_at, r.bounce_class, r.bounce_code,
       ${parts.batch ?? sql`null::uuid`} as batch
     from ${parts.from}
     left join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)} and c.id = ${parts.contactId}
@@ -151,5 +153,7 @@ export function toRecipient(
     unsubscribedAt: toTimestampOrNull(row.unsubscribedAt),
     bouncedAt: toTimestampOrNull(row.bouncedAt),
     complainedAt: toTimestampOrNull(row.complainedAt),
+    bounceClass: row.bounceClass,
+    bounceCode: row.bounceCode,
   }
 }

@@ -1,4 +1,5 @@
 /** Maps the outcomes of SMTP attempts to recipient statuses, and detects a failure that affects the whole campaign. */
+import type { Bounce } from '../mail/bounces/classify-bounce.ts'
 import type { MailOutcome } from '../mail/mails.ts'
 import type { ContactId } from '../kernel/ids.ts'
 
@@ -14,6 +15,8 @@ export interface RecipientOutcome {
   contactId: ContactId
   status: 'SENT' | 'WAITING' | 'FAILED' | 'SKIPPED' | 'INTERRUPTED'
   error: string | null
+  /** The server refused the recipient or the message. Only with FAILED. */
+  bounce?: Bounce
   /** Subtracted from the recipient's attempts, if the recipient did not cause the failures. */
   attemptsToUndo?: number
 }
@@ -36,7 +39,8 @@ export const minConclusiveGroupSize = 5
  * - Ambiguous outcome: INTERRUPTED. Only a user can retry the recipient.
  * - Permanent refusal: FAILED.
  * - Temporary refusal: WAITING, and FAILED after the third attempt.
- * - The server refused every mail of the group for a reason that affects all mails (login, sender, connection, policy):
+ * - The server refused every mail of the group for a reason that affects all mails (login, sender, connection), or as
+ *   the fault of the message or the sender:
  *   every recipient is WAITING. The refusal is final if it is permanent or if this was the third attempt. A final
  *   refusal resets the attempts to 0, so that each recipient has three attempts again when the campaign is resumed.
  */
@@ -59,13 +63,14 @@ function findGroupRefusal(group: readonly SmtpOutcome[]): string | undefined {
   if (refusals.length === 0 || refusals.length < group.length) return undefined
   const isLargeEnough = refusals.length >= minConclusiveGroupSize
   const areGroupWide = refusals.every(
-    ({ affectsAll, error }) => affectsAll === true || (isLargeEnough && isPolicyRefusal(error)),
+    ({ affectsAll, bounce }) => affectsAll === true || (isLargeEnough && bounce && isFaultOfSender(bounce)),
   )
   return areGroupWide ? refusals[0]?.error : undefined
 }
 
-/** RFC 3463, X.7.X: for example "554 5.7.1 Relay access denied". */
-const isPolicyRefusal = (error: string) => /^\d{3}[ -][45]\.7\.\d+\b/.test(error)
+/** A policy may also be temporary, such as "451 4.7.1 Try again later". */
+const isFaultOfSender = ({ class: kind, code }: Bounce) =>
+  kind === 'MESSAGE' || kind === 'POLICY' || code?.startsWith('4.7.') === true
 const isPermanent = (outcome: SmtpOutcome) => outcome.kind === 'refused' && !outcome.temporary
 
 function decideOutcome(outcome: SmtpOutcome): RecipientOutcome {
@@ -73,5 +78,6 @@ function decideOutcome(outcome: SmtpOutcome): RecipientOutcome {
   if (outcome.kind === 'sent') return { contactId, status: 'SENT', error: null }
   if (outcome.kind === 'ambiguous') return { contactId, status: 'INTERRUPTED', error: outcome.error }
   const shouldRetry = outcome.temporary && attempts < maxAttempts
-  return { contactId, status: shouldRetry ? 'WAITING' : 'FAILED', error: outcome.error }
+  if (shouldRetry) return { contactId, status: 'WAITING', error: outcome.error }
+  return { contactId, status: 'FAILED', error: outcome.error, ...(outcome.bounce && { bounce: outcome.bounce }) }
 }

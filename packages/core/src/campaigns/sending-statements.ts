@@ -70,7 +70,7 @@ export const claimGroup = namedStatement('claim recipients', {
 })
 
 /**
- * Records the outcomes of recipients whose last attempt has this token. Selects the rows by batch, not by campaign: without
+ * Records the outcomes of recipients whose last attempt has this token. A bounce may be reported before the outcome. Selects the rows by batch, not by campaign: without
  * table statistics, the planner may choose an index on the campaign and read all recipients of the campaign.
  */
 export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
@@ -81,6 +81,8 @@ export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
     contactUuids: arrayOf(uuid),
     statuses: arrayOf(campaignRecipients.status),
     errors: arrayOf(nullable(text)),
+    bounceClasses: arrayOf(nullable(text)),
+    bounceCodes: arrayOf(nullable(text)),
     attemptsToUndo: arrayOf(int),
   },
   sql: (param) => sql`
@@ -89,15 +91,18 @@ export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
       from campaign_recipients r
       join unnest(
         ${param.contactUuids}, ${param.statuses}, ${param.errors},
-        ${param.attemptsToUndo})
-        as outcome (contact_id, status, error, attempts_to_undo) on outcome.contact_id = r.contact_id
+        ${param.bounceClasses}, ${param.bounceCodes}, ${param.attemptsToUndo})
+        as outcome (contact_id, status, error, bounce_class, bounce_code, attempts_to_undo) on outcome.contact_id = r.contact_id
       where r.workspace_id = ${param.workspaceId} and r.batch_id = ${param.batchUuid}
         and r.token = ${param.token} and r.status in ('SENDING', 'INTERRUPTED')
       for update of r),
     recorded as (
       update campaign_recipients r
       set status = case when locked.status = 'WAITING' and was = 'INTERRUPTED' then 'FAILED' else locked.status end,
-        error = locked.error, attempts = r.attempts - locked.attempts_to_undo,
+        error = locked.error,
+        bounce_class = coalesce(locked.bounce_class, r.bounce_class),
+        bounce_code = case when locked.bounce_class is null then r.bounce_code else locked.bounce_code end,
+        attempts = r.attempts - locked.attempts_to_undo,
         settled_at = case when locked.status = 'WAITING' and was = 'SENDING' then null else ${param.now} end
       from locked
       where r.workspace_id = ${param.workspaceId} and r.batch_id = ${param.batchUuid}

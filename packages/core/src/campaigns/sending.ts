@@ -151,6 +151,8 @@ export async function recordRecipientOutcomes(
     contactUuids: outcomes.map((outcome) => uuidOf(outcome.contactId)),
     statuses: outcomes.map((outcome) => outcome.status),
     errors: outcomes.map((outcome) => outcome.error),
+    bounceClasses: outcomes.map((outcome) => outcome.bounce?.class ?? null),
+    bounceCodes: outcomes.map((outcome) => outcome.bounce?.code ?? null),
     attemptsToUndo: outcomes.map((outcome) => outcome.attemptsToUndo ?? 0),
   })
 }

@@ -1,4 +1,5 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Bounce } from './bounces/classify-bounce.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
@@ -61,11 +62,12 @@ export async function purgeMails(db: Db): Promise<number> {
 
 /**
  * `ambiguous`: the connection was lost before the response, so the server may have accepted the mail. `affectsAll`:
- * every other mail would fail too (no connection, login or sender refused, rendering failed).
+ * every other mail would fail too (no connection, login or sender refused, rendering failed). `bounce`: the server
+ * refused this recipient or this message.
  */
 export type MailOutcome =
   | { kind: 'sent' }
-  | { kind: 'refused'; temporary: boolean; error: string; affectsAll?: boolean }
+  | { kind: 'refused'; temporary: boolean; error: string; affectsAll?: boolean; bounce?: Bounce }
   | { kind: 'ambiguous'; error: string }
 
 /**
@@ -102,6 +104,9 @@ export function recordMailOutcome(ctx: Ctx, mail: ClaimedMail, outcome: MailOutc
     return recorded === 'PENDING' ? 'retry' : 'done'
   })
 }
+
+/** Whether no further attempt follows. */
+export const isFinalOutcome = (mail: Mail, outcome: MailOutcome): boolean => decideStatus(mail, outcome) !== 'PENDING'
 
 function decideStatus(mail: Mail, outcome: MailOutcome): Mail['status'] {
   if (outcome.kind === 'sent') return 'SENT'

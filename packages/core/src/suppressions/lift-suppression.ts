@@ -10,6 +10,7 @@ import { hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
 import { deleteStoredBounces } from '../subscriptions/opt-outs.ts'
 import { saveWithout } from '../subscriptions/store-suppressions.ts'
 import { isByPerson, reasonsOf } from '../subscriptions/suppression-reasons.ts'
+import { deleteSoftBounces } from './soft-bounces.ts'
 import type { SuppressionLift } from './suppressions.schema.ts'
 
 /**
@@ -29,7 +30,10 @@ export function liftSuppression(ctx: Ctx, id: SuppressionId, { note, reason }: S
     }
     const remaining = await saveWithout(ctx, row, isLifted)
     const hashes = contact ? hashEmailWithAllKeys(ctx, contact.email) : [row.emailHash]
-    if (lifted.includes('BOUNCED')) await deleteStoredBounces(ctx, hashes)
+    if (lifted.includes('BOUNCED')) {
+      await deleteStoredBounces(ctx, hashes)
+      await deleteSoftBounces(ctx, hashes)
+    }
     if (contact) await applyRemaining(ctx, contact, remaining)
     await audit(ctx, 'suppression.lifted', { subjectId: id, reasons: lifted.join(', '), note })
   })

@@ -507,13 +507,21 @@ export type CampaignRecipient = {
      */
     unsubscribedAt: string | null;
     /**
-     * When a bounce was reported. `null` unless it was.
+     * When a `HARD` bounce was reported. `null` unless it was.
      */
     bouncedAt: string | null;
     /**
      * When a complaint was reported. `null` unless it was.
      */
     complainedAt: string | null;
+    /**
+     * Whose fault the bounce is. `HARD`: the address does not exist. `SOFT`: a problem that may pass. `MESSAGE`: the email. `POLICY`: the sender. `null` without a bounce.
+     */
+    bounceClass: 'HARD' | 'SOFT' | 'MESSAGE' | 'POLICY' | null;
+    /**
+     * The status code of the bounce: an enhanced code (RFC 3463), or else the SMTP code. `null` if unknown.
+     */
+    bounceCode: string | null;
 };
 
 /**
@@ -605,13 +613,34 @@ export type CampaignStats = {
      */
     unsubscribed: number;
     /**
-     * Recipients whose email bounced.
+     * Recipients whose email had a `HARD` bounce after it was sent.
      */
     bounced: number;
     /**
      * Recipients who reported the email as spam.
      */
     complained: number;
+    /**
+     * Recipients by the class of their bounce, refusals while sending included.
+     */
+    bouncesByClass: {
+        /**
+         * The address does not exist.
+         */
+        HARD: number;
+        /**
+         * A problem that may pass.
+         */
+        SOFT: number;
+        /**
+         * The email was refused for its size or content.
+         */
+        MESSAGE: number;
+        /**
+         * The sender was refused.
+         */
+        POLICY: number;
+    };
 };
 
 /**
@@ -2546,7 +2575,7 @@ export type MailEvent = {
      */
     permanent: boolean;
     /**
-     * Whose fault the bounce is. `HARD`: the address does not exist. `SOFT`: a problem that may pass. `MESSAGE`: the email. `POLICY`: the sender. `null` for a complaint.
+     * Whose fault the bounce is. `HARD`: the address does not exist. `SOFT`: a problem that may pass. `MESSAGE`: the email. `POLICY`: the sender. `null` without a bounce.
      */
     class: 'HARD' | 'SOFT' | 'MESSAGE' | 'POLICY' | null;
     /**
@@ -3402,13 +3431,21 @@ export type ReceivedCampaign = {
      */
     unsubscribedAt: string | null;
     /**
-     * When a bounce was reported. `null` unless it was.
+     * When a `HARD` bounce was reported. `null` unless it was.
      */
     bouncedAt: string | null;
     /**
      * When a complaint was reported. `null` unless it was.
      */
     complainedAt: string | null;
+    /**
+     * Whose fault the bounce is. `HARD`: the address does not exist. `SOFT`: a problem that may pass. `MESSAGE`: the email. `POLICY`: the sender. `null` without a bounce.
+     */
+    bounceClass: 'HARD' | 'SOFT' | 'MESSAGE' | 'POLICY' | null;
+    /**
+     * The status code of the bounce: an enhanced code (RFC 3463), or else the SMTP code. `null` if unknown.
+     */
+    bounceCode: string | null;
 };
 
 /**

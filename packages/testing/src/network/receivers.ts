@@ -125,8 +125,15 @@ export interface ReceivedMail {
   readonly receivedAt: Date
 }
 
-/** 450 and 550 reject the recipient. With the others the mail is received and recorded before the delay or fault. */
-export type SmtpDecision = 'accept' | 450 | 550 | { delayMs: number } | 'hang after data' | 'disconnect after data'
+/** 450, 550 and a refusal such as "550 5.1.1 No such user" reject the recipient. With the others the mail is received and recorded before the delay or fault. */
+export type SmtpDecision =
+  | 'accept'
+  | 450
+  | 550
+  | { refusal: string }
+  | { delayMs: number }
+  | 'hang after data'
+  | 'disconnect after data'
 
 type SmtpDecide = (recipient: string) => SmtpDecision
 
@@ -151,7 +158,8 @@ export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: n
     mails.push(await readMail(await buffer(stream), session))
     for (const { address } of session.envelope.rcptTo) {
       const decision = decide(address)
-      if (typeof decision === 'object') await pause(decision.delayMs, undefined, { signal: closing.signal })
+      if (typeof decision === 'object' && 'delayMs' in decision)
+        await pause(decision.delayMs, undefined, { signal: closing.signal })
       if (decision === 'hang after data') return 'no response'
       if (decision === 'disconnect after data') {
         sockets.get(session.remotePort)?.destroy()
@@ -167,8 +175,10 @@ export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: n
     closeTimeout: 1,
     onRcptTo({ address }, _session, done) {
       const decision = decide(address)
-      if (typeof decision !== 'number') return done()
-      done(Object.assign(new Error(`${address} is refused`), { responseCode: decision }))
+      const refusal = typeof decision === 'object' && 'refusal' in decision ? decision.refusal : undefined
+      if (refusal === undefined && typeof decision !== 'number') return done()
+      const message = refusal?.slice(4) ?? `${address} is refused`
+      done(Object.assign(new Error(message), { responseCode: refusal ? Number(refusal.slice(0, 3)) : decision }))
     },
     onData(stream, session, done) {
       receiveMail(stream, session).then(

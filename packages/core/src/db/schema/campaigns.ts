@@ -32,6 +32,7 @@
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
+import { bounceClasses } from './mail.ts'
 import { tenantTable } from './tenant-table.ts'
 import { lists } from './lists.ts'
 import { segments } from './segments.ts'
@@ -63,6 +64,8 @@ export const campaigns = tenantTable(
     queued: integer().notNull().default(0),
     /** Why a worker paused the campaign; null if a user paused it. */
     pauseReason: text(),
+    /** When a user resumed the campaign although its rates of bounces or complaints are high: they pause it no more. */
+    ratesAcceptedAt: timestamptz(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
     sentAt: timestamptz(),
@@ -144,6 +147,9 @@ export const campaignRecipients = tenantTable(
     unsubscribedAt: timestamptz(),
     bouncedAt: timestamptz(),
     complainedAt: timestamptz(),
+    /** Of a bounce that was reported, or of the refusal while sending: see `mail/bounces/classify-bounce.ts`. */
+    bounceClass: text({ enum: bounceClasses }),
+    bounceCode: text(),
     /** Unused from here on. Every statement of a release names the columns of its schema, so the database keeps them. */
     workerId: uuid(),
   },
@@ -156,7 +162,12 @@ export const campaignRecipients = tenantTable(
       index('campaign_recipients_batch_index').on(t.workspaceId, t.batchId),
       index('campaign_recipients_created_index').on(t.workspaceId, t.campaignId, t.createdAt, t.contactId),
       index('campaign_recipients_status_index').on(t.workspaceId, t.campaignId, t.status, t.createdAt, t.contactId),
+      // For the rates at which a campaign pauses, and its statistics.
+      index('campaign_recipients_bounce_index')
+        .on(t.workspaceId, t.campaignId, t.bounceClass, t.createdAt)
+        .where(sql`${t.bounceClass} is not null`),
       oneOf('campaign_recipients_status_check', t.status, recipientStatuses),
+      oneOf('campaign_recipients_bounce_class_check', t.bounceClass, bounceClasses),
     ],
   },
 )

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, jsonb, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { createdAt, id, oneOf } from './columns.ts'
+import { createdAt, id, oneOf, timestamptz } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
 /** The strictest first. */
@@ -47,4 +47,18 @@ export const suppressions = tenantTable(
       oneOf('suppressions_status_check', t.status, ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED']),
     ],
   },
+)
+
+/**
+ * The mails of the last 180 days that had a SOFT bounce, by a keyed hash of the address: see
+ * `suppressions/soft-bounces.ts`.
+ */
+export const softBounces = tenantTable(
+  'soft_bounces',
+  {
+    emailHash: text().notNull(),
+    /** When the mail was sent, or when the bounce was reported if the mail is not known. */
+    mailedAt: timestamptz().notNull(),
+  },
+  { key: ['emailHash', 'mailedAt'], extra: (t) => [index('soft_bounces_mailed_index').on(t.mailedAt)] },
 )

@@ -32,5 +32,6 @@ test('a code without details gives way to the code of the quoted response', () =
   expect(classifyBounce({ enhancedCode: '5.0.0', text: '550 5.1.1 unknown' })).toEqual({ class: 'HARD', code: '5.1.1' })
   expect(classifyBounce({ enhancedCode: '5.0.0', text: '550 unknown' })).toEqual({ class: 'SOFT', code: '5.0.0' })
   expect(classifyBounce({ enhancedCode: '5.2.2', text: '550 5.1.1 no' })).toEqual({ class: 'SOFT', code: '5.2.2' })
+  expect(classifyBounce({ smtpCode: 452, text: '452 5.1.1 odd' })).toEqual({ class: 'SOFT', code: '5.1.1' })
   expect(classifyBounce({ smtpCode: 554 })).toEqual({ class: 'SOFT', code: '554' })
 })

@@ -9,9 +9,7 @@
  * | POLICY  | 5.1.0, 5.1.7, 5.1.8, 5.1.351, any other 5.7.x                  | shown; may pause the campaign         |
  * | SOFT    | everything else, and no code at all                            | counted: see `soft-bounces.ts`        |
  */
-import type { bounceClasses } from '../../db/schema/index.ts'
-
-export type BounceClass = (typeof bounceClasses)[number]
+import type { BounceClass } from './bounce.schema.ts'
 
 /** A bounce as stored and as events show it. `code` is an enhanced status code, or the SMTP code if there is none. */
 export interface Bounce {
@@ -47,7 +45,8 @@ const classOf: Readonly<Record<string, BounceClass>> = {
 export function classifyBounce(facts: BounceFacts): Bounce {
   const enhanced = findEnhancedCode(facts)
   const smtpCode = facts.smtpCode ?? findSmtpCode(facts.text ?? '')
-  return { class: classifyCode(enhanced), code: enhanced ?? smtpCode?.toString() ?? null }
+  const isTemporary = facts.smtpCode !== undefined && facts.smtpCode !== null && facts.smtpCode < 500
+  return { class: isTemporary ? 'SOFT' : classifyCode(enhanced), code: enhanced ?? smtpCode?.toString() ?? null }
 }
 
 function classifyCode(enhanced: string | undefined): BounceClass {

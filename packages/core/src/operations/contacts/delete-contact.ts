@@ -6,8 +6,10 @@ import { emit } from '../../events/emit.ts'
 import { notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
+import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
 import { storeOptOutsOfContact } from '../../subscriptions/opt-outs.ts'
 import { forgetContact } from '../../subscriptions/store-suppressions.ts'
+import { deleteSoftBounces } from '../../suppressions/soft-bounces.ts'
 import { contactDeleted } from '../../contacts/contact-events.ts'
 import { deleteContactRecords } from './contact-records.ts'
 import { deleteMailsOfContact } from './mails-of-contact.ts'
@@ -25,6 +27,7 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
     if (!contact) throw notFound('Contact')
     await storeOptOutsOfContact(ctx, contact)
     await forgetContact(ctx, contact)
+    await deleteSoftBounces(ctx, hashEmailWithAllKeys(ctx, contact.email))
     await deleteMailsOfContact(ctx, contact)
     await startErasure(ctx, id)
     await deleteContactRecords(ctx, id)

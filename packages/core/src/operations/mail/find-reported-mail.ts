@@ -6,7 +6,7 @@ import {
 } from '../../campaigns/engagement.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { mails } from '../../db/schema/index.ts'
-import type { ContactId } from '../../kernel/ids.ts'
+import type { ContactId, MailId } from '../../kernel/ids.ts'
 import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
 import { byId } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -19,6 +19,8 @@ export interface ReportedMail {
   address: string | null
   /** The recipient of a campaign. */
   recipient?: RecipientKey
+  /** A single email. */
+  mailId?: MailId
   /** The recipient, or the contact that it was merged into, with its present address. */
   contact?: { id: ContactId; email: string }
   /** The recipient was deleted since: nothing but the suppression of the address is recorded. */
@@ -47,7 +49,7 @@ async function findByToken(ctx: Ctx, token: RecipientToken, email: string | null
       .from(mails)
       .where(byId(mails, ctx, subject.mailId))
     const address = [mail?.email, email].find((one) => one && token.isAddress(one)) ?? null
-    return { address, isErased: mail === undefined }
+    return { address, mailId: subject.mailId, isErased: mail === undefined }
   }
   const person = await findPerson(ctx, subject.contactId)
   const former = person.contact ? await findConsentEmails(ctx, person.contact.id) : []

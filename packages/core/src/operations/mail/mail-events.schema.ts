@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineEvent } from '../../events/event-definition.ts'
-import { bounceClasses } from '../../db/schema/index.ts'
 import { RecordId } from '../../kernel/ids.ts'
+import { BounceClass, BounceCode } from '../../mail/bounces/bounce.schema.ts'
 import { Email, MultiLine, SingleLine, Timestamp } from '../../kernel/validation.ts'
 
 export const MailEventInput = z
@@ -35,18 +35,8 @@ export const MailEvent = z
   .object({
     email: z.string().describe('The address of the recipient.'),
     permanent: z.boolean().describe('Whether the address will never accept email.'),
-    class: z
-      .enum(bounceClasses)
-      .nullable()
-      .describe(
-        'Whose fault the bounce is. `HARD`: the address does not exist. `SOFT`: a problem that may pass. `MESSAGE`: the email. `POLICY`: the sender. `null` for a complaint.',
-      ),
-    code: z
-      .string()
-      .nullable()
-      .describe(
-        'The status code of the bounce: an enhanced code (RFC 3463), or else the SMTP code. `null` if unknown.',
-      ),
+    class: BounceClass.nullable(),
+    code: BounceCode.nullable(),
     detail: z.string().describe('The response of the receiving server. May be empty.'),
     messageId: z.string().nullable().describe('The `Message-ID` of the email. `null` if it was not reported.'),
     contactId: RecordId('con').nullable().describe('The contact with this address. `null` if there is none.'),

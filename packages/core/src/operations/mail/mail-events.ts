@@ -1,13 +1,21 @@
 /** Bounces and spam complaints that mail providers report. */
 import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { recordEngagement } from '../../campaigns/engagement.ts'
+import {
+  findMailedAt,
+  listMailedAt,
+  recordBounce,
+  recordEngagement,
+  type RecipientKey,
+} from '../../campaigns/engagement.ts'
 import { findContactByEmail } from '../../contacts/find-contact.ts'
 import { touchLastActivity } from '../../contacts/touch-last-activity.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import type { Db } from '../../db/client.ts'
 import { emit } from '../../events/emit.ts'
+import type { ContactId } from '../../kernel/ids.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
+import { isUndeliverable, recordSoftBounce } from '../../suppressions/soft-bounces.ts'
 import { suppress } from '../../suppressions/suppress.ts'
 import { mailReports } from '../../db/schema/index.ts'
 import { findReportedMail, type ReportedMail } from './find-reported-mail.ts'
@@ -16,36 +24,40 @@ import type { MailReport } from './mail-report.ts'
 
 /**
  * Records a report. A complaint or a HARD bounce suppresses the address and unsubscribes it from every list of the
- * workspace. A complaint is what the person said: it also holds for the present address of the recipient. Any other bounce only
- * emits an event. The report counts in the statistics of its campaign. Reports come more than once, also from a server
- * and a provider about the same email: a repeated report is a no-op. Of a deleted contact, nothing but the suppression
- * is recorded.
+ * workspace; so does a SOFT bounce of an address that is undeliverable by now. A complaint is what the person said: it also
+ * holds for the present address of the recipient. The report counts in the statistics of its campaign. Reports come more
+ * than once, also from a server and a provider about the same email: a repeated report is a no-op.
  */
 export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const mail = await findReportedMail(ctx, report)
-    if (!mail || !(await isNewReport(ctx, report, mail))) return
-    const isComplaint = report.type === 'COMPLAINT'
-    const isPermanent = isComplaint || report.class === 'HARD'
-    if (isPermanent) await suppressRecipient(ctx, mail, isComplaint ? 'COMPLAINED' : 'BOUNCED')
-    if (mail.isErased) return
-    const contact = (mail.address !== null && (await findContactByEmail(ctx, mail.address))) || mail.contact
-    const isKnown = contact !== undefined && (await touchLastActivity(ctx, contact.id))
-    if (mail.recipient && isPermanent)
-      await recordEngagement(ctx, mail.recipient, isComplaint ? 'complained' : 'bounced')
-    const email = mail.address ?? mail.contact?.email
-    if (email === undefined) return
-    await emit(ctx, isComplaint ? mailComplained : mailBounced, {
-      email,
-      permanent: isPermanent,
-      class: report.class,
-      code: report.code,
-      detail: report.detail,
-      messageId: report.messageId,
-      contactId: isKnown ? contact.id : null,
-      campaignId: mail.recipient?.campaignId ?? null,
-      reportedAt: toTimestamp(new Date()),
-    })
+    if (mail) await recordReport(ctx, report, mail)
+  })
+}
+
+/** Records a report about a known email, in a transaction. Of a deleted contact, only the suppression is recorded. */
+export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedMail): Promise<void> {
+  if (!(await isNewReport(ctx, report, mail))) return
+  const isComplaint = report.type === 'COMPLAINT'
+  const isPermanent = isComplaint || report.class === 'HARD'
+  if (isPermanent) await suppressRecipient(ctx, mail, isComplaint ? 'COMPLAINED' : 'BOUNCED')
+  if (mail.isErased) return
+  const contact = (mail.address !== null && (await findContactByEmail(ctx, mail.address))) || mail.contact
+  if (contact && !(await touchLastActivity(ctx, contact.id))) return
+  if (report.class === 'SOFT' && contact) await countSoftBounce(ctx, mail, contact)
+  if (mail.recipient) await recordOnRecipient(ctx, report, mail.recipient)
+  const email = mail.address ?? (isComplaint ? contact?.email : undefined)
+  if (email === undefined) return
+  await emit(ctx, isComplaint ? mailComplained : mailBounced, {
+    email,
+    permanent: isPermanent,
+    class: report.class,
+    code: report.code,
+    detail: report.detail,
+    messageId: report.messageId,
+    contactId: contact?.id ?? null,
+    campaignId: mail.recipient?.campaignId ?? null,
+    reportedAt: toTimestamp(new Date()),
   })
 }
 
@@ -53,6 +65,20 @@ async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, r
   const emails = [address, reason === 'COMPLAINED' ? contact?.email : null].filter((email) => typeof email === 'string')
   const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
   if (added.length > 0) await suppress(ctx, added, { emitsEvents: false })
+}
+
+/** Suppresses the address if it is undeliverable by now. A bounce of a former address does not concern the contact. */
+async function countSoftBounce(ctx: Ctx, mail: ReportedMail, contact: { id: ContactId; email: string }) {
+  if (mail.address?.toLowerCase() !== contact.email.toLowerCase()) return
+  const mailedAt = (mail.recipient && (await findMailedAt(ctx, mail.recipient))) ?? new Date()
+  const bounced = await recordSoftBounce(ctx, { email: contact.email, mailedAt })
+  if (isUndeliverable(bounced, await listMailedAt(ctx, contact.id))) await suppressRecipient(ctx, mail, 'BOUNCED')
+}
+
+async function recordOnRecipient(ctx: Ctx, report: MailReport, recipient: RecipientKey): Promise<void> {
+  if (report.class !== null) await recordBounce(ctx, recipient, { class: report.class, code: report.code })
+  if (report.type === 'COMPLAINT') await recordEngagement(ctx, recipient, 'complained')
+  else if (report.class === 'HARD' && !report.isRefusal) await recordEngagement(ctx, recipient, 'bounced')
 }
 
 /** Deletes reports older than 30 days, at most 1,000, and returns the number. */
@@ -67,8 +93,9 @@ export async function purgeMailReports(db: Db): Promise<number> {
  * The unique key ensures that only one of several concurrent reports is new. The fingerprint omits `detail`, because a
  * server may word it differently each time, and how the report came.
  */
-async function isNewReport(ctx: Ctx, report: MailReport, { address, recipient }: ReportedMail): Promise<boolean> {
-  const mail = recipient ? [recipient.campaignId, recipient.contactId] : [report.messageId]
+async function isNewReport(ctx: Ctx, report: MailReport, reported: ReportedMail): Promise<boolean> {
+  const { address, recipient, mailId } = reported
+  const mail = recipient ? [recipient.campaignId, recipient.contactId] : [mailId ?? report.messageId]
   const subject = [address?.toLowerCase() ?? null, report.class, ...mail]
   const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
   const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(content).digest('base64url')

@@ -20,6 +20,8 @@ export interface MailReport {
   code: string | null
   /** The response of the receiving server. */
   detail: string
+  /** The server refused the email while it was sent: its recipient is FAILED, and not counted as `bounced`. */
+  isRefusal?: boolean
 }
 
 /** The report of a client, whose `permanent` decides: it may know more than the code. */

@@ -1,0 +1,138 @@
+import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
+import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
+import { resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
+import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { type CampaignId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { enqueueMail } from '@rapport/core/mail/mails.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { readSuppressions } from '@rapport/core/subscriptions/find-suppressions.ts'
+import {
+  createTestCampaign,
+  createTestCtx,
+  createTestList,
+  listEventTypes,
+  listPendingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { type SmtpDecision, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDeps, jobOf } from '../../test/fixtures.ts'
+import { sendCampaignBatch } from './send-campaign-batch.ts'
+import { sendMail } from './send-mail.ts'
+
+const database = useTestDatabase()
+const smtp = useForFile(() => startSmtpReceiver())
+const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url }))
+let ctx: Ctx
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+
+async function startCampaign(confirmed: number) {
+  const { id } = await createTestCampaign(ctx, { confirmed })
+  await sendCampaign(ctx, id)
+  return { id, batches: await listPendingWork(ctx, 'campaigns') }
+}
+
+const send = (uuid = '') => sendCampaignBatch(deps, jobOf(ctx, 'CAMPAIGN_BATCH', uuid))
+const refuse = (refusals: Record<string, SmtpDecision>) => smtp.decide((address) => refusals[address] ?? 'accept')
+const listFailed = (id: CampaignId) => listRecipients(ctx, id, RecipientQuery.parse({ status: 'FAILED' }))
+
+async function readSuppressed(...emails: string[]) {
+  const reasons = await Promise.all(emails.map((email) => readSuppressions(ctx, { email })))
+  return reasons.map(([strictest]) => strictest?.reason)
+}
+
+test('a recipient whose address does not exist is FAILED and suppressed, with an event', async () => {
+  refuse({
+    'person-1@example.com': { refusal: '550 5.1.1 No such user' },
+    'person-2@example.com': { refusal: '550 5.7.1 Blocked' },
+    'person-3@example.com': { refusal: '552 5.2.2 Mailbox full' },
+  })
+  const { id, batches } = await startCampaign(6)
+  await send(batches[0])
+  const { data } = await listFailed(id)
+  expect(data.map(({ email, bounceClass, bounceCode }) => `${email} ${bounceClass} ${bounceCode}`).toSorted()).toEqual([
+    'person-1@example.com HARD 5.1.1',
+    'person-2@example.com POLICY 5.7.1',
+    'person-3@example.com SOFT 5.2.2',
+  ])
+  const suppressed = await readSuppressed('person-1@example.com', 'person-2@example.com', 'person-3@example.com')
+  expect(suppressed).toEqual(['BOUNCED', undefined, undefined])
+  expect((await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')).toHaveLength(3)
+  const bouncesByClass = { HARD: 1, SOFT: 1, MESSAGE: 0, POLICY: 1 }
+  expect(await readStats(ctx, id)).toMatchObject({ sent: 3, failed: 3, bounced: 0, bouncesByClass })
+})
+
+test('a temporary refusal is a SOFT bounce only after the last attempt', async () => {
+  refuse({ 'person-1@example.com': { refusal: '451 4.7.1 Try again later' } })
+  const { id, batches } = await startCampaign(2)
+  for (const attempt of [1, 2]) await expect(send(batches[0]), `${attempt}`).rejects.toThrow('retrying')
+  expect(await listEventTypes(ctx)).not.toContain('mail.bounced')
+  await send(batches[0])
+  expect((await listFailed(id)).data).toMatchObject([{ bounceClass: 'SOFT', bounceCode: '4.7.1' }])
+  expect((await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')).toHaveLength(1)
+})
+
+test('an address that stays undeliverable for a week is suppressed as BOUNCED', async () => {
+  refuse({ 'person-1@example.com': { refusal: '552 5.2.2 Mailbox full' } })
+  const list = await createTestList(ctx, { confirmed: 1 })
+  for (const expected of [undefined, undefined, 'BOUNCED']) {
+    const { id } = await createTestCampaign(ctx, { listId: list.id })
+    await sendCampaign(ctx, id)
+    const [uuid] = await listPendingWork(ctx, 'campaigns')
+    await send(uuid)
+    expect(await readSuppressed('person-1@example.com')).toEqual([expected])
+    await database.pool.query(`update campaign_recipients set created_at = created_at - interval '4 days'`)
+    await database.pool.query(`update soft_bounces set mailed_at = mailed_at - interval '4 days'`)
+  }
+})
+
+test('a single mail to an address that does not exist suppresses it', async () => {
+  const email = 'new@example.com'
+  refuse({ [email]: { refusal: '550 5.1.1 No such user' } })
+  const { id } = await startCampaign(1)
+  await enqueueMail(ctx, { kind: 'CAMPAIGN_TEST', to: email, data: { campaignId: id, contactId: null } })
+  const [uuid = ''] = await listPendingWork(ctx, 'mail')
+  await sendMail(deps, jobOf(ctx, 'MAIL', uuid))
+  expect(await readSuppressed(email)).toEqual(['BOUNCED'])
+  expect(await listEventTypes(ctx)).toContain('mail.bounced')
+})
+
+test('a group that is refused as the fault of the sender pauses the campaign', async () => {
+  smtp.decide(() => ({ refusal: '550 5.7.26 Unauthenticated email' }))
+  const { id, batches } = await startCampaign(5)
+  await send(batches[0])
+  expect(await readCampaign(ctx, id)).toMatchObject({
+    status: 'PAUSED',
+    pauseReason: expect.stringContaining('5.7.26 Unauthenticated email'),
+  })
+  expect(await readStats(ctx, id)).toMatchObject({ pending: 5, failed: 0 })
+  expect(await listEventTypes(ctx)).not.toContain('mail.bounced')
+})
+
+test('reported bounces pause the campaign before its next batch, until it is resumed', async () => {
+  smtp.decide(() => 'accept')
+  const { id, batches } = await startCampaign(230)
+  await send(batches[0])
+  await database.pool.query(
+    `update contacts set email = replace(email, '@', '@' || (length(email) % 3) || '.') where workspace_id = $1`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  await database.pool.query(
+    `update campaign_recipients set bounce_class = 'POLICY' where campaign_id = $1
+      and contact_id in (select contact_id from campaign_recipients where campaign_id = $1 limit 100)`,
+    [uuidOf(id)],
+  )
+  await send(batches[1])
+  expect(await readCampaign(ctx, id)).toMatchObject({
+    status: 'PAUSED',
+    pauseReason: expect.stringMatching(/^Servers of \d domains refused 100 of the last 200 emails/),
+  })
+  await resumeCampaign(ctx, id)
+  await send(batches[1])
+  expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
+  expect(await readStats(ctx, id)).toMatchObject({ sent: 230 })
+})

@@ -1,0 +1,26 @@
+import type { RecipientKey } from '../../campaigns/engagement.ts'
+import type { MailId } from '../../kernel/ids.ts'
+import type { Bounce } from '../../mail/bounces/classify-bounce.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
+import { recordReport } from './mail-events.ts'
+
+/** The final refusal of an email by a mail server while it was sent: of a single mail, or to a recipient of a campaign. */
+export type Refusal = { email: string; bounce: Bounce; detail: string } & (
+  | { recipient: RecipientKey }
+  | { mailId: MailId }
+)
+
+/** Records a refusal like a bounce that is reported later. A repeated call is a no-op. */
+export function reportRefusal(ctx: Ctx, { email, bounce, detail, ...mail }: Refusal): Promise<void> {
+  const report = {
+    type: 'BOUNCE' as const,
+    email,
+    recipientToken: null,
+    messageId: null,
+    providerMessageId: null,
+    ...bounce,
+    detail,
+    isRefusal: true,
+  }
+  return inTransaction(ctx, (ctx) => recordReport(ctx, report, { address: email, isErased: false, ...mail }))
+}

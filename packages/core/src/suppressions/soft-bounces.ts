@@ -1,0 +1,65 @@
+/**
+ * SOFT bounces by address. A mailbox may be full, or its server away, for days: an address is undeliverable if three in
+ * five of its mails bounced over at least seven days. These are its last five mails, or those of the seven days if there
+ * were more.
+ */
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Db } from '../db/client.ts'
+import { softBounces } from '../db/schema/index.ts'
+import type { Ctx } from '../request/context.ts'
+import { hashEmail, hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
+
+const dayMs = 86_400_000
+const minBounces = 3
+const lastMails = 5
+const minSpanMs = 7 * dayMs
+
+/** Records that the mail sent at this moment had a SOFT bounce. Returns the moments of all such mails to the address. */
+export async function recordSoftBounce(
+  ctx: Ctx,
+  { email, mailedAt }: { email: string; mailedAt: Date },
+): Promise<Date[]> {
+  await ctx.db
+    .insert(softBounces)
+    .values({ workspaceId: ctx.workspaceId, emailHash: hashEmail(ctx, email), mailedAt })
+    .onConflictDoNothing()
+  const rows = await ctx.db
+    .select({ mailedAt: softBounces.mailedAt })
+    .from(softBounces)
+    .where(isOf(ctx, hashEmailWithAllKeys(ctx, email)))
+  return rows.map((row) => row.mailedAt)
+}
+
+/** Decides by the moments of the mails to an address, and of those that had a SOFT bounce. */
+export function isUndeliverable(bounced: readonly Date[], mails: readonly Date[]): boolean {
+  const bouncedAt = toSortedTimes(bounced)
+  const latest = bouncedAt[0] ?? 0
+  const spanStart = bouncedAt.find((time) => time <= latest - minSpanMs)
+  if (spanStart === undefined) return false
+  const mailedAt = toSortedTimes(mails)
+  const start = Math.min(spanStart, mailedAt[lastMails - 1] ?? mailedAt.at(-1) ?? spanStart)
+  const countSince = (times: readonly number[]) => times.filter((time) => time >= start).length
+  const bounces = countSince(bouncedAt)
+  return bounces >= minBounces && bounces * lastMails >= Math.max(countSince(mailedAt), bounces) * minBounces
+}
+
+/** The latest first. */
+const toSortedTimes = (moments: readonly Date[]) =>
+  moments.map((moment) => moment.getTime()).toSorted((one, other) => other - one)
+
+/** Deletes the SOFT bounces of an address, when its contact is deleted or its bounce lifted. */
+export async function deleteSoftBounces(ctx: Ctx, emailHashes: string[]): Promise<void> {
+  await ctx.db.delete(softBounces).where(isOf(ctx, emailHashes))
+}
+
+/** Deletes the SOFT bounces of mails older than 180 days, at most 1,000, and returns the number. */
+export async function purgeSoftBounces(db: Db): Promise<number> {
+  const result = await db.execute(sql`
+    delete from soft_bounces where (workspace_id, email_hash, mailed_at) in (
+      select workspace_id, email_hash, mailed_at from soft_bounces
+      where mailed_at < now() - interval '180 days' limit 1000)`)
+  return result.rowCount ?? 0
+}
+
+const isOf = (ctx: Ctx, emailHashes: string[]) =>
+  and(eq(softBounces.workspaceId, ctx.workspaceId), inArray(softBounces.emailHash, emailHashes))
