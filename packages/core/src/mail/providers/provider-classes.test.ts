@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest'
+import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/fixtures/provider-messages.ts'
+import { type MailProvider, readProviderMessage } from './read-message.ts'
+
+async function classOf(provider: MailProvider, content: unknown) {
+  const context = { secret: providerSecrets[provider], now: new Date(), readUrl: readTestCertificate }
+  const { reports } = await readProviderMessage[provider](signMessage[provider](content), context)
+  return reports.map((report) => report.class)
+}
+
+const sesBounce = (bounceType: string, bounceSubType: string, status?: string) => ({
+  eventType: 'Bounce',
+  mail: { messageId: 'id' },
+  bounce: { bounceType, bounceSubType, bouncedRecipients: [{ emailAddress: 'ada@example.com', status }] },
+})
+
+test.each([
+  ['Permanent', 'General', undefined, 'HARD'],
+  ['Permanent', 'NoEmail', undefined, 'HARD'],
+  ['Permanent', 'OnAccountSuppressionList', undefined, 'SOFT'],
+  ['Permanent', 'General', '5.7.1', 'POLICY'],
+  ['Permanent', 'General', '5.0.0', 'HARD'],
+  ['Transient', 'General', undefined, 'SOFT'],
+  ['Transient', 'General', '5.1.1', 'SOFT'],
+  ['Transient', 'MailboxFull', '5.2.2', 'SOFT'],
+  ['Transient', 'ContentRejected', undefined, 'MESSAGE'],
+  ['Transient', 'MessageTooLarge', '5.3.4', 'MESSAGE'],
+  ['Undetermined', 'Undetermined', undefined, 'SOFT'],
+  ['Undetermined', 'Undetermined', '5.1.1', 'SOFT'],
+  ['constructor', '__proto__', undefined, 'SOFT'],
+])('Amazon SES: %s %s %s is %s', async (type, subType, status, expected) => {
+  expect(await classOf('ses', sesBounce(type, subType, status))).toEqual([expected])
+})
+
+test.each([
+  ['HardBounce', '', 'HARD'],
+  ['HardBounce', 'smtp;550 5.7.1 blocked', 'POLICY'],
+  ['HardBounce', 'smtp;550 unknown user', 'HARD'],
+  ['BadEmailAddress', '', 'HARD'],
+  ['SoftBounce', 'smtp;550 5.1.1 unknown', 'SOFT'],
+  ['SoftBounce', '', 'SOFT'],
+  ['DnsError', '', 'SOFT'],
+  ['Unknown', '', 'SOFT'],
+  ['Blocked', '', 'POLICY'],
+  ['SpamNotification', '', 'POLICY'],
+  ['VirusNotification', '', 'MESSAGE'],
+])('Postmark: %s with %j is %s', async (Type, Details, expected) => {
+  expect(await classOf('postmark', { RecordType: 'Bounce', Type, Details, Email: 'ada@example.com' })).toEqual([
+    expected,
+  ])
+})
+
+test.each([
+  [{ event: 'bounce', type: 'bounce', status: '5.0.0', reason: '550 5.1.1 unknown' }, 'HARD'],
+  [{ event: 'bounce', type: 'bounce', status: '5.0.0', reason: '550 unknown' }, 'SOFT'],
+  [{ event: 'bounce', bounce_classification: 'Invalid Address', status: '5.0.0' }, 'HARD'],
+  [{ event: 'bounce', bounce_classification: 'Content' }, 'MESSAGE'],
+  [{ event: 'bounce', bounce_classification: 'Reputation' }, 'POLICY'],
+  [{ event: 'bounce', bounce_classification: 'constructor' }, 'SOFT'],
+  [{ event: 'bounce', type: 'blocked', status: '5.1.1' }, 'SOFT'],
+  [{ event: 'bounce', type: 'blocked', reason: '550 5.7.1 listed' }, 'POLICY'],
+  [{ event: 'dropped', reason: 'Invalid' }, 'HARD'],
+  [{ event: 'dropped', reason: 'Bounced Address' }, 'SOFT'],
+  [{ event: 'dropped', reason: 'Spam Reporting Address' }, 'SOFT'],
+  [{ event: 'dropped', reason: 'Spam Content' }, 'MESSAGE'],
+])('Twilio SendGrid: %j is %s', async (event, expected) => {
+  expect(await classOf('sendgrid', [{ email: 'ada@example.com', ...event }])).toEqual([expected])
+})
+
+test.each([
+  [{ 'delivery-status': { code: 550, message: '5.1.1 unknown' } }, 'HARD'],
+  [{ 'delivery-status': { code: 550, message: 'No such user' } }, 'SOFT'],
+  [{ 'delivery-status': { code: 550, 'enhanced-code': '5.7.1' } }, 'POLICY'],
+  [{ reason: 'suppress-bounce', 'delivery-status': { code: 605, message: '' } }, 'SOFT'],
+  [{ reason: 'suppress-complaint', 'delivery-status': { code: 607 } }, 'SOFT'],
+  [{ reason: 'old', 'delivery-status': { code: 602, message: 'Too old' } }, 'SOFT'],
+  [{ event: 'rejected', reject: { reason: 'Sandbox subdomains are for test purposes only' } }, 'MESSAGE'],
+])('Mailgun: %j is %s', async (event, expected) => {
+  const content = { event: 'failed', severity: 'permanent', recipient: 'ada@example.com', ...event }
+  expect(await classOf('mailgun', content)).toEqual([expected])
+})
+
+test.each([
+  [{ type: 'Permanent', subType: 'General' }, 'HARD'],
+  [{ type: 'Permanent', subType: 'Suppressed' }, 'SOFT'],
+  [{ type: 'Transient', subType: 'MailboxFull' }, 'SOFT'],
+  [{ type: 'Permanent', subType: 'General', diagnosticCode: 'smtp; 554 5.7.1 refused' }, 'POLICY'],
+  [undefined, 'SOFT'],
+])('Resend: %j is %s', async (bounce, expected) => {
+  const content = { type: 'email.bounced', data: { email_id: 'id', to: ['ada@example.com'], bounce } }
+  expect(await classOf('resend', content)).toEqual([expected])
+})
+
+test('removes what PostgreSQL cannot store from the texts of a provider', async () => {
+  const content = {
+    RecordType: 'Bounce',
+    Type: 'HardBounce',
+    Email: 'ada@example.com',
+    Details: '550\u0000 5.1.1 \ud800',
+  }
+  const context = { secret: providerSecrets.postmark, now: new Date(), readUrl: readTestCertificate }
+  const { reports } = await readProviderMessage.postmark(signMessage.postmark(content), context)
+  expect(reports[0]?.detail).toBe('550  5.1.1 \ufffd')
+})

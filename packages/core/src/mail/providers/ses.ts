@@ -1,0 +1,92 @@
+/**
+ * Notifications of Amazon SES, which arrive in messages of Amazon SNS:
+ * https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html
+ */
+import { z } from 'zod'
+import { type HookReader, malformedMessage, parseJson } from './hook-message.ts'
+import { describeBounce, describeComplaint, findTokenOf, type ProviderReport, Text } from './provider-report.ts'
+import { classOfSesWords } from './ses-words.ts'
+import { readSnsMessage } from './sns.ts'
+
+const Header = z.object({ name: z.string(), value: z.string() })
+
+const Mail = z.object({
+  messageId: Text,
+  source: Text,
+  headers: z.array(Header).nullish().catch(null),
+  commonHeaders: z.object({ messageId: Text }).nullish().catch(null),
+})
+
+const Bounce = z.object({
+  bounceType: Text,
+  bounceSubType: Text,
+  bouncedRecipients: z.array(z.object({ emailAddress: Text, action: Text, status: Text, diagnosticCode: Text })),
+})
+
+const Complaint = z.object({
+  complainedRecipients: z.array(z.object({ emailAddress: Text })),
+  complaintFeedbackType: Text,
+  complaintSubType: Text,
+})
+
+/** Notifications have `notificationType`, events of a configuration set have `eventType`. */
+const Notification = z.object({
+  notificationType: Text,
+  eventType: Text,
+  mail: Mail.nullish(),
+  bounce: Bounce.nullish(),
+  complaint: Complaint.nullish(),
+})
+type Notification = z.output<typeof Notification>
+
+export const readSesMessage: HookReader = async (request, context) => {
+  const notification = await readSnsMessage(request, context)
+  if (notification === undefined) return { reports: [] }
+  // SES confirms a new destination with a text.
+  const json = parseJson(notification)
+  if (json === undefined) return { reports: [] }
+  const { data } = Notification.safeParse(json)
+  if (!data) throw malformedMessage('Amazon SES')
+  return { reports: readReports(data) }
+}
+
+function readReports({ notificationType, eventType, mail, bounce, complaint }: Notification): ProviderReport[] {
+  const kind = notificationType ?? eventType
+  const about = {
+    recipientToken: findTokenOf(mail?.source),
+    messageId: findMessageId(mail),
+    providerMessageId: mail?.messageId ?? null,
+  }
+  if (kind === 'Bounce' && bounce) {
+    const { bounceType, bounceSubType } = bounce
+    const failed = bounce.bouncedRecipients.filter(({ action }) => action === null || action === 'failed')
+    return failed.map(({ emailAddress: email, status, diagnosticCode }) => ({
+      email,
+      ...about,
+      ...describeBounce({
+        status,
+        response: diagnosticCode,
+        detail: `${bounceType} ${bounceSubType}`,
+        otherwise: classOfSesWords(bounceType, bounceSubType),
+        isPermanent: bounceType === 'Permanent',
+      }),
+    }))
+  }
+  if (kind !== 'Complaint' || !complaint || !isAboutSpam(complaint.complaintFeedbackType)) return []
+  return complaint.complainedRecipients.map(({ emailAddress: email }) => {
+    // SES did not try the address, because of a complaint about another email of the account.
+    if (complaint.complaintSubType === 'OnAccountSuppressionList') {
+      return { email, ...about, ...describeBounce({ detail: complaint.complaintSubType, otherwise: 'SOFT' }) }
+    }
+    return { email, ...about, ...describeComplaint(complaint.complaintFeedbackType ?? undefined) }
+  })
+}
+
+/** `not-spam` takes a complaint back, and `auth-failure` is of a server. */
+const isAboutSpam = (feedbackType: string | null) => feedbackType !== 'not-spam' && feedbackType !== 'auth-failure'
+
+/** The Message-ID that was sent to SES, if the notification includes the headers. SES replaces it in the email. */
+function findMessageId(mail: z.output<typeof Mail> | null | undefined): string | null {
+  const header = mail?.headers?.find(({ name }) => name.toLowerCase() === 'message-id')
+  return header?.value ?? mail?.commonHeaders?.messageId ?? null
+}
