@@ -24,6 +24,7 @@ import { ownHost } from './http/own-host.ts'
 import { createPublicFormCache, type PublicFormCache } from './http/public-form-cache.ts'
 import { queryEncoding } from './http/server/query-encoding.ts'
 import { rateLimits } from './http/rate-limit/rate-limit.ts'
+import { createUrlReader } from './http/read-public-url.ts'
 import { readiness } from './http/readiness.ts'
 import { requestContext } from './http/request-context.ts'
 import { schemaCompilers } from './http/schema-compilers.ts'
@@ -59,6 +60,8 @@ import { optOutRoutes } from './routes/opt-outs.ts'
 import { suppressionRoutes } from './routes/suppressions.ts'
 import { segmentRoutes } from './routes/segments.ts'
 import { mailEventRoutes } from './routes/mail-events.ts'
+import { mailHookRoutes } from './routes/mail-hooks.ts'
+import { type ProviderMessageOptions, providerMessageRoutes } from './routes/provider-messages.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { publicFormRoutes } from './routes/public-forms.ts'
 import { taskRoutes } from './routes/tasks.ts'
@@ -79,6 +82,8 @@ export interface Dependencies {
   now?: (() => number) | undefined
   /** Replaces some of `defaultTimings`. */
   timings?: Partial<ApiTimings>
+  /** Reads the certificates of Amazon SNS. Default: `createUrlReader`. */
+  readUrl?: ProviderMessageOptions['readUrl']
   /** Replaces some of the settings of the configuration. */
   settings?: Partial<Settings>
 }
@@ -107,6 +112,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(metrics, { config, database, redis, publisher: dependencies.publisher })
   await app.register(unknownRoutes)
 
+  const readUrl = dependencies.readUrl ?? createUrlReader({ timeoutMs: timings.outboundTimeoutMs })
   const publicForms = createPublicFormCache(timings.publicFormTtlMs)
   await app.register(readiness, { database, redis, stopping, now, timeoutMs: timings.readinessTimeoutMs })
   await app.register(healthRoutes)
@@ -114,6 +120,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(credentialRoutes, timings)
   await app.register(publicFormRoutes(publicForms), timings)
   await app.register(publicListRoutes, timings)
+  await app.register(providerMessageRoutes, { ...timings, now: now ?? Date.now, readUrl })
   await app.register(subscriptionPages)
   await app.register(formPages, timings)
   await app.register(accountPages, timings)
@@ -151,6 +158,7 @@ async function workspaceRoutes(
   await scope.register(campaignSendingRoutes)
   await scope.register(mailEventRoutes)
   await scope.register(domainRoutes)
+  await scope.register(mailHookRoutes)
   await scope.register(pipelineRoutes)
   await scope.register(dealRoutes)
   await scope.register(taskRoutes)

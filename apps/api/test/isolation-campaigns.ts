@@ -8,11 +8,15 @@ interface Ids {
   domain: string
   spareDomain: string
   customField: string
+  mailHook: string
+  lastMailHook: string
 }
 
 const aBounce = { type: 'BOUNCE', email: 'both@example.com', permanent: true }
 
 /** Ordered so that each request succeeds for the owner: irreversible ones come last. */
+export const aMailHook = { provider: 'mailgun', secret: 'key-0123456789abcdef' }
+
 export const campaignCases = {
   'GET /custom-fields': [],
   'POST /custom-fields': [],
@@ -66,6 +70,10 @@ export const campaignCases = {
     ({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/recipients` }),
     ({ contact }: Ids, own: Ids) => ({ path: `/campaigns/${own.campaign}/recipients?contactId=${contact}` }),
   ],
+  'GET /mail-hooks': [],
+  'POST /mail-hooks': [],
+  'GET /mail-hooks/{id}': [({ mailHook }: Ids) => ({ path: `/mail-hooks/${mailHook}` })],
+  'DELETE /mail-hooks/{id}': [({ lastMailHook }: Ids) => ({ path: `/mail-hooks/${lastMailHook}` })],
   'POST /mail-events': [
     ({ campaign, contact }: Ids) => ({
       path: '/mail-events',

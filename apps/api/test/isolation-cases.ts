@@ -4,10 +4,11 @@ import type { IdPrefix } from '@rapport/core/kernel/ids.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { backdateMails, markDeliveriesFailed } from '@rapport/testing/fixtures/factories.ts'
-import { campaignCases } from './isolation-campaigns.ts'
+import { aMailHook, campaignCases } from './isolation-campaigns.ts'
 import { mcpCases } from './isolation-mcp.ts'
 import { consentCases, subscriberCases } from './isolation-consent.ts'
 import { webhookCases } from './isolation-webhooks.ts'
+import { openAnotherSession } from './records.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
 
 /** The kinds of records that a request can name, with the prefix of their ids. */
@@ -31,6 +32,9 @@ const prefixes = {
   delivery: 'dlv',
   event: 'evt',
   apiKey: 'key',
+  mailHook: 'mhk',
+  /** For deletion. */
+  lastMailHook: 'mhk',
   invite: 'inv',
   session: 'ses',
   member: 'usr',
@@ -123,6 +127,8 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     delivery: String(tested.body['id']),
     event: String(tested.body['eventId']),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
+    mailHook: await make('/mail-hooks', aMailHook),
+    lastMailHook: await make('/mail-hooks', aMailHook),
     invite,
     member: (await api.join(workspace, 'VIEWER')).id,
     session: await openAnotherSession(api, workspace),
@@ -137,13 +143,6 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     spareSegment: await make('/segments', { name: 'Spare', filter: { field: 'email', isSet: true } }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
   }
-}
-
-/** Returns the id of the new session. */
-async function openAnotherSession(api: TestApi, { email, password, token }: TestWorkspace): Promise<string> {
-  await api.call('POST', '/auth/login', { body: { email, password } })
-  const { body } = await api.call<{ data: { id: string }[] }>('GET', '/sessions', { key: token })
-  return body.data[0]?.id ?? ''
 }
 
 type MakeRequest = (ids: Ids, own: Ids) => Request

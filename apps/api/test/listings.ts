@@ -67,6 +67,7 @@ export const recordMakers: Record<string, (fixture: Fixture) => Promise<unknown>
     api.call('POST', `/webhooks/${parents['webhooks']}/test`, { key: workspace.key }),
   '/domains': ({ api, workspace }) => addTestDomain(api.ctx(workspace.id), `host${nextNumber()}.example.com`),
   '/api-keys': (fixture) => create(fixture, '/api-keys', { name: 'Key' }),
+  '/mail-hooks': (fixture) => create(fixture, '/mail-hooks', { provider: 'mailgun', secret: 'key-0123456789abcdef' }),
   '/campaigns': (fixture) =>
     create(fixture, '/campaigns', { name: 'November', subject: 'News', listId: fixture.parents['lists'] }),
   '/campaigns/{id}/recipients': ({ api, parents }) =>

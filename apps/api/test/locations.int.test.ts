@@ -12,6 +12,7 @@ const fixture = useForFile(() => createParents(api, workspace))
 /** For each route that creates a record, a request that succeeds. */
 const creations: Record<string, (parents: Record<string, string>) => Json> = {
   '/api-keys': () => ({ name: 'Website' }),
+  '/mail-hooks': () => ({ provider: 'mailgun', secret: 'key-0123456789abcdef' }),
   '/invites': () => ({ email: freshEmail(), role: 'VIEWER' }),
   '/contacts': () => ({ email: freshEmail() }),
   '/contacts/{contactId}/tasks': () => ({ title: 'Call' }),

@@ -154,6 +154,7 @@ test('only the listed operations require no credential', () => {
     'POST /auth/verify-email',
     'POST /f/{id}',
     'POST /forgot-password',
+    'POST /mail-events/{provider}/{token}',
     'POST /public/forms/{id}/submit',
     'POST /public/lists/{id}/subscribe',
     'POST /public/subscriptions/confirm',
@@ -207,7 +208,7 @@ test('every error response has the schema Error', () => {
 test('every operation documents its errors', () => {
   const unlimited = ['GET /health', 'GET /ready', 'GET /metrics']
   const passwordRoutes = ['/auth/login', '/auth/accept-invite', '/accept-invite', '/auth/verify-email', '/verify-email']
-  const unauthorizedRoutes = passwordRoutes.map((path) => `POST ${path}`)
+  const unauthorizedRoutes = [...passwordRoutes, '/mail-events/{provider}/{token}'].map((path) => `POST ${path}`)
   for (const { name, responses, security, template, requestBody } of operations) {
     const expected = [
       ...(security.length > 0 || unauthorizedRoutes.includes(name) ? ['401'] : []),
@@ -235,7 +236,7 @@ test('every path parameter is declared with a well-formed example', () => {
       expect([name, required, example]).toEqual([
         name,
         true,
-        expect.stringMatching(/^([a-z]{3}_[0-9a-hjkmnp-tv-z]{26}|vip)$/),
+        expect.stringMatching(/^([a-z]{3}_[0-9a-hjkmnp-tv-z]{26}|vip|ses)$/),
       ])
     }
   }

@@ -98,6 +98,7 @@ const largestRecords: Record<string, () => Promise<unknown>> = {
   },
   '/domains': () => create('/domains', { name: `${'a'.repeat(50)}.${'b'.repeat(50)}.${'c'.repeat(50)}.example.com` }),
   '/api-keys': () => create('/api-keys', { name: wide(200) }),
+  '/mail-hooks': () => create('/mail-hooks', { provider: 'mailgun', secret: 'key-0123456789abcdef' }),
   '/campaigns': () =>
     create('/campaigns', {
       name: wide(200),

@@ -1,5 +1,5 @@
 /** Creates records of every kind, from the examples of the OpenAPI document. */
-import { freshEmail, type Json, type Operation, type TestApi } from './testing.ts'
+import { freshEmail, type Json, type Operation, type TestApi, type TestWorkspace } from './testing.ts'
 
 /** Existing ids by prefix, for use in requests. */
 export type Pool = Map<string, string[]>
@@ -43,4 +43,11 @@ function bodyOf(pool: Pool, example: unknown): { body?: Json } {
   if (typeof example !== 'object' || example === null) return {}
   const email = 'email' in example && { email: freshEmail() }
   return { body: JSON.parse(withKnownIds(pool, JSON.stringify({ ...example, ...email }))) as Json }
+}
+
+/** Returns the id of the new session. */
+export async function openAnotherSession(api: TestApi, { email, password, token }: TestWorkspace): Promise<string> {
+  await api.call('POST', '/auth/login', { body: { email, password } })
+  const { body } = await api.call<{ data: { id: string }[] }>('GET', '/sessions', { key: token })
+  return body.data[0]?.id ?? ''
 }

@@ -109,7 +109,7 @@ export function freshEmail(): string {
 
 /** Starts the API without a socket. `environment` overrides `testEnvironment`. */
 export async function startTestApi(
-  options: Partial<Pick<Dependencies, 'redis' | 'now' | 'timings' | 'settings'>> & {
+  options: Partial<Pick<Dependencies, 'redis' | 'now' | 'timings' | 'settings' | 'readUrl'>> & {
     environment?: Record<string, string>
     database?: TestDatabase
   } = {},
@@ -118,10 +118,10 @@ export async function startTestApi(
   const config = readApiConfig({ ...testEnvironment(database.url), LOG_LEVEL: 'error', ...options.environment })
   const lines: string[] = []
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
-  const { redis, now } = options
+  const { redis, now, readUrl } = options
   const timings = { ...testTimings, ...options.timings }
   const settings = { passwordCost: cheapPasswordCost, domainKeyBits: cheapKeyBits, ...options.settings }
-  const app = await buildApp({ config, database, redis, log, now, timings, settings })
+  const app = await buildApp({ config, database, redis, log, now, timings, settings, ...(readUrl && { readUrl }) })
   await app.ready()
   const expectDocumented = createStatusCheck(app)
   const baseCtx = { db: database.db, requestId: 'test', settings: { ...settingsFrom(config), ...settings } }

@@ -29,6 +29,24 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./commands/webhook-failing.ts')).webhookFailing,
   },
   {
+    name: 'mail-hook create',
+    group: 'Installation',
+    summary: 'Creates a URL for the bounces and complaints of a mail provider',
+    load: async () => (await import('./commands/mail-hook/create.ts')).mailHookCreate,
+  },
+  {
+    name: 'mail-hook list',
+    group: 'Installation',
+    summary: 'Lists the mail hooks of the installation',
+    load: async () => (await import('./commands/mail-hook/list.ts')).mailHookList,
+  },
+  {
+    name: 'mail-hook delete',
+    group: 'Installation',
+    summary: 'Deletes a mail hook of the installation',
+    load: async () => (await import('./commands/mail-hook/delete.ts')).mailHookDelete,
+  },
+  {
     name: 'backup',
     group: 'Installation',
     summary: 'Backs up the database into a file',
@@ -49,7 +67,7 @@ export const commands: readonly ListedCommand[] = [
   {
     name: 'rotate-key',
     group: 'Installation',
-    summary: 'Re-encrypts webhook secrets with the current SECRET_KEY',
+    summary: 'Re-encrypts stored secrets with the current SECRET_KEY',
     load: async () => (await import('./commands/rotate-key.ts')).rotateKey,
   },
   {

@@ -3,6 +3,8 @@ import { createApiKey } from '@rapport/core/auth/api-keys.ts'
 import { signUp } from '@rapport/core/auth/login.ts'
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { providerSecrets } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { createInstallationHook } from '@rapport/core/mail-hooks/mail-hooks.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { commands } from './commands.ts'
@@ -16,6 +18,12 @@ const outputs: Record<string, { words?: string[]; fields: string[] }> = {
   queue: { fields: ['queues', 'outboxLagSeconds', 'workers', 'deliveries', 'campaigns', 'campaignsUnderWay'] },
   'campaign status': { fields: ['data'] },
   'webhook failing': { fields: ['data'] },
+  'mail-hook create': {
+    words: ['ses', '--secret', 'arn:aws:sns:eu-central-1:123456789012:mail'],
+    fields: ['id', 'provider', 'url', 'lastMessageAt', 'createdAt'],
+  },
+  'mail-hook list': { fields: ['data'] },
+  'mail-hook delete': { words: ['HOOK'], fields: ['id'] },
   restored: { fields: ['deliveries', 'mails', 'campaigns', 'recipients'] },
   'rotate-key': { fields: ['resealed', 'lost'] },
   'workspace list': { fields: ['data'] },
@@ -60,6 +68,8 @@ test.each(Object.entries(outputs))('%s prints its fields', async (name, { words 
   const body = JSON.stringify({ id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', status: 'COMPLETED', dryRun: false, ...record })
   api.respondWith(() => ({ headers: { 'content-type': 'application/json' }, body }))
   const values: Record<string, string> = { WORKSPACE: ctx.workspaceId, KEY: id, API: api.url }
+  if (words.includes('HOOK'))
+    values['HOOK'] = (await createInstallationHook(ctx, { provider: 'ses', secret: providerSecrets.ses })).id
   const given = words.map((word) => values[word] ?? word)
   const output = (await runForJson(database.url, [...name.split(' '), ...given])) as object
   expect(Object.keys(output).toSorted()).toEqual(fields.toSorted())

@@ -50,7 +50,7 @@ test('restored: interrupts and counts pending work, and fails while a worker is 
   })
 })
 
-test('rotate-key: counts webhooks, and exits with 1 until all keys are known', async () => {
+test('rotate-key: counts secrets, and exits with 1 until all keys are known', async () => {
   await database.pool.query('truncate workspaces cascade')
   await createTestWebhook(await createTestCtx(database.db, { settings: { keys: deriveKeys(former) } }))
   const lost = await run({}, 'rotate-key')

@@ -21,6 +21,7 @@ const tags = {
   Segments: 'Saved filters over contacts.',
   Campaigns: 'Newsletters to the subscribers of a list.',
   Domains: 'The domains that the workspace sends from, and their DNS records.',
+  'Mail hooks': 'URLs for the webhooks of mail providers, which report bounces and complaints.',
   Pipelines: 'The stages that deals pass through.',
   Deals: 'Possible sales to contacts.',
   Tasks: 'To-dos for contacts.',

@@ -34,4 +34,4 @@ export const rotateKey = defineCommand({
 })
 
 const lostSecretsHint =
-  'Add the key to SECRET_KEY_PREVIOUS and run the command again, or rotate the secrets of these webhooks and create these domains again.'
+  'Add the key to SECRET_KEY_PREVIOUS and run the command again, or rotate the secrets of these webhooks and create these domains and mail hooks again.'

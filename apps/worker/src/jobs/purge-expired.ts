@@ -5,6 +5,7 @@ import { expireDeliveries, purgeDeliveries } from '@rapport/core/webhooks/drain/
 import { purgeEvents } from '@rapport/core/events/emit.ts'
 import { purgeIdempotencyRecords } from '@rapport/core/request/idempotency.ts'
 import { purgeImports } from '@rapport/core/imports/imports.ts'
+import { purgeHookTokens } from '@rapport/core/mail-hooks/signed-tokens.ts'
 import { purgeMailReports } from '@rapport/core/operations/mail/mail-events.ts'
 import { purgeMailRequests } from '@rapport/core/mail/mail-quotas.ts'
 import { purgeAuditEntries } from '@rapport/core/audit/purge-audit-entries.ts'
@@ -25,6 +26,7 @@ const purges = [
   purgeMailRequests,
   purgeMailReports,
   purgeSoftBounces,
+  purgeHookTokens,
   purgeImports,
   purgeFinishedImports,
   purgeSubmissions,

@@ -50,7 +50,7 @@ describe('a DKIM signature', () => {
       const from = { name: '', address: 'newsletter@example.com' }
       const to = { name: '', address: 'ada@example.com' }
       const mail = { from, to, subject: 'Grüße', messageId: '<1@example.com>', text }
-      expect(await signing.send(mail)).toEqual({ kind: 'sent' })
+      expect(await signing.send(mail)).toMatchObject({ kind: 'sent' })
       expect(verifyDkim(smtp.mails[0]?.raw.toString('latin1') ?? '', publicKey).isValid).toBe(true)
       await smtp.close()
       // The server is down. Composing and signing must not count as sending.

@@ -18,7 +18,7 @@ const header = {
 
 async function receive(mail: Parameters<typeof transport.send>[0]) {
   const before = smtp.mails.length
-  expect(await transport.send(mail)).toEqual({ kind: 'sent' })
+  expect(await transport.send(mail)).toMatchObject({ kind: 'sent' })
   const [received, ...others] = smtp.mails.slice(before)
   if (!received || others.length > 0) throw new Error(`Expected one mail, received ${others.length + 1}`)
   const lines = received.raw.toString('latin1').split('\r\n')

@@ -26,7 +26,7 @@ async function sendAndReceive(campaign: Partial<CampaignInput>, recipient: Parti
   const contact = await createTestContact(ctx)
   const rendered = await renderFor(ctx, id, { ...ada, ...recipient, id: contact.id })
   const before = smtp.mails.length
-  expect(await transport.send(rendered)).toEqual({ kind: 'sent' })
+  expect(await transport.send(rendered)).toMatchObject({ kind: 'sent' })
   const [mail, ...others] = smtp.mails.slice(before)
   if (!mail || others.length > 0) throw new Error(`Expected one mail, received ${others.length + 1}`)
   return { ...mail, campaignId: id, listId, contactId: contact.id, head: headOf(mail.raw) }
@@ -45,6 +45,13 @@ const expectedNames = [
   ['date', 'mime-version', 'content-type'],
 ].flat()
 const expectedPlainTextNames = [...expectedNames, 'content-transfer-encoding']
+
+test('returns the id that the server gave the mail', async () => {
+  const { id } = await createTestCampaign(ctx)
+  const rendered = await renderFor(ctx, id, { ...ada, id: (await createTestContact(ctx)).id })
+  const outcome = await transport.send(rendered)
+  expect(outcome).toEqual({ kind: 'sent', providerMessageId: `receiver-${smtp.mails.length}` })
+})
 
 describe('a campaign mail', () => {
   test('has the headers that large mail providers require of bulk mail, and no others', async () => {
@@ -210,7 +217,7 @@ describe('the transport', () => {
 
   test('ignores parameters of SMTP_URL that would change its limits', async () => {
     const own = openMailTransport(`${smtp.url}?socketTimeout=1&maxRequeues=-1&pool=false`)
-    expect(await own.send(mail)).toEqual({ kind: 'sent' })
+    expect(await own.send(mail)).toMatchObject({ kind: 'sent' })
     own.close()
   })
 
@@ -227,11 +234,11 @@ describe('the transport', () => {
   test('sends again after the server was unavailable', async () => {
     const first = await startSmtpReceiver()
     const own = openMailTransport(first.url)
-    expect(await own.send(mail)).toEqual({ kind: 'sent' })
+    expect(await own.send(mail)).toMatchObject({ kind: 'sent' })
     await first.close()
     expect((await own.send(mail)).kind).not.toBe('sent')
     const second = await startSmtpReceiver({ port: first.port })
-    expect(await own.send(mail)).toEqual({ kind: 'sent' })
+    expect(await own.send(mail)).toMatchObject({ kind: 'sent' })
     own.close()
     await second.close()
   })

@@ -4,6 +4,7 @@ import { escapeRegExp } from '@rapport/core/kernel/values/encode-text.ts'
 import { classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
+import { findProviderMessageId } from '@rapport/core/mail/providers/provider-message-id.ts'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 
 export const mailConnections = 20
@@ -36,8 +37,8 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
       let stream: Readable | undefined
       const watched: WatchedMail = { ...composed, onStream: (latest) => (stream = latest) }
       try {
-        await smtp.sendMail(watched)
-        return { kind: 'sent' }
+        const { response } = await smtp.sendMail(watched)
+        return { kind: 'sent', providerMessageId: findProviderMessageId(response) }
       } catch (error) {
         return hideAddress(classifyError(error, stream?.readableDidRead ?? false), mail.to.address)
       }

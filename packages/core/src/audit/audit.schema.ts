@@ -34,6 +34,8 @@ export const auditActions = [
   'domain.created',
   'domain.key_rotated',
   'domain.deleted',
+  'mail_hook.created',
+  'mail_hook.deleted',
   'campaign.sent',
   'campaign.retried',
   'campaign.deleted',

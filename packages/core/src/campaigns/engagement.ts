@@ -7,6 +7,7 @@ import { createCommittedCounter } from '../events/committed-counter.ts'
 import type { Ctx } from '../request/context.ts'
 import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
 import type { Bounce } from '../mail/bounces/classify-bounce.ts'
+import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 
 export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
@@ -92,6 +93,25 @@ const messageIdPattern = /^<?cmp_(\w{26})\.con_(\w{26})@[^@<>\s]+>?$/
 export function parseMessageId(text: string): RecipientKey | undefined {
   const [, campaign, contact] = messageIdPattern.exec(text) ?? []
   return RecipientIds.safeParse({ campaignId: `cmp_${campaign}`, contactId: `con_${contact}` }).data
+}
+
+/** Finds the recipient of an email by the id that the mail server gave it. */
+export async function findRecipientByProviderId(
+  ctx: Ctx,
+  providerMessageId: string,
+): Promise<RecipientKey | undefined> {
+  const { campaignId, contactId } = campaignRecipients
+  const [recipient] = await ctx.db
+    .select({ campaignId, contactId })
+    .from(campaignRecipients)
+    .where(
+      and(
+        eq(campaignRecipients.workspaceId, ctx.workspaceId),
+        eq(campaignRecipients.providerMessageHash, hashProviderMessageId(providerMessageId)),
+      ),
+    )
+    .limit(1)
+  return recipient
 }
 
 export const isCampaignRecipient = async (ctx: Ctx, recipient: RecipientKey): Promise<boolean> =>

@@ -17,6 +17,8 @@ export interface RecipientOutcome {
   error: string | null
   /** The server refused the recipient or the message. Only with FAILED. */
   bounce?: Bounce
+  /** The id that the mail server gave the email. */
+  providerMessageId?: string
   /** Subtracted from the recipient's attempts, if the recipient did not cause the failures. */
   attemptsToUndo?: number
 }
@@ -75,7 +77,10 @@ const isPermanent = (outcome: SmtpOutcome) => outcome.kind === 'refused' && !out
 
 function decideOutcome(outcome: SmtpOutcome): RecipientOutcome {
   const { id: contactId, attempts } = outcome.recipient
-  if (outcome.kind === 'sent') return { contactId, status: 'SENT', error: null }
+  if (outcome.kind === 'sent') {
+    const { providerMessageId: id } = outcome
+    return { contactId, status: 'SENT', error: null, ...(id && { providerMessageId: id }) }
+  }
   if (outcome.kind === 'ambiguous') return { contactId, status: 'INTERRUPTED', error: outcome.error }
   const shouldRetry = outcome.temporary && attempts < maxAttempts
   if (shouldRetry) return { contactId, status: 'WAITING', error: outcome.error }

@@ -83,6 +83,7 @@ export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
     errors: arrayOf(nullable(text)),
     bounceClasses: arrayOf(nullable(text)),
     bounceCodes: arrayOf(nullable(text)),
+    providerMessageHashes: arrayOf(nullable(uuid)),
     attemptsToUndo: arrayOf(int),
   },
   sql: (param) => sql`
@@ -91,15 +92,16 @@ export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
       from campaign_recipients r
       join unnest(
         ${param.contactUuids}, ${param.statuses}, ${param.errors},
-        ${param.bounceClasses}, ${param.bounceCodes}, ${param.attemptsToUndo})
-        as outcome (contact_id, status, error, bounce_class, bounce_code, attempts_to_undo) on outcome.contact_id = r.contact_id
+        ${param.bounceClasses}, ${param.bounceCodes}, ${param.providerMessageHashes}, ${param.attemptsToUndo})
+        as outcome (contact_id, status, error, bounce_class, bounce_code, provider_message_hash, attempts_to_undo)
+        on outcome.contact_id = r.contact_id
       where r.workspace_id = ${param.workspaceId} and r.batch_id = ${param.batchUuid}
         and r.token = ${param.token} and r.status in ('SENDING', 'INTERRUPTED')
       for update of r),
     recorded as (
       update campaign_recipients r
       set status = case when locked.status = 'WAITING' and was = 'INTERRUPTED' then 'FAILED' else locked.status end,
-        error = locked.error,
+        error = locked.error, provider_message_hash = locked.provider_message_hash,
         bounce_class = coalesce(locked.bounce_class, r.bounce_class),
         bounce_code = case when locked.bounce_class is null then r.bounce_code else locked.bounce_code end,
         attempts = r.attempts - locked.attempts_to_undo,

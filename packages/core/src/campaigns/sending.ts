@@ -10,6 +10,7 @@
  * - A claim that ends in any other way leaves no SENDING recipients: they become INTERRUPTED. Only a user can retry
  *   them.
  */
+import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { randomUUID } from 'node:crypto'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -153,6 +154,7 @@ export async function recordRecipientOutcomes(
     errors: outcomes.map((outcome) => outcome.error),
     bounceClasses: outcomes.map((outcome) => outcome.bounce?.class ?? null),
     bounceCodes: outcomes.map((outcome) => outcome.bounce?.code ?? null),
+    providerMessageHashes: outcomes.map(({ providerMessageId: id }) => (id ? hashProviderMessageId(id) : null)),
     attemptsToUndo: outcomes.map((outcome) => outcome.attemptsToUndo ?? 0),
   })
 }

@@ -27,6 +27,7 @@ const resourceNames = {
   bat: 'Campaign batch',
   mai: 'Mail',
   dom: 'Domain',
+  mhk: 'Mail hook',
   whk: 'Webhook',
   evt: 'Event',
   dlv: 'Delivery',
@@ -65,6 +66,7 @@ export type CampaignId = IdOf<'cmp'>
 export type CampaignBatchId = IdOf<'bat'>
 export type MailId = IdOf<'mai'>
 export type DomainId = IdOf<'dom'>
+export type MailHookId = IdOf<'mhk'>
 export type WebhookId = IdOf<'whk'>
 export type EventId = IdOf<'evt'>
 export type DeliveryId = IdOf<'dlv'>

@@ -21,6 +21,7 @@ import {
   purgeMails,
   recordMailOutcome,
 } from './mails.ts'
+import { hashProviderMessageId } from './providers/provider-message-id.ts'
 import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
 import { releaseClaim, releaseUnanswered } from '../work/claims.ts'
 
@@ -32,7 +33,7 @@ beforeAll(async () => {
 })
 
 const kinds = ['CONFIRMATION', 'CAMPAIGN_TEST'] as const
-const sent: MailOutcome = { kind: 'sent' }
+const sent: MailOutcome = { kind: 'sent', providerMessageId: 'queued-1' }
 const busy: MailOutcome = { kind: 'refused', temporary: true, error: '450 busy' }
 const unknown: MailOutcome = { kind: 'refused', temporary: false, error: '550 no such user' }
 const cutOff: MailOutcome = { kind: 'ambiguous', error: 'the connection closed' }
@@ -76,10 +77,15 @@ test('a mail of another workspace cannot be claimed', async () => {
   expect(await claimTestMail(await createTestCtx(database.db), uuid, workerId)).toBeUndefined()
 })
 
-test.each(kinds)('a %s that was sent is SENT and has no job', async (kind) => {
+test.each(kinds)('a %s that was sent is SENT, with the id of the server, and has no job', async (kind) => {
   const uuid = await enqueueOne(kind)
   expect(await recordMailOutcome(ctx, await claim(uuid), sent)).toBe('done')
-  expect(await read()).toMatchObject({ status: 'SENT', error: null, settledAt: expect.any(Date) })
+  expect(await read()).toMatchObject({
+    status: 'SENT',
+    error: null,
+    providerMessageHash: hashProviderMessageId('queued-1'),
+    settledAt: expect.any(Date),
+  })
   expect(await listPendingWork(ctx)).toEqual([])
   expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
 })

@@ -16,6 +16,7 @@ import {
 } from '../work/claims.ts'
 import { enqueue, finishWork, type WorkspaceWork } from '../work/enqueue.ts'
 import { type MailData, mailKinds, mails } from '../db/schema/index.ts'
+import { hashProviderMessageId } from './providers/provider-message-id.ts'
 
 export type MailKind = (typeof mailKinds)[number]
 /** The kinds of single mails, and the mails of campaigns. */
@@ -63,10 +64,10 @@ export async function purgeMails(db: Db): Promise<number> {
 /**
  * `ambiguous`: the connection was lost before the response, so the server may have accepted the mail. `affectsAll`:
  * every other mail would fail too (no connection, login or sender refused, rendering failed). `bounce`: the server
- * refused this recipient or this message.
+ * refused this recipient or this message. `providerMessageId`: see `findProviderMessageId`.
  */
 export type MailOutcome =
-  | { kind: 'sent' }
+  | { kind: 'sent'; providerMessageId?: string | null }
   | { kind: 'refused'; temporary: boolean; error: string; affectsAll?: boolean; bounce?: Bounce }
   | { kind: 'ambiguous'; error: string }
 
@@ -96,6 +97,7 @@ export function recordMailOutcome(ctx: Ctx, mail: ClaimedMail, outcome: MailOutc
         status: recorded,
         attempts: mail.attempts,
         error: outcome.kind === 'sent' ? null : outcome.error,
+        providerMessageHash: hashOf(outcome),
         settledAt: recorded === 'PENDING' ? null : new Date(),
       })
       .where(isLastAttempt)
@@ -107,6 +109,9 @@ export function recordMailOutcome(ctx: Ctx, mail: ClaimedMail, outcome: MailOutc
 
 /** Whether no further attempt follows. */
 export const isFinalOutcome = (mail: Mail, outcome: MailOutcome): boolean => decideStatus(mail, outcome) !== 'PENDING'
+
+const hashOf = (outcome: MailOutcome) =>
+  outcome.kind === 'sent' && outcome.providerMessageId ? hashProviderMessageId(outcome.providerMessageId) : null
 
 function decideStatus(mail: Mail, outcome: MailOutcome): Mail['status'] {
   if (outcome.kind === 'sent') return 'SENT'

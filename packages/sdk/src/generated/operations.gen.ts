@@ -189,6 +189,61 @@ export class Public extends Resource {
   }
 }
 
+export class MailHooks extends Resource {
+  /**
+   * Receive a message of a mail provider.
+   *
+   * For the webhooks of mail providers: see `POST /mail-hooks`. The body is what the provider sends, in its format, with its signature; anything else gets 401. Bounces and complaints are recorded before the response, a repeated one once. Other events are accepted and ignored.
+   */
+  receive(provider: string, token: string, options?: RequestOptions): ApiPromise<types.MailHooksReceiveResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/mail-events/${provider}/${token}` }, options)
+  }
+
+  /**
+   * Create a mail hook.
+   *
+   * Enter `url` at the provider. Its bounces and complaints then count for this workspace alone, so create a hook here only if the account of the provider sends for no other workspace. The operator creates the hooks of an account that sends for several, with `rapport mail-hook create`. A workspace has at most 20 mail hooks.
+   *
+   * Requires the role ADMIN.
+   */
+  create(body: types.MailHooksCreateData['body'], options?: RequestOptions): ApiPromise<types.MailHooksCreateResponse> {
+    return this.client.request({ method: 'POST', path: '/mail-hooks', body, isIdempotent: true }, options)
+  }
+
+  /**
+   * List mail hooks.
+   *
+   * Returns the mail hooks of the workspace, without their secrets.
+   *
+   * Requires the role ADMIN.
+   */
+  list(query?: types.MailHooksListData['query'], options?: RequestOptions): PagePromise<types.MailHooksListResponse> {
+    return this.client.requestPage({ path: '/mail-hooks', query }, options)
+  }
+
+  /**
+   * Retrieve a mail hook.
+   *
+   * Returns the mail hook without its secret.
+   *
+   * Requires the role ADMIN.
+   */
+  get(id: string, options?: RequestOptions): ApiPromise<types.MailHooksGetResponse> {
+    return this.client.request({ path: encodePath`/mail-hooks/${id}` }, options)
+  }
+
+  /**
+   * Delete a mail hook.
+   *
+   * Messages to its URL are refused from now on.
+   *
+   * Requires the role ADMIN.
+   */
+  delete(id: string, options?: RequestOptions): ApiPromise<void> {
+    return this.client.request({ method: 'DELETE', path: encodePath`/mail-hooks/${id}` }, options)
+  }
+}
+
 export class Sessions extends Resource {
   /**
    * List your sessions.
@@ -1686,6 +1741,7 @@ export class Resources {
   readonly ready: Ready
   readonly auth: Auth
   readonly public: Public
+  readonly mailHooks: MailHooks
   readonly sessions: Sessions
   readonly workspaces: Workspaces
   readonly apiKeys: ApiKeys
@@ -1715,6 +1771,7 @@ export class Resources {
     this.ready = new Ready(client)
     this.auth = new Auth(client)
     this.public = new Public(client)
+    this.mailHooks = new MailHooks(client)
     this.sessions = new Sessions(client)
     this.workspaces = new Workspaces(client)
     this.apiKeys = new ApiKeys(client)

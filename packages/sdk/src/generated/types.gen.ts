@@ -2631,6 +2631,60 @@ export type MailEventCreate = {
 };
 
 /**
+ * A URL that receives the bounces and complaints of a mail provider.
+ */
+export type MailHook = {
+    /**
+     * The id of the mail hook.
+     */
+    id: string;
+    /**
+     * The mail provider that sends the messages.
+     */
+    provider: 'mailgun' | 'postmark' | 'resend' | 'sendgrid' | 'ses';
+    /**
+     * The URL to enter at the provider. It is no secret: every message needs the signature of the provider too.
+     */
+    url: string;
+    /**
+     * When the last message with a valid signature arrived, to the minute. `null` before the first.
+     */
+    lastMessageAt: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+};
+
+/**
+ * A new mail hook.
+ */
+export type MailHookCreate = {
+    /**
+     * The mail provider that sends the messages.
+     */
+    provider: 'mailgun' | 'postmark' | 'resend' | 'sendgrid' | 'ses';
+    /**
+     * What proves that a message is of the provider. `ses`: the ARN of the Amazon SNS topic. `sendgrid`: the verification key. `mailgun`: the HTTP webhook signing key. `resend`: the signing secret. `postmark`: a password of your choice for the URL, because Postmark signs nothing. Stored encrypted, and never returned.
+     */
+    secret: string;
+};
+
+/**
+ * A page of records of type MailHook.
+ */
+export type MailHookPage = {
+    /**
+     * The records of the page.
+     */
+    data: Array<MailHook>;
+    /**
+     * Pass it as `cursor` to get the next page. `null` on the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
  * The report was recorded.
  */
 export type MailReportResult = {
@@ -5009,6 +5063,72 @@ export type PublicSubscribeResponses = {
 };
 
 export type PublicSubscribeResponse = PublicSubscribeResponses[keyof PublicSubscribeResponses];
+
+export type MailHooksReceiveData = {
+    body?: never;
+    path: {
+        /**
+         * The mail provider that sends the messages.
+         */
+        provider: 'mailgun' | 'postmark' | 'resend' | 'sendgrid' | 'ses';
+        /**
+         * The id of the mail hook.
+         */
+        token: string;
+    };
+    query?: never;
+    url: '/mail-events/{provider}/{token}';
+};
+
+export type MailHooksReceiveErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type MailHooksReceiveError = MailHooksReceiveErrors[keyof MailHooksReceiveErrors];
+
+export type MailHooksReceiveResponses = {
+    /**
+     * OK
+     */
+    200: MailReportResult;
+};
+
+export type MailHooksReceiveResponse = MailHooksReceiveResponses[keyof MailHooksReceiveResponses];
 
 export type PagesShowConfirmationData = {
     body?: never;
@@ -7438,7 +7558,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -13041,6 +13161,279 @@ export type DomainsRotateKeyResponses = {
 };
 
 export type DomainsRotateKeyResponse = DomainsRotateKeyResponses[keyof DomainsRotateKeyResponses];
+
+export type MailHooksListData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of records on the page.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.
+         */
+        cursor?: string;
+        /**
+         * Created at or after this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdAfter?: string | string;
+        /**
+         * Created before this time. A timestamp, or a date, which means its first instant in UTC.
+         */
+        createdBefore?: string | string;
+        /**
+         * The field to sort by. A leading minus sorts in descending order. Default: newest first.
+         */
+        sort?: 'createdAt' | '-createdAt';
+    };
+    url: '/mail-hooks';
+};
+
+export type MailHooksListErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type MailHooksListError = MailHooksListErrors[keyof MailHooksListErrors];
+
+export type MailHooksListResponses = {
+    /**
+     * OK
+     */
+    200: MailHookPage;
+};
+
+export type MailHooksListResponse = MailHooksListResponses[keyof MailHooksListResponses];
+
+export type MailHooksCreateData = {
+    body: MailHookCreate;
+    headers?: {
+        /**
+         * A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/mail-hooks';
+};
+
+export type MailHooksCreateErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The `Idempotency-Key` was used for another request.
+     */
+    422: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type MailHooksCreateError = MailHooksCreateErrors[keyof MailHooksCreateErrors];
+
+export type MailHooksCreateResponses = {
+    /**
+     * Created
+     */
+    201: MailHook;
+};
+
+export type MailHooksCreateResponse = MailHooksCreateResponses[keyof MailHooksCreateResponses];
+
+export type MailHooksDeleteData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the mail hook.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/mail-hooks/{id}';
+};
+
+export type MailHooksDeleteErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type MailHooksDeleteError = MailHooksDeleteErrors[keyof MailHooksDeleteErrors];
+
+export type MailHooksDeleteResponses = {
+    /**
+     * Empty
+     */
+    204: void;
+};
+
+export type MailHooksDeleteResponse = MailHooksDeleteResponses[keyof MailHooksDeleteResponses];
+
+export type MailHooksGetData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of the version that you have. If the record has not changed since, returns 304.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the mail hook.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/mail-hooks/{id}';
+};
+
+export type MailHooksGetErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type MailHooksGetError = MailHooksGetErrors[keyof MailHooksGetErrors];
+
+export type MailHooksGetResponses = {
+    /**
+     * OK
+     */
+    200: MailHook;
+};
+
+export type MailHooksGetResponse = MailHooksGetResponses[keyof MailHooksGetResponses];
 
 export type PipelinesListData = {
     body?: never;

@@ -182,7 +182,7 @@ export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: n
     },
     onData(stream, session, done) {
       receiveMail(stream, session).then(
-        (outcome) => (outcome === 'accepted' ? done() : undefined),
+        (outcome) => (outcome === 'accepted' ? done(null, `Ok: queued as receiver-${mails.length}`) : undefined),
         (error: unknown) => done(error as Error),
       )
     },

@@ -25,6 +25,8 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/mail/mail-quotas.ts purgeMailRequests`]: purge,
   [`${core}/mail/mails.ts purgeMails`]: purge,
   [`${core}/mail/senders.ts isGivenToOther`]: 'A sender domain belongs to one workspace of the installation.',
+  [`${core}/operations/mail/find-reported-workspace.ts findByMessageId`]: publicId,
+  [`${core}/operations/mail/find-reported-workspace.ts findByProviderId`]: publicId,
   [`${core}/operations/mail/mail-events.ts purgeMailReports`]: purge,
   [`${core}/operations/recovery/name-former-work.ts nameFormerWork`]: 'Names the work of all workspaces.',
   [`${core}/operations/overviews/campaign-overview.ts listCampaignOverviews`]: operator,

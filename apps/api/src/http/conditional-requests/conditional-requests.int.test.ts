@@ -34,6 +34,7 @@ const createContact = (body: Json = {}) =>
 const records: Record<string, { path: (ids: Ids) => string; change?: Json; deletion?: Json }> = {
   '/workspace': { path: () => '/workspace', change: { name: 'Engines' }, deletion: { name: 'Engines' } },
   '/api-keys/{id}': { path: ({ apiKey }) => `/api-keys/${apiKey}` },
+  '/mail-hooks/{id}': { path: ({ mailHook }) => `/mail-hooks/${mailHook}` },
   '/invites/{id}': { path: ({ invite }) => `/invites/${invite}` },
   '/members/{id}': { path: ({ member }) => `/members/${member}`, change: { role: 'MEMBER' } },
   '/custom-fields/{id}': { path: ({ customField }) => `/custom-fields/${customField}`, change: { label: 'Plan name' } },

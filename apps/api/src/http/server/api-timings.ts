@@ -16,6 +16,8 @@ export interface ApiTimings {
   exportIdleMs: number
   /** Requests that must not reveal whether an address is known take a multiple of this time. */
   constantTimeStepMs: number
+  /** The timeout of a request to another server. */
+  outboundTimeoutMs: number
   /** The age of a cached public form. */
   publicFormTtlMs: number
   /** The age of the cached quotas for concurrent requests and uploads. */
@@ -37,6 +39,7 @@ export const defaultTimings: ApiTimings = {
   uploadGraceMs: 7_000,
   exportIdleMs: defaultExportIdleMs,
   constantTimeStepMs: 50,
+  outboundTimeoutMs: 5_000,
   publicFormTtlMs: 900,
   quotaTtlMs: defaultQuotaTtlMs,
   redisProbeMs: 1_000,

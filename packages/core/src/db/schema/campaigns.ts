@@ -75,6 +75,8 @@ export const campaigns = tenantTable(
     key: ['id'],
     references: { listId: lists, segmentId: segments },
     extra: (t) => [
+      // A Message-ID does not name the workspace.
+      index('campaigns_id_index').on(t.id),
       index('campaigns_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('campaigns_list_index').on(t.workspaceId, t.listId),
       index('campaigns_segment_index').on(t.workspaceId, t.segmentId).where(sql`${t.segmentId} is not null`),
@@ -139,6 +141,8 @@ export const campaignRecipients = tenantTable(
     /** The token of the last attempt: see `work/claims.ts`. */
     token: uuid(),
     error: text(),
+    /** A hash of the id that the mail server gave the email. See `hashProviderMessageId`. */
+    providerMessageHash: uuid(),
     createdAt: createdAt(),
     settledAt: timestamptz(),
     /** The time of the first such event. */
@@ -166,6 +170,10 @@ export const campaignRecipients = tenantTable(
       index('campaign_recipients_bounce_index')
         .on(t.workspaceId, t.campaignId, t.bounceClass, t.createdAt)
         .where(sql`${t.bounceClass} is not null`),
+      // Reports of mail providers do not name the workspace.
+      index('campaign_recipients_provider_message_index')
+        .on(t.providerMessageHash)
+        .where(sql`${t.providerMessageHash} is not null`),
       oneOf('campaign_recipients_status_check', t.status, recipientStatuses),
       oneOf('campaign_recipients_bounce_class_check', t.bounceClass, bounceClasses),
     ],

@@ -11,6 +11,7 @@
  * |             | INTERRUPTED  | refused, recorded late                                                          |
  * | INTERRUPTED | PENDING      | may have been sent: ambiguous response, crash, restored backup                  |
  */
+import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core'
 import type { CampaignId, ContactId, InviteId, ListId, PasswordResetId, UserId, WebhookId } from '../../kernel/ids.ts'
 import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
@@ -56,6 +57,8 @@ export const mails = tenantTable(
     /** The token of the last attempt: see `work/claims.ts`. */
     token: uuid(),
     error: text(),
+    /** A hash of the id that the mail server gave the email. See `hashProviderMessageId`. */
+    providerMessageHash: uuid(),
     createdAt: createdAt(),
     settledAt: timestamptz(),
     /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
@@ -66,6 +69,7 @@ export const mails = tenantTable(
     extra: (t) => [
       index('mails_created_index').on(t.createdAt),
       index('mails_address_index').on(t.workspaceId, lower(t.toAddress)),
+      index('mails_provider_message_index').on(t.providerMessageHash).where(sql`${t.providerMessageHash} is not null`),
       oneOf('mails_kind_check', t.kind, mailKinds),
       oneOf('mails_status_check', t.status, mailStatuses),
     ],

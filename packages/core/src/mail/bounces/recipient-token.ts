@@ -74,11 +74,12 @@ export function openRecipientToken(keys: Keys, token: string): RecipientToken | 
   const data = tagged.subarray(0, dataLength)
   const tag = tagged.subarray(dataLength)
   const workspace = data.subarray(0, 8)
-  const idAt = (rest: number) => idOf('wsp', toUuid(Buffer.concat([workspace, Buffer.alloc(8, rest)])))
+  const idWith = (rest: string) => idOf('wsp', toUuid(Buffer.concat([workspace, Buffer.from(rest, 'hex')])))
   const uuid = toUuid(data.subarray(8, 24))
   return {
     isOfWorkspace: (id) => toBytes(uuidOf(id)).subarray(0, 8).equals(workspace),
-    workspaces: { first: idAt(0), last: idAt(0xff) },
+    // RFC 9562: the second half of an id starts with the bits 10.
+    workspaces: { first: idWith('8000000000000000'), last: idWith('bfffffffffffffff') },
     subject:
       kind === kinds.campaign
         ? { contactId: idOf('con', uuid), campaignSuffix: data.subarray(24).toString('hex') }

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { isSameSecret } from '../../kernel/crypto.ts'
 import { type HookReader, malformedMessage, parseJson, refusedMessage } from './hook-message.ts'
 import { describeBounce, describeComplaint, type ProviderReport, Text } from './provider-report.ts'
-import type { BounceClass } from '../bounces/classify-bounce.ts'
+import type { BounceClass } from '../bounces/bounce.schema.ts'
 
 const Message = z.object({
   RecordType: z.string(),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/fixtures/provider-messages.ts'
+import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { type MailProvider, readProviderMessage } from './read-message.ts'
 
 async function classOf(provider: MailProvider, content: unknown) {
@@ -28,7 +28,7 @@ test.each([
   ['Undetermined', 'Undetermined', undefined, 'SOFT'],
   ['Undetermined', 'Undetermined', '5.1.1', 'SOFT'],
   ['constructor', '__proto__', undefined, 'SOFT'],
-])('Amazon SES: %s %s %s is %s', async (type, subType, status, expected) => {
+])('Amazon SES: %s %s %s is %s', async (...[type, subType, status, expected]) => {
   expect(await classOf('ses', sesBounce(type, subType, status))).toEqual([expected])
 })
 

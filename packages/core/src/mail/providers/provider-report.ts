@@ -1,6 +1,7 @@
 /** A bounce or a complaint that a provider reports, and what all providers have in common. */
 import { z } from 'zod'
-import { type Bounce, type BounceClass, classifyBounce } from '../bounces/classify-bounce.ts'
+import type { BounceClass } from '../bounces/bounce.schema.ts'
+import { type Bounce, classifyBounce } from '../bounces/classify-bounce.ts'
 import { findToken } from '../bounces/recipient-token.ts'
 
 /** See `MailReport` of `operations/mail`. */

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { complaints, hardBounces, otherEvents } from '@rapport/testing/fixtures/provider-bounces.ts'
+import { complaints, hardBounces, otherEvents } from '@rapport/testing/mail-providers/provider-bounces.ts'
 import {
   type ProviderMessage,
   providerSecrets,
   readTestCertificate,
   signMessage,
-} from '@rapport/testing/fixtures/provider-messages.ts'
+} from '@rapport/testing/mail-providers/provider-messages.ts'
 import type { HookMessage } from './hook-message.ts'
-import { type MailProvider, mailProviders, readProviderMessage, secretRules } from './read-message.ts'
+import { mailProviders } from '../../db/schema/index.ts'
+import { type MailProvider, readProviderMessage, secretRules } from './read-message.ts'
 
 const now = new Date('2026-11-26T08:00:00.000Z')
 const hours = (count: number) => new Date(now.getTime() + count * 3_600_000)
@@ -46,8 +47,7 @@ describe.each(mailProviders)('%s', (provider) => {
   test('names the email by the id of the provider or by its Message-ID', async () => {
     const mail = { providerId: 'id-1', messageId: '<m-1@example.com>' }
     const [report] = (await read(provider, sign(hardBounces[provider](mail)))).reports
-    if (provider !== 'mailgun') expect(report?.providerMessageId).toBe('id-1')
-    if (provider !== 'resend') expect(report?.messageId).toMatch(/^<?m-1@example\.com>?$/)
+    expect([report?.providerMessageId, report?.messageId]).toEqual(namesOf[provider])
   })
 
   test('refuses a message without signature, and one that another key signed', async () => {
@@ -58,25 +58,10 @@ describe.each(mailProviders)('%s', (provider) => {
     await expect(read(provider, signed, '')).rejects.toMatchObject(refusal)
   })
 
-  test('refuses a message that was changed', async () => {
-    // Neither credentials nor the signature of Mailgun cover the body.
-    if (provider === 'postmark' || provider === 'mailgun') return
-    const changed = withBody(signed, signed.body.toString().replaceAll('ada@', 'bob@'))
-    await expect(read(provider, changed)).rejects.toMatchObject(refusal)
-  })
-
-  test('refuses a message that was signed long ago, or in the future', async () => {
-    if (provider === 'postmark') return
-    for (const at of [hours(-26), hours(1)]) {
-      const message = sign(hardBounces[provider](), at)
-      await expect(read(provider, message)).rejects.toMatchObject(refusal)
-    }
-  })
-
   test('rejects a signed message of another format, and ignores values of other types', async () => {
     for (const content of [null, 5, 'text', [1, null]]) {
       const message = sign(content)
-      await expect(read(provider, message), JSON.stringify(content)).rejects.toMatchObject({ code: 'validation_error' })
+      await expect(read(provider, message)).rejects.toMatchObject({ code: 'validation_error' })
     }
     const [event] = [hardBounces[provider]()].flat()
     const strange = JSON.parse(JSON.stringify(event).replaceAll('"ada@example.com"', '{"a":1}')) as unknown
@@ -90,6 +75,14 @@ describe.each(mailProviders)('%s', (provider) => {
   })
 })
 
+const namesOf: Record<MailProvider, [string | null, string | null]> = {
+  mailgun: [null, 'm-1@example.com'],
+  postmark: ['id-1', '<m-1@example.com>'],
+  resend: ['id-1', null],
+  sendgrid: ['id-1', '<m-1@example.com>'],
+  ses: ['id-1', '<m-1@example.com>'],
+}
+
 const otherSecrets: Record<MailProvider, string> = {
   mailgun: 'key-0123456789abcdef0123456789abcdee',
   postmark: 'a-password-that-only-postmark-had',
@@ -99,6 +92,22 @@ const otherSecrets: Record<MailProvider, string> = {
     'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEQt/rc4BKT7Hk9YNycWZqMrfVU+0aBXxsKkTBpP31EAdv3vcXpSzvZ/qaesb8R7FM/spiexPDm26g+zPcGJiEDQ==',
   ses: 'arn:aws:sns:eu-central-1:123456789012:other',
 }
+
+test.each(['resend', 'sendgrid', 'ses'] as const)('%s: refuses a message that was changed', async (provider) => {
+  const message = signMessage[provider](hardBounces[provider](), { at: now })
+  const changed = withBody(message, message.body.toString().replaceAll('ada@', 'bob@'))
+  await expect(read(provider, changed)).rejects.toMatchObject(refusal)
+})
+
+test.each(['mailgun', 'resend', 'sendgrid', 'ses'] as const)(
+  '%s: refuses a message that was signed long ago, or in the future',
+  async (provider) => {
+    for (const at of [hours(-26), hours(1)]) {
+      const message = signMessage[provider](hardBounces[provider](), { at })
+      await expect(read(provider, message)).rejects.toMatchObject(refusal)
+    }
+  },
+)
 
 test('a token of Mailgun is returned, because its signature does not cover the event', async () => {
   const message = signMessage.mailgun(hardBounces.mailgun(), { at: now })

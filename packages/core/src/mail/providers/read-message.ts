@@ -1,3 +1,4 @@
+import type { mailProviders } from '../../db/schema/index.ts'
 import type { HookReader } from './hook-message.ts'
 import { readMailgunMessage } from './mailgun.ts'
 import { readPostmarkMessage } from './postmark.ts'
@@ -6,7 +7,6 @@ import { parsePublicKey, readSendgridMessage } from './sendgrid.ts'
 import { readSesMessage } from './ses.ts'
 import { originOfTopic } from './sns.ts'
 
-export const mailProviders = ['mailgun', 'postmark', 'resend', 'sendgrid', 'ses'] as const
 export type MailProvider = (typeof mailProviders)[number]
 
 export const readProviderMessage: Readonly<Record<MailProvider, HookReader>> = {

@@ -4,7 +4,7 @@
  */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
-import type { BounceClass } from '../bounces/classify-bounce.ts'
+import type { BounceClass } from '../bounces/bounce.schema.ts'
 import { type HookReader, isRecent, malformedMessage, parseJson, parseSeconds, refusedMessage } from './hook-message.ts'
 import { describeBounce, describeComplaint, type ProviderReport, Text } from './provider-report.ts'
 

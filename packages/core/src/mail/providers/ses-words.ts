@@ -1,4 +1,4 @@
-import type { BounceClass } from '../bounces/classify-bounce.ts'
+import type { BounceClass } from '../bounces/bounce.schema.ts'
 
 const messageFaults = new Set(['MessageTooLarge', 'ContentRejected', 'AttachmentRejected'])
 

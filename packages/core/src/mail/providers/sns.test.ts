@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { hardBounces } from '@rapport/testing/fixtures/provider-bounces.ts'
-import { signSns, testCertificateUrl, testTopic } from '@rapport/testing/fixtures/provider-messages.ts'
-import { snsCertificate } from '@rapport/testing/network/sns-certificate.ts'
+import { hardBounces } from '@rapport/testing/mail-providers/provider-bounces.ts'
+import { signSns, testCertificateUrl, testTopic } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { snsCertificate } from '@rapport/testing/mail-providers/sns-certificate.ts'
 import { originOfTopic } from './sns.ts'
 import { readSesMessage } from './ses.ts'
 
@@ -89,7 +89,7 @@ test('confirms nothing without a signature, and does not subscribe again', async
   expect(ended).toMatchObject({ result: { reports: [] }, urls: [testCertificateUrl] })
 })
 
-test('a message that is no notification of SES, such as the one that SES sends first, reports nothing', async () => {
+test('the text that SES publishes first reports nothing', async () => {
   const message = signSns({
     ...notification,
     Message: 'Successfully validated SNS topic for Amazon SES event publishing.',

@@ -77,5 +77,5 @@ function signedText(envelope: Envelope): string {
 /** The URL is built from the parts that are known to be right, whatever `SubscribeURL` says. */
 async function confirmSubscription({ TopicArn, Token = '' }: Envelope, origin: string, { readUrl }: HookContext) {
   const query = new URLSearchParams({ Action: 'ConfirmSubscription', TopicArn, Token })
-  await readUrl(`${origin}/?${query}`)
+  await readUrl(`${origin}/?${query.toString()}`)
 }

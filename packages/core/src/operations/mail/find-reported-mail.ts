@@ -1,5 +1,7 @@
+import { and, eq } from 'drizzle-orm'
 import {
   findCampaignOfRecipient,
+  findRecipientByProviderId,
   isCampaignRecipient,
   parseMessageId,
   type RecipientKey,
@@ -7,6 +9,7 @@ import {
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { mails } from '../../db/schema/index.ts'
 import type { ContactId, MailId } from '../../kernel/ids.ts'
+import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
 import { byId } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -29,15 +32,36 @@ export interface ReportedMail {
 
 /** Returns undefined if the report proves no email of this workspace. */
 export async function findReportedMail(ctx: Ctx, report: MailReport): Promise<ReportedMail | undefined> {
-  const { recipientToken, email, messageId } = report
+  const { recipientToken, email } = report
   if (recipientToken !== null) {
     const token = openRecipientToken(ctx.settings.keys, recipientToken)
     return token?.isOfWorkspace(ctx.workspaceId) ? findByToken(ctx, token, email) : undefined
   }
+  const recipient = await findRecipient(ctx, report)
+  if (recipient) return { address: email, recipient, ...(await findPerson(ctx, recipient.contactId)) }
+  const mail = await findMailByProviderId(ctx, report.providerMessageId)
+  const address = email ?? mail?.email
+  return address === undefined ? undefined : { address, isErased: false, ...(mail && { mailId: mail.id }) }
+}
+
+/** Some providers replace the Message-ID, and some report only one of both. */
+async function findRecipient(
+  ctx: Ctx,
+  { messageId, providerMessageId }: MailReport,
+): Promise<RecipientKey | undefined> {
   const named = messageId === null ? undefined : parseMessageId(messageId)
-  const recipient = named && (await isCampaignRecipient(ctx, named)) ? named : undefined
-  if (!recipient) return email === null ? undefined : { address: email, isErased: false }
-  return { address: email, recipient, ...(await findPerson(ctx, recipient.contactId)) }
+  if (named && (await isCampaignRecipient(ctx, named))) return named
+  return providerMessageId === null ? undefined : findRecipientByProviderId(ctx, providerMessageId)
+}
+
+/** Finds a single email. */
+async function findMailByProviderId(ctx: Ctx, id: string | null) {
+  if (id === null) return undefined
+  const [mail] = await ctx.db
+    .select({ id: mails.id, email: mails.toAddress })
+    .from(mails)
+    .where(and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.providerMessageHash, hashProviderMessageId(id))))
+  return mail
 }
 
 /** A token proves the recipient. An address that the report names counts only if the email was sent to it. */

@@ -95,7 +95,9 @@ export async function purgeMailReports(db: Db): Promise<number> {
  */
 async function isNewReport(ctx: Ctx, report: MailReport, reported: ReportedMail): Promise<boolean> {
   const { address, recipient, mailId } = reported
-  const mail = recipient ? [recipient.campaignId, recipient.contactId] : [mailId ?? report.messageId]
+  const mail = recipient
+    ? [recipient.campaignId, recipient.contactId]
+    : [mailId ?? report.messageId ?? report.providerMessageId]
   const subject = [address?.toLowerCase() ?? null, report.class, ...mail]
   const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
   const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(content).digest('base64url')

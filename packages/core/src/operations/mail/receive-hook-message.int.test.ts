@@ -1,0 +1,150 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import { createTestCtx, createTestWorker, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { complaints, hardBounces } from '@rapport/testing/mail-providers/provider-bounces.ts'
+import {
+  type ProviderMessage,
+  providerSecrets,
+  readTestCertificate,
+  signMessage,
+} from '@rapport/testing/mail-providers/provider-messages.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { readStats } from '../../campaigns/campaign-stats.ts'
+import type { MailHookId } from '../../kernel/ids.ts'
+import { newId } from '../../kernel/ids.ts'
+import { createInstallationHook, createMailHook, listInstallationHooks } from '../../mail-hooks/mail-hooks.ts'
+import { purgeHookTokens } from '../../mail-hooks/signed-tokens.ts'
+import { createRecipientToken } from '../../mail/bounces/recipient-token.ts'
+import type { MailProvider } from '../../mail/providers/read-message.ts'
+import type { Ctx } from '../../request/context.ts'
+import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { receiveHookMessage } from './receive-hook-message.ts'
+
+const database = useTestDatabase()
+let ctx: Ctx
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+
+const inputOf = (provider: MailProvider) => ({ provider, secret: providerSecrets[provider] })
+const receive = (provider: MailProvider, hookId: MailHookId, message: ProviderMessage) =>
+  receiveHookMessage(ctx, { provider, hookId, ...message, now: new Date(), readUrl: readTestCertificate })
+
+async function reasonsOf(of: Ctx, email: string) {
+  return (await readSuppressions(of, { email })).map(({ reason }) => reason)
+}
+
+/** Sends a campaign to person-1. Its email gets the id `<prefix>-person-1`. */
+async function sendTestCampaign(of: Ctx, prefix: string) {
+  const { id, batches } = await startTestCampaign(of, 1)
+  const batch = await claimTestBatch(of, batches[0], await createTestWorker(database.db))
+  const { recipients } = await sendTestBatch(of, batch, { providerPrefix: prefix })
+  const [{ id: contactId, email } = { id: newId('con'), email: '' }] = recipients
+  return { id, contactId, email, messageId: `<${id}.${contactId}@example.com>`, providerId: `${prefix}-person-1` }
+}
+
+test('a hook finds the campaign by the id that the mail server gave the email', async () => {
+  const { id, email, providerId } = await sendTestCampaign(ctx, 'ses')
+  const hook = await createMailHook(ctx, inputOf('ses'))
+  await receive('ses', hook.id, signMessage.ses(hardBounces.ses({ email, providerId })))
+  expect(await readStats(ctx, id)).toMatchObject({ bounced: 1 })
+})
+
+test('a complaint without an address suppresses the recipient that the id names', async () => {
+  const { id, email, providerId } = await sendTestCampaign(ctx, 'ses')
+  const hook = await createMailHook(ctx, inputOf('ses'))
+  await receive('ses', hook.id, signMessage.ses(complaints.ses({ email: 'redacted', providerId })))
+  expect(await reasonsOf(ctx, email)).toEqual(['COMPLAINED'])
+  expect(await readStats(ctx, id)).toMatchObject({ complained: 1 })
+})
+
+test("the ids of another workspace's emails change nothing there", async () => {
+  const other = await createTestCtx(database.db)
+  const sent = await sendTestCampaign(other, 'foreign')
+  const hook = await createMailHook(ctx, inputOf('ses'))
+  await receive('ses', hook.id, signMessage.ses(hardBounces.ses(sent)))
+  expect(await readStats(other, sent.id)).toMatchObject({ bounced: 0 })
+  expect([await reasonsOf(other, sent.email), await listEventTypes(other)]).toEqual([[], ['campaign.sending']])
+  expect(await reasonsOf(ctx, sent.email)).toEqual(['BOUNCED'])
+})
+
+describe('a hook of the installation', () => {
+  const createHook = async (provider: MailProvider) => (await createInstallationHook(ctx, inputOf(provider))).id
+
+  test.each([
+    ['ses', 'providerId'],
+    ['ses', 'messageId'],
+    ['sendgrid', 'providerId'],
+    ['sendgrid', 'messageId'],
+    ['postmark', 'providerId'],
+    ['postmark', 'messageId'],
+    ['resend', 'providerId'],
+    ['mailgun', 'messageId'],
+  ] as const)('%s: finds the workspace by the %s, never by the address', async (provider, name) => {
+    const other = await createTestCtx(database.db)
+    const { id, email, ...names } = await sendTestCampaign(ctx, `${ctx.workspaceId}${provider}`)
+    const hookId = await createHook(provider)
+    const bounce = (mail: object) => signMessage[provider](hardBounces[provider]({ email, ...mail }))
+    await receive(provider, hookId, bounce({}))
+    await receive(provider, hookId, bounce({ messageId: `<${newId('cmp')}.${newId('con')}@example.com>` }))
+    expect(await reasonsOf(ctx, email)).toEqual([])
+    await receive(provider, hookId, bounce({ [name]: names[name] }))
+    expect([await reasonsOf(ctx, email), await reasonsOf(other, email)]).toEqual([['BOUNCED'], []])
+    expect(await readStats(ctx, id)).toMatchObject({ bounced: 1 })
+  })
+
+  test('finds the workspace by the token in the envelope sender, unless it is forged', async () => {
+    const email = 'ada@example.com'
+    const subject = { mailId: newId('mai') }
+    const token = createRecipientToken(ctx.settings.keys, { workspaceId: ctx.workspaceId, subject, email })
+    const hookId = await createHook('mailgun')
+    const bounce = (text: string) => {
+      const envelope = { sender: `b+${text}@bounces.example.com` }
+      return signMessage.mailgun({ ...hardBounces.mailgun({ email }), envelope })
+    }
+    await receive('mailgun', hookId, bounce(token.replace(/.$/, token.endsWith('0') ? '1' : '0')))
+    expect(await reasonsOf(ctx, email)).toEqual([])
+    await receive('mailgun', hookId, bounce(token))
+    expect(await reasonsOf(ctx, email)).toEqual(['BOUNCED'])
+  })
+
+  test('a token of Mailgun is accepted once, whatever event it is sent with', async () => {
+    const other = await createTestCtx(database.db)
+    const [first, second] = [await sendTestCampaign(ctx, 'a'), await sendTestCampaign(other, 'b')]
+    const hookId = await createHook('mailgun')
+    const message = signMessage.mailgun(hardBounces.mailgun(first))
+    await receive('mailgun', hookId, message)
+    const body = message.body.toString().replace(first.messageId.slice(1, -1), second.messageId.slice(1, -1))
+    await receive('mailgun', hookId, { ...message, body: Buffer.from(body) })
+    expect(await readStats(ctx, first.id)).toMatchObject({ bounced: 1 })
+    expect([await reasonsOf(other, second.email), await listEventTypes(other)]).toEqual([[], ['campaign.sending']])
+    await database.db.execute("update mail_hook_tokens set created_at = now() - interval '47 hours'")
+    expect(await purgeHookTokens(database.db)).toBe(0)
+    await database.db.execute("update mail_hook_tokens set created_at = now() - interval '49 hours'")
+    expect(await purgeHookTokens(database.db)).toBeGreaterThan(0)
+  })
+
+  test('one message reports to several workspaces, each report once', async () => {
+    const contexts = [ctx, await createTestCtx(database.db)]
+    const hookId = await createHook('sendgrid')
+    const sent = await Promise.all(
+      contexts.map(async (of) => ({ of, ...(await sendTestCampaign(of, of.workspaceId)) })),
+    )
+    const events = sent.flatMap((mail) => hardBounces.sendgrid(mail))
+    const message = signMessage.sendgrid([...events, ...events])
+    await Promise.all([receive('sendgrid', hookId, message), receive('sendgrid', hookId, message)])
+    for (const { of, id } of sent) {
+      expect(await readStats(of, id)).toMatchObject({ bounced: 1 })
+      expect(await listEventTypes(of)).toEqual(['campaign.sending', 'mail.bounced'])
+    }
+  })
+
+  test('shows when the last message with a valid signature arrived', async () => {
+    const hookId = await createHook('postmark')
+    const lastMessageAt = async () => (await listInstallationHooks(ctx)).find(({ id }) => id === hookId)?.lastMessageAt
+    await receive('postmark', hookId, { headers: {}, body: Buffer.from('{}') }).catch(() => {})
+    expect(await lastMessageAt()).toBeNull()
+    await receive('postmark', hookId, signMessage.postmark(hardBounces.postmark()))
+    expect(await lastMessageAt()).toEqual(expect.any(String))
+  })
+})
