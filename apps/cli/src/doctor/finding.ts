@@ -10,6 +10,8 @@ export interface Finding {
   about: string
   message: string
   advice?: string
+  /** The page that has the rule, of a finding about a receiver of emails. */
+  source?: string
 }
 
 /** The input of all checks. Variables that are missing or invalid are undefined. */

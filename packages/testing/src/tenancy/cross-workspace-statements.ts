@@ -28,6 +28,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/operations/mail/find-reported-workspace.ts findByMessageId`]: publicId,
   [`${core}/operations/mail/find-reported-workspace.ts findByProviderId`]: publicId,
   [`${core}/operations/mail/mail-events.ts purgeMailReports`]: purge,
+  [`${core}/operations/mail/read-bulk-mail.ts findCtxOfCampaign`]: operator,
   [`${core}/operations/recovery/name-former-work.ts nameFormerWork`]: 'Names the work of all workspaces.',
   [`${core}/operations/overviews/campaign-overview.ts listCampaignOverviews`]: operator,
   [`${core}/operations/overviews/nearly-used-quotas.ts findWith`]: operator,
