@@ -71,6 +71,12 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./commands/rotate-key.ts')).rotateKey,
   },
   {
+    name: 'erasure verify',
+    group: 'Installation',
+    summary: 'Searches the database and Redis for what is left of a person',
+    load: async () => (await import('./commands/erasure/verify.ts')).erasureVerify,
+  },
+  {
     name: 'distribute',
     group: 'Installation',
     summary: 'Spreads the workspaces over the servers of a Citus cluster',

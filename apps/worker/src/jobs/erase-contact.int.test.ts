@@ -10,6 +10,7 @@ import { idOf, uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { eraseNextStep } from '@rapport/core/operations/contacts/erase-contact.ts'
+import { findTraces } from '@rapport/core/operations/contacts/find-traces.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
 import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { updateTask } from '@rapport/core/tasks/tasks.ts'
@@ -47,22 +48,11 @@ async function runWork(queue: 'mail' | 'campaigns'): Promise<void> {
 
 /** Finds every column of the database that contains one of the texts, in any case. */
 async function findColumns(texts: readonly string[]): Promise<string[]> {
-  const { rows: tables } = await database.pool.query<{ name: string; columns: string[]; types: string[] }>(`
-    select table_name as name, array_agg(column_name::text) as columns, array_agg(data_type::text) as types
-    from information_schema.columns join pg_class on pg_class.oid = format('public.%I', table_name)::regclass
-    where table_schema = 'public' and relkind in ('r', 'p') and not relispartition group by 1 order by 1`)
-  const found: string[] = []
-  const patterns = texts.map((text) => `%${text.toLowerCase()}%`)
-  for (const { name, columns, types } of tables) {
-    const asText = (column: string, index: number) =>
-      types[index] === 'bytea' ? `encode("${column}", 'escape')` : `"${column}"::text`
-    const hits = columns.map((column, index) => `bool_or(lower(${asText(column, index)}) like any($1)) as "${column}"`)
-    const { rows } = await database.pool.query<Record<string, boolean | null>>(`select ${hits.join()} from "${name}"`, [
-      patterns,
-    ])
-    found.push(...columns.filter((column) => rows[0]?.[column]).map((column) => `${name}.${column}`))
-  }
-  return found.toSorted()
+  const { traces } = await findTraces(
+    database.url,
+    texts.map((text) => text.toLowerCase()),
+  )
+  return traces.map(({ table, column }) => `${table}.${column}`).toSorted()
 }
 
 interface Person {

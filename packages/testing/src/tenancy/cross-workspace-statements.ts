@@ -27,6 +27,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/mail/senders.ts isGivenToOther`]: 'A sender domain belongs to one workspace of the installation.',
   [`${core}/operations/mail/find-reported-workspace.ts findByMessageId`]: publicId,
   [`${core}/operations/mail/find-reported-workspace.ts findByProviderId`]: publicId,
+  [`${core}/operations/contacts/find-traces.ts searchTables`]: operator,
   [`${core}/operations/mail/mail-events.ts purgeMailReports`]: purge,
   [`${core}/operations/mail/read-bulk-mail.ts findCtxOfCampaign`]: operator,
   [`${core}/operations/recovery/name-former-work.ts nameFormerWork`]: 'Names the work of all workspaces.',

@@ -1,0 +1,81 @@
+import { Id, type ContactId } from '@rapport/core/kernel/ids.ts'
+import { Email } from '@rapport/core/kernel/validation.ts'
+import { findTraces, spellingsOf, type Trace } from '@rapport/core/operations/contacts/find-traces.ts'
+import { keptTraces, unreadable } from '@rapport/core/operations/contacts/kept-traces.ts'
+import { readMigrateConfig } from '@rapport/core/runtime/config.ts'
+import { RedisUrl } from '@rapport/core/runtime/redis-address.ts'
+import { z } from 'zod'
+import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
+import { findRedisTraces } from '../../erasure/find-redis-traces.ts'
+import { formatTable } from '../../terminal.ts'
+
+/** The id of a contact, or an address. */
+const Person = z.string().transform((text, check): { contactId?: ContactId; email?: string } => {
+  const contactId = Id('con').safeParse(text)
+  if (contactId.success) return { contactId: contactId.data }
+  const email = Email.safeParse(text)
+  if (email.success) return { email: email.data }
+  const message = 'must be the id of a contact (con_ and 26 characters) or an address such as ada@example.com'
+  check.addIssue({ code: 'custom', message })
+  return z.NEVER
+})
+
+export const erasureVerify = defineCommand({
+  positionals: ['person'],
+  isLastRepeated: true,
+  options: z.strictObject({
+    person: z.array(Person).min(1).meta(option('<person>', 'The id of the contact, its address, or several of both')),
+    json: jsonFlag('Prints the receipt as JSON'),
+  }),
+  notes: [
+    'Searches every column of every table, and every key of Redis if REDIS_URL is set, for the spellings of a person: as',
+    'text, in URLs, HTML, quoted-printable and base64. Prints where something is left, and why. Exits with 1 if there is a',
+    'trace without a reason, such as a contact that was not deleted. It reads all data, so it takes minutes in a large',
+    'database. To check a backup, restore it into another database and set DATABASE_URL to it. See docs/privacy.md.',
+  ].join('\n'),
+  async run({ terminal, environment }, { person, json }) {
+    const spellings = [...new Set(person.flatMap(spellingsOf))]
+    const { tables, traces } = await findTraces(readMigrateConfig(environment).DATABASE_URL, spellings)
+    const redisUrl = environment['REDIS_URL'] ? RedisUrl.parse(environment['REDIS_URL']) : undefined
+    const redis = redisUrl === undefined ? undefined : await findRedisTraces(redisUrl, spellings)
+    const found = [
+      ...traces.map(toFinding),
+      ...(redis?.traces ?? []).map((key) => ({ place: `Redis ${key}`, rows: 1, reason: null })),
+    ]
+    const left = found.filter(({ reason }) => reason === null)
+    const receipt = { searchedTables: tables, searchedRedisKeys: redis?.keys ?? null, found, notSearched: unreadable }
+    terminal.print(json ? JSON.stringify(receipt) : formatReceipt(receipt))
+    return left.length === 0 ? exitCodes.success : exitCodes.failed
+  },
+})
+
+interface Finding {
+  place: string
+  rows: number
+  /** Null: it should not be there. */
+  reason: string | null
+}
+
+function toFinding({ table, column, rows }: Trace): Finding {
+  const place = `${table}.${column}`
+  return { place, rows, reason: keptTraces[place] ?? null }
+}
+
+interface Receipt {
+  searchedTables: number
+  searchedRedisKeys: number | null
+  found: readonly Finding[]
+  notSearched: readonly string[]
+}
+
+function formatReceipt({ searchedTables, searchedRedisKeys, found, notSearched }: Receipt): string {
+  const redis = searchedRedisKeys === null ? 'no Redis' : `${searchedRedisKeys} keys of Redis`
+  const rows = found.map(({ place, rows, reason }) => [place, rows, reason ?? 'SHOULD NOT BE THERE'])
+  return [
+    `Searched ${searchedTables} tables and ${redis}.`,
+    rows.length === 0 ? 'Nothing is left.' : formatTable([['place', 'rows', 'why it is left'], ...rows]),
+    '',
+    'Not searched:',
+    ...notSearched.map((line) => `  ${line}`),
+  ].join('\n')
+}

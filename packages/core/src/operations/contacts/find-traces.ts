@@ -1,0 +1,85 @@
+/** What is left of a person in a database and its queues: the receipt of an erasure. */
+import { sql } from 'drizzle-orm'
+import type pg from 'pg'
+import { withConnection } from '../../backups/connection.ts'
+import { composedStatement, namedStatement } from '../../db/statements/named-statement.ts'
+import { arrayOf, bool, text } from '../../db/statements/sql-types.ts'
+import { type ContactId, uuidOf } from '../../kernel/ids.ts'
+import { escapeLike } from '../../kernel/values/encode-text.ts'
+
+/** A column in which a person is found. */
+export interface Trace {
+  table: string
+  column: string
+  rows: number
+}
+
+/**
+ * The texts that name a person: the id of the contact, its UUID, and the address as it is, in a URL, in HTML, in
+ * quoted-printable, and in base64 at each of the three offsets. All in lower case, as texts are compared without case.
+ */
+export function spellingsOf(person: { contactId?: ContactId | undefined; email?: string | undefined }): string[] {
+  const { contactId, email } = person
+  const ofId = contactId === undefined ? [] : [contactId, uuidOf(contactId)]
+  return [
+    ...new Set([...ofId, ...(email === undefined ? [] : spellingsOfEmail(email))].map((one) => one.toLowerCase())),
+  ]
+}
+
+function spellingsOfEmail(email: string): string[] {
+  const at = ['@', '%40', '%2540', '&#64;', '&#x40;', '=40', '\\u0040'].map((sign) => email.replace('@', sign))
+  return [...at, encodeURIComponent(email), ...inBase64(email)]
+}
+
+/** The characters that the neighbors of a text do not affect, at each offset from a group of three bytes. */
+function inBase64(content: string): string[] {
+  return [0, 1, 2].map((offset) => {
+    const encoded = Buffer.from('\0'.repeat(offset) + content).toString('base64url')
+    const end = Math.floor(((offset + Buffer.byteLength(content)) * 8) / 6)
+    return encoded.slice(Math.ceil((offset * 8) / 6), end)
+  })
+}
+
+interface Traces {
+  tables: number
+  traces: Trace[]
+}
+
+/** Searches every column of every table, without a timeout. Returns the number of tables too. */
+export function findTraces(databaseUrl: string, spellings: readonly string[]): Promise<Traces> {
+  const patterns = spellings.map((spelling) => `%${escapeLike(spelling)}%`)
+  return withConnection(databaseUrl, (client) => searchTables(client, patterns))
+}
+
+async function searchTables($client: pg.ClientBase, patterns: readonly string[]): Promise<Traces> {
+  const columnsByTable = Map.groupBy(await selectColumns({ $client }), ({ table }) => table)
+  const traces: Trace[] = []
+  for (const [table, columns] of columnsByTable) {
+    const counts = columns.map(({ column, isBinary }) => {
+      const name = sql.identifier(column)
+      const content = isBinary ? sql`encode(${name}, 'escape')` : sql`${name}::text`
+      return sql`count(*) filter (where lower(${content}) like any(${sql.param(patterns)}::text[]))`
+    })
+    const query = sql`select array[${sql.join(counts, sql`, `)}]::text[] as counts from ${sql.identifier(table)}`
+    const [counted] = await countTraces({ $client }, query)
+    for (const [index, { column }] of columns.entries()) {
+      const rows = Number(counted?.counts[index] ?? 0)
+      if (rows > 0) traces.push({ table, column, rows })
+    }
+  }
+  return { tables: columnsByTable.size, traces }
+}
+
+const countTraces = composedStatement('count the traces of a person', { columns: { counts: arrayOf(text) } })
+
+/** Partitions are read through their parent. */
+const selectColumns = namedStatement('list columns', {
+  columns: { table: text, column: text, isBinary: bool },
+  sql: () => sql`
+    select c.relname::text as "table", a.attname::text as "column", a.atttypid = 'bytea'::regtype as is_binary
+    from pg_class c
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+    order by c.relname, a.attnum`,
+})

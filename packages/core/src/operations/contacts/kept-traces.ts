@@ -1,0 +1,24 @@
+/** Where an erasure leaves something on purpose, and until when. Everything else is a trace that should not be there. */
+
+/** By table and column. */
+export const keptTraces: Readonly<Record<string, string>> = {
+  'audit_entries.subject_id': 'The audit log names the record that an action changed: until RETENTION_AUDIT_DAYS.',
+  'audit_entries.details': 'The audit log names the records of a merge: until RETENTION_AUDIT_DAYS.',
+  'campaign_batches.contact_ids': 'The audience of a campaign, by former ids: until the campaign is deleted.',
+  'campaign_recipients.contact_id': 'The statistics of a campaign, by former ids: until the campaign is deleted.',
+  'deliveries.response_body': 'A receiver of webhooks quoted it: until RETENTION_EVENTS_DAYS and up to 7 days more.',
+  'events.contact_id': 'The timeline, redacted: until RETENTION_EVENTS_DAYS and up to 7 days more.',
+  'events.data':
+    'The id of a redacted event, or a text that quotes the address: until RETENTION_EVENTS_DAYS and up to 7 days more.',
+  'form_submissions.values': 'A submission that belongs to no contact: delete it, or set RETENTION_SUBMISSIONS_DAYS.',
+  'users.email': 'The address has an account of its own: remove the member to delete it.',
+  'invites.email': 'The address was invited to a workspace: delete the invite.',
+}
+
+/** What a search cannot read. */
+export const unreadable = [
+  'idempotency_records.body: responses, encrypted, for 24 hours',
+  'erasures.encrypted_identity: the erasure itself, until it is done, usually within a minute',
+  'opt_outs, suppressions: keyed hashes of addresses, so that an import cannot subscribe them again',
+  'backups: restore one into another database, and run this command with its DATABASE_URL',
+]
