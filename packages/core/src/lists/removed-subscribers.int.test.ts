@@ -63,6 +63,14 @@ const eventsAfterRemoval = async () => {
   return types.slice(types.indexOf('subscription.unsubscribed') + 1)
 }
 
+test('a visitor cannot subscribe a removed contact whose address has opted out', async () => {
+  const other = await createTestContact(ctx)
+  const link = { listId: list.id, contactId: other.id, email: ada.email }
+  await unsubscribe(ctx, new URL(unsubscribeUrl(ctx, link)).searchParams.get('token') ?? '')
+  await subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' })
+  expect(await read()).toEqual(['UNSUBSCRIBED', true])
+})
+
 test('can be subscribed again like a new contact', async () => {
   expect(await add('PENDING')).toMatchObject({
     isNew: true,

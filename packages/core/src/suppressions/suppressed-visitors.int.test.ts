@@ -28,8 +28,8 @@ beforeEach(async () => {
 const ada = { email: 'ada@example.com', firstName: '', lastName: '' }
 const invalidLink = { code: 'invalid_token', message: 'Invalid or expired link' }
 
-const give = (reason: SuppressionReason['reason']) =>
-  suppress(ctx, [{ email: ada.email, reason, source: 'API' }], { emitsEvents: true })
+const give = (reason: SuppressionReason['reason'], createdAt = new Date()) =>
+  suppress(ctx, [{ email: ada.email, reason, source: 'API', createdAt }], { emitsEvents: true })
 const idOfAda = async () => (await findContactByEmail(ctx, ada.email))?.id ?? newId('con')
 const statusOf = async (on: List) => (await readSubscriber(ctx, on.id, await idOfAda())).status
 
@@ -63,3 +63,13 @@ test.each(['COMPLAINED', 'OPTED_OUT'] as const)('%s: a later link lifts it, for 
   expect([await statusOf(list), await statusOf(other)]).toEqual(['CONFIRMED', 'UNSUBSCRIBED'])
   expect(await findContactByEmail(ctx, ada.email)).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
 })
+
+test.each(['BOUNCED', 'MANUAL'] as const)(
+  '%s from before a link, but known only later: it confirms nothing',
+  async (reason) => {
+    const token = await readMailedToken(ctx, ada.email)
+    await give(reason, new Date('2026-01-01'))
+    await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
+    expect(await statusOf(list)).not.toBe('CONFIRMED')
+  },
+)

@@ -121,6 +121,12 @@ test('an undo does not revert what the person said meanwhile', async () => {
   await expect(undo({ listId: other.id })).rejects.toMatchObject(optedOut)
 })
 
+test.each(['LINK', 'IMPORT'] as const)('an undo does not revert an opt-out of all lists by %s', async (source) => {
+  await suppress(ctx, [{ email: ada.email, reason: 'OPTED_OUT', source }], { emitsEvents: false })
+  await expect(undo()).rejects.toMatchObject(optedOut)
+  expect(await statuses()).toEqual(['UNSUBSCRIBED', 'UNSUBSCRIBED'])
+})
+
 test('an undo does not revert an opt-out of the person from before', async () => {
   await clickUnsubscribe(list)
   await optOut({ listId: list.id })
