@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import { createTestCtx, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { apiKeys, sessions } from '../db/schema/index.ts'
+import { apiKeys, members, sessions } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import { createApiKey } from './api-keys.ts'
 import { createCredentialFinder, type Credential } from './find-credential.ts'
@@ -42,4 +42,15 @@ test('concurrent look-ups return the same credentials as sequential ones', async
   const concurrent = await Promise.all(many.map(createCredentialFinder(database.db)))
 
   expect(concurrent).toEqual(many.map((token) => sequential[tokens.indexOf(token)]))
+})
+
+test('a session has the role of its workspace, whatever the user is in others', async () => {
+  const token = tokens[3] ?? ''
+  const find = createCredentialFinder(database.db)
+  const own = await find(token)
+  if (own?.actor.kind !== 'user') throw new Error('The token has no session')
+  const { workspaceId } = await createTestCtx(database.db)
+  await database.db.insert(members).values({ workspaceId, userId: own.actor.userId, role: 'VIEWER' })
+  await database.db.update(members).set({ role: 'MEMBER' }).where(eq(members.workspaceId, own.workspaceId))
+  for (let count = 0; count < 5; count++) expect(await find(token)).toMatchObject({ actor: { role: 'MEMBER' } })
 })

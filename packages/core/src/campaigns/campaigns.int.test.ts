@@ -133,6 +133,19 @@ describe('sending', () => {
     expect((await readCampaign(ctx, campaign.id)).subject).toBe(campaign.subject)
   })
 
+  test('is a conflict if the templates change while they are checked', async () => {
+    const campaign = await createTestCampaign(ctx, { confirmed: 1 })
+    const changing = await openTransaction(database.db, (db) =>
+      updateCampaign({ ...ctx, db }, campaign.id, { html: 'Unchecked' }),
+    )
+    const sending = sendCampaign(ctx, campaign.id)
+    await waitUntilBlocked(database.db)
+    const [refusal] = await Promise.all([sending.catch((error: unknown) => error), changing.commit()])
+    const message = 'The campaign was changed while it was checked'
+    expect(refusal).toMatchObject({ code: 'wrong_state', message })
+    expect((await readCampaign(ctx, campaign.id)).status).toBe('DRAFT')
+  })
+
   test('a campaign of another workspace is not found', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
     const otherCtx = await createTestCtx(database.db)

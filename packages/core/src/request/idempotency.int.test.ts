@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { type RecordedResponse, runIdempotently } from './idempotency.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
@@ -24,4 +25,18 @@ test('a repetition whose response cannot be decrypted is a conflict', async () =
     message: expect.stringContaining('cannot be decrypted'),
   })
   expect(runCount).toBe(1)
+})
+
+test('an error that is recorded as the response rolls back what the request wrote', async () => {
+  const ctx = await createTestCtx(database.db)
+  const refused: RecordedResponse = { status: 409, location: null, body: '{"statusCode":409}' }
+  const request = { key: 'once', hash: 'hash of the request', toResponse: () => refused }
+  const fail = async ({ db }: Pick<typeof ctx, 'db'>) => {
+    await db.execute(sql`update workspaces set name = 'changed'`)
+    throw new Error('refused')
+  }
+  for (const replayed of [false, true])
+    expect(await runIdempotently(ctx, request, fail)).toEqual({ response: refused, replayed })
+  const { rows } = await database.pool.query(`select from workspaces where name = 'changed'`)
+  expect(rows).toEqual([])
 })
