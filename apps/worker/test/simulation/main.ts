@@ -5,8 +5,9 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { removeGuard } from '@rapport/testing/guards/remove-guard.ts'
 import { choicesOfSeed } from './choices.ts'
-import { type Mutant, mutate } from './mutants/mutant.ts'
+import type { Mutant } from './mutants/mutant.ts'
 import { mutants } from './mutants/mutants.ts'
 import type { Run } from './simulate.ts'
 
@@ -79,7 +80,7 @@ function replaceSource(mutant: Mutant): void {
     load(url, context, nextLoad) {
       const loaded = nextLoad(url, context)
       if (url !== target) return loaded
-      return { ...loaded, source: mutate(Buffer.from(loaded.source as Uint8Array).toString(), mutant) }
+      return { ...loaded, source: removeGuard(Buffer.from(loaded.source as Uint8Array).toString(), mutant) }
     },
   })
 }

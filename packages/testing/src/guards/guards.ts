@@ -1,0 +1,12 @@
+/**
+ * The guards of the promises: texts of the code without which a promise is broken. `pnpm prove guards` removes each in
+ * turn, and the tests named beside it must notice. Claims have guards of their own, which the simulation removes:
+ * `apps/worker/test/simulation/mutants`.
+ */
+import { apiGuards } from './api-guards.ts'
+import { consentGuards } from './consent-guards.ts'
+import { isolationGuards } from './isolation-guards.ts'
+import type { TestedGuard } from './tested-guard.ts'
+import { writeGuards } from './write-guards.ts'
+
+export const guards: readonly TestedGuard[] = [...consentGuards, ...writeGuards, ...isolationGuards, ...apiGuards]
