@@ -3,6 +3,7 @@ interface Ids {
   contact: string
   externalId: string
   list: string
+  suppression: string
   campaign: string
   segment: string
   draft: string
@@ -36,6 +37,16 @@ export const mcpToolCases = {
   create_task: [
     ({ contact }: Ids) => callTool('create_task', { contactId: contact, title: 'Call' }),
     ({ user }: Ids, own: Ids) => callTool('create_task', { contactId: own.contact, title: 'Call', assigneeId: user }),
+  ],
+  opt_out_contact: [
+    ({ contact }: Ids) => callTool('opt_out_contact', { contactId: contact }),
+    ({ list }: Ids, own: Ids) => callTool('opt_out_contact', { contactId: own.contact, listId: list }),
+  ],
+  undo_opt_out: [({ contact }: Ids, own: Ids) => callTool('undo_opt_out', { contactId: contact, listId: own.list })],
+  list_suppressions: [],
+  suppress_address: [],
+  lift_suppression: [
+    ({ suppression }: Ids) => callTool('lift_suppression', { suppressionId: suppression, note: 'spy' }),
   ],
   list_lists: [],
   list_campaigns: [({ list }: Ids) => callTool('list_campaigns', { listId: list })],

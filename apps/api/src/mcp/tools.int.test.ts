@@ -33,11 +33,18 @@ async function prepare() {
   const pipeline = (await api.call<Pipeline>('GET', `/pipelines/${ids.pipeline}`, { key: workspace.key })).body
   const subscriber = { contactId: ids.contact, status: 'CONFIRMED' }
   await api.create(`/lists/${ids.list}/subscribers`, workspace.key, subscriber)
+  const optedOut = (await api.create('/contacts', workspace.key, { email: freshEmail() })).id
+  await api.call('POST', `/contacts/${optedOut}/opt-out`, { key: workspace.key })
   const args: Record<string, object> = {
     search_contacts: { search: 'person', tags: ['secret'], emailSubscribedStatus: 'SUBSCRIBED', limit: 5 },
     get_contact: { contactId: ids.contact },
     upsert_contact: { email: freshEmail(), firstName: 'Ada', tags: ['vip'] },
     tag_contacts: { contactIds: [ids.contact], add: ['customer'], remove: ['secret'] },
+    opt_out_contact: { contactId: ids.contact, listId: ids.list, note: 'called' },
+    undo_opt_out: { contactId: optedOut },
+    list_suppressions: { reason: 'MANUAL' },
+    suppress_address: { email: freshEmail(), reason: 'OPTED_OUT', note: 'wrote a letter' },
+    lift_suppression: { suppressionId: ids.suppression, note: 'by mistake' },
     create_task: { contactId: ids.contact, title: 'Call back', dueAt: '2030-01-01' },
     list_lists: {},
     list_campaigns: { status: 'DRAFT', listId: ids.list },
@@ -55,7 +62,7 @@ async function prepare() {
 }
 
 test('no tool deletes, exports, or manages keys, members or webhooks', () => {
-  expect(names).toHaveLength(16)
+  expect(names).toHaveLength(21)
   expect(names.filter((name) => /delete|remove|export|import|key|member|invite|webhook|merge/.test(name))).toEqual([])
 })
 
@@ -82,13 +89,14 @@ describe('roles', () => {
     for (const role of ['VIEWER', 'MEMBER', 'ADMIN'] as const) {
       const key = await api.issueKey(workspace.token, role)
       const listed = (await listTools(key)).map(({ name }) => name)
-      expect(listed).toEqual(role === 'VIEWER' ? readingTools : names)
+      const isListed = { VIEWER: isForReading, MEMBER: isForMembers, ADMIN: () => true }[role]
+      expect(listed).toEqual(names.filter(isListed))
       for (const name of names.filter((one) => !listed.includes(one))) {
         const { isError, value } = await callTool(api, key, { name, args: args[name] ?? {} })
         expect([name, isError, value]).toEqual([
           name,
           true,
-          { code: 'forbidden', message: 'This request requires the role MEMBER' },
+          { code: 'forbidden', message: `This request requires the role ${isForMembers(name) ? 'MEMBER' : 'ADMIN'}` },
         ])
       }
     }
@@ -103,7 +111,18 @@ describe('roles', () => {
     'campaign_report',
     'list_pipelines',
     'list_deals',
+    'list_suppressions',
   ]
+  const isForReading = (name: string) => readingTools.includes(name)
+  const isForMembers = (name: string) => !['undo_opt_out', 'lift_suppression'].includes(name)
+
+  test('a search for the suppression of an address needs the role MEMBER', async () => {
+    const { token } = await api.signUp()
+    const call = { name: 'list_suppressions', args: { email: freshEmail() } }
+    const { value } = await callTool(api, await api.issueKey(token, 'VIEWER'), call)
+    expect(value).toEqual({ code: 'forbidden', message: 'This request requires the role MEMBER' })
+    expect((await callTool(api, await api.issueKey(token, 'MEMBER'), call)).isError).toBe(false)
+  })
 
   test('a tool requires the role of the operation that does the same', async () => {
     const { body } = await api.call<{ paths: Record<string, Record<string, Json>> }>('GET', '/openapi.json')
@@ -114,6 +133,11 @@ describe('roles', () => {
       get_contact: 'contacts.get',
       upsert_contact: 'contacts.upsert',
       tag_contacts: 'contacts.addTags',
+      opt_out_contact: 'contacts.optOut',
+      undo_opt_out: 'contacts.undoOptOut',
+      list_suppressions: 'suppressions.list',
+      suppress_address: 'suppressions.create',
+      lift_suppression: 'suppressions.delete',
       create_task: 'tasks.create',
       list_lists: 'lists.list',
       list_campaigns: 'campaigns.list',

@@ -1,8 +1,15 @@
 import { campaignTools } from './campaign-tools.ts'
+import { consentTools } from './consent-tools.ts'
 import { contactTools } from './contact-tools.ts'
 import { dealTools } from './deal-tools.ts'
 import { sendingTools } from './sending-tools.ts'
 import type { Tool } from './tool.ts'
 
 /** No tool deletes, exports, or manages keys and members: agents act on text that visitors wrote. */
-export const tools: readonly Tool[] = [...contactTools, ...campaignTools, ...sendingTools, ...dealTools]
+export const tools: readonly Tool[] = [
+  ...contactTools,
+  ...consentTools,
+  ...campaignTools,
+  ...sendingTools,
+  ...dealTools,
+]

@@ -16,7 +16,7 @@ import { recordSubscriptionChange, subscriptionColumns } from '../subscriptions/
 
 type Row = typeof subscriptions.$inferSelect
 
-interface OptOut {
+export interface OptOut {
   contact: { id: ContactId; email: string }
   note: string | null
   at: Date
@@ -35,11 +35,14 @@ export async function readSubscriptions(ctx: Ctx, contactId: ContactId, listId?:
 export const hasOptedOut = ({ status, isRemoved }: Pick<Row, 'status' | 'isRemoved'>) =>
   status === 'COMPLAINED' || (status === 'UNSUBSCRIBED' && !isRemoved)
 
-/** Records an opt-out from a locked list, and emits `subscription.unsubscribed`. No-op if the contact has opted out. */
-export async function optOutOfList(ctx: Ctx, listId: ListId, optOut: OptOut): Promise<void> {
+/**
+ * Records an opt-out from a locked list, and emits `subscription.unsubscribed`. Returns false, without any effect, if the
+ * contact has opted out.
+ */
+export async function optOutOfList(ctx: Ctx, listId: ListId, optOut: OptOut): Promise<boolean> {
   const { contact, at } = optOut
   const [before] = await readSubscriptions(ctx, contact.id, listId)
-  if (before && hasOptedOut(before)) return
+  if (before && hasOptedOut(before)) return false
   const proof = createProof(ctx, optOut, before)
   const ended = { status: 'UNSUBSCRIBED', unsubscribedAt: at, isRemoved: false, replacedStatus: null } as const
   const { workspaceId } = ctx
@@ -52,6 +55,7 @@ export async function optOutOfList(ctx: Ctx, listId: ListId, optOut: OptOut): Pr
     })
     .returning(subscriptionColumns)
   if (row) await recordSubscriptionChange(ctx, row, [subscriptionUnsubscribed])
+  return true
 }
 
 /** Adds the proof to the subscriptions that an opt-out from all lists has just ended. */

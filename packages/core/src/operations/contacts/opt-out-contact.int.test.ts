@@ -162,8 +162,8 @@ test('rejects an unknown contact and an unknown list', async () => {
   await expect(optOut({ listId: newId('lst') })).rejects.toMatchObject({ code: 'validation_error' })
 })
 
-test('both are in the audit log, without the note of the opt-out', async () => {
-  await optOut({ note: 'Ada called' })
+test('both are in the audit log once, without the note of the opt-out', async () => {
+  for (let time = 1; time <= 2; time++) await optOut({ note: 'Ada called' })
   await undo()
   const entries = await ctx.db
     .select({ action: auditEntries.action, subjectId: auditEntries.subjectId, details: auditEntries.details })

@@ -12,6 +12,7 @@ import { applyRemaining } from '../../subscriptions/apply-suppressions.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
 import {
   hasOptedOut,
+  type OptOut,
   optOutOfList,
   proveOptOut,
   readSubscriptions,
@@ -31,18 +32,20 @@ export function optOutContact(ctx: Ctx, id: ContactId, { listId, note }: OptOutI
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
     const optOut = { contact, note: note ?? null, at: new Date() }
-    if (listId) {
-      if (!(await lockList(ctx, listId))) throw invalidField('listId', 'List not found')
-      await optOutOfList(ctx, listId, optOut)
-    } else {
-      const before = await readSubscriptions(ctx, id)
-      const added = { email: contact.email, reason: 'OPTED_OUT', source: 'API', note: optOut.note } as const
-      await suppress(ctx, [added], { emitsEvents: true, now: optOut.at })
-      await proveOptOut(ctx, before, optOut)
-    }
-    await audit(ctx, 'contact.opted_out', { subjectId: id, listId })
+    if (listId && !(await lockList(ctx, listId))) throw invalidField('listId', 'List not found')
+    const isNew = listId ? await optOutOfList(ctx, listId, optOut) : await optOutOfAll(ctx, optOut)
+    if (isNew) await audit(ctx, 'contact.opted_out', { subjectId: id, listId })
     return readContact(ctx, id)
   })
+}
+
+async function optOutOfAll(ctx: Ctx, optOut: OptOut): Promise<boolean> {
+  const { contact, note, at } = optOut
+  const before = await readSubscriptions(ctx, contact.id)
+  const added = { email: contact.email, reason: 'OPTED_OUT', source: 'API', note } as const
+  const [stored] = await suppress(ctx, [added], { emitsEvents: true, now: at })
+  await proveOptOut(ctx, before, optOut)
+  return stored?.change !== 'UNCHANGED'
 }
 
 /**

@@ -1,0 +1,90 @@
+import { requireRole } from '@rapport/core/auth/authenticate.ts'
+import { Contact } from '@rapport/core/contacts/contacts.schema.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
+import { optOutContact, undoOptOut } from '@rapport/core/operations/contacts/opt-out-contact.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { OptOutInput, OptOutQuery } from '@rapport/core/subscriptions/subscriptions.schema.ts'
+import { liftSuppression } from '@rapport/core/suppressions/lift-suppression.ts'
+import { createSuppression, listSuppressions } from '@rapport/core/suppressions/suppressions.ts'
+import {
+  Suppression,
+  SuppressionInput,
+  SuppressionLift,
+  SuppressionQuery,
+} from '@rapport/core/suppressions/suppressions.schema.ts'
+import { z } from 'zod'
+import { defineTool, newestFirst, pageInput, reads } from './tool.ts'
+
+const { reason, source, email, createdAfter, createdBefore } = SuppressionQuery.shape
+const suppressionList = defineTool({
+  name: 'list_suppressions',
+  title: 'List suppressions',
+  description:
+    'Returns the suppressed addresses that match all filters, newest first, with all of their reasons. The addresses themselves are not stored, so they are not returned. `email` finds the suppression of an address, requires the role MEMBER, and is recorded in the audit log.',
+  role: 'VIEWER',
+  annotations: reads,
+  input: z.strictObject({ reason, source, email, createdAfter, createdBefore, ...pageInput }),
+  output: PageOf(Suppression),
+  async run(ctx, input) {
+    if (input.email !== undefined) requireRole(ctx.actor, 'MEMBER')
+    return listSuppressions(ctx, { ...input, ...newestFirst })
+  },
+})
+
+const overwrites = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
+
+const suppressAddress = defineTool({
+  name: 'suppress_address',
+  title: 'Suppress an address',
+  description:
+    'The workspace sends nothing to the address from now on, on any list, and the subscriptions of its contact end at once. `OPTED_OUT` cannot be lifted: only the person can revert it. For a contact, `opt_out_contact` records it in the proof of consent too. Idempotent.',
+  role: 'MEMBER',
+  annotations: overwrites,
+  input: z.strictObject(SuppressionInput.shape),
+  output: z.object({
+    suppression: Suppression,
+    isNew: z.boolean().describe('Whether the address was not suppressed before.'),
+  }),
+  run: (ctx, input) => createSuppression(ctx, input),
+})
+
+const liftReasons = defineTool({
+  name: 'lift_suppression',
+  title: 'Lift a suppression',
+  description:
+    'Lifts the reasons BOUNCED and MANUAL of a suppression, or the one given; subscriptions that only these ended return. What the person said (OPTED_OUT, COMPLAINED) remains: without another reason, this is the error `opted_out`. A repeated call fails.',
+  role: 'ADMIN',
+  annotations: overwrites,
+  input: z.strictObject({ suppressionId: Id('sup'), ...SuppressionLift.shape }),
+  output: z.object({}),
+  async run(ctx, { suppressionId, ...lift }) {
+    await liftSuppression(ctx, suppressionId, lift)
+    return {}
+  },
+})
+
+const optOut = defineTool({
+  name: 'opt_out_contact',
+  title: 'Opt a contact out',
+  description:
+    'Records that a person wants no email from a list or, without `listId`, from any list, also those to come: what they said by telephone or letter. Only the person can revert it; `undo_opt_out` corrects a mistake within ten minutes. Idempotent.',
+  role: 'MEMBER',
+  annotations: overwrites,
+  input: z.strictObject({ contactId: Id('con'), ...OptOutInput.out.shape }),
+  output: z.object({ contact: Contact }),
+  run: async (ctx, { contactId, ...input }) => ({ contact: await optOutContact(ctx, contactId, input) }),
+})
+
+const undo = defineTool({
+  name: 'undo_opt_out',
+  title: 'Undo an opt-out',
+  description:
+    'Undoes `opt_out_contact` with the same `listId`, which was a mistake, within ten minutes: the subscriptions return as they were. The error `opted_out` means that it is older, or that the person opted out themselves. A repeated call fails.',
+  role: 'ADMIN',
+  annotations: overwrites,
+  input: z.strictObject({ contactId: Id('con'), ...OptOutQuery.shape }),
+  output: z.object({ contact: Contact }),
+  run: async (ctx, { contactId, ...query }) => ({ contact: await undoOptOut(ctx, contactId, query) }),
+})
+
+export const consentTools = [optOut, undo, suppressionList, suppressAddress, liftReasons]
