@@ -39,6 +39,12 @@ export function openApi(cli: CliContext, options: { api?: string | undefined; ke
   }
 }
 
+/** Leaves out what was not given: the requests of the SDK have no undefined fields. */
+export function givenOf<Options extends object>(options: Options) {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given) as { [Name in keyof Options]: Exclude<Options[Name], undefined> }
+}
+
 /** Reports the first failure of an outage, and its end. A 429 is no outage. */
 function reportOutages({ terminal }: CliContext) {
   let isUnavailable = false

@@ -22,6 +22,7 @@ export const commandGroups = [
   'Installation',
   'Workspaces',
   'Users and keys',
+  'Contacts',
   'Development',
   'Shell',
 ] as const

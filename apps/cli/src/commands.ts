@@ -168,9 +168,39 @@ export const commands: readonly ListedCommand[] = [
   },
   {
     name: 'import',
-    group: 'Development',
+    group: 'Contacts',
     summary: 'Imports contacts from a file and shows the progress',
     load: async () => (await import('./commands/import.ts')).importContacts,
+  },
+  {
+    name: 'contact opt-out',
+    group: 'Contacts',
+    summary: 'Records that a person wants no email from a list, or from any',
+    load: async () => (await import('./commands/contact/opt-out.ts')).contactOptOut,
+  },
+  {
+    name: 'contact undo-opt-out',
+    group: 'Contacts',
+    summary: 'Undoes an opt-out that was recorded by mistake, for ten minutes',
+    load: async () => (await import('./commands/contact/undo-opt-out.ts')).contactUndoOptOut,
+  },
+  {
+    name: 'suppression list',
+    group: 'Contacts',
+    summary: 'Lists the addresses to which the workspace sends nothing',
+    load: async () => (await import('./commands/suppression/list.ts')).suppressionList,
+  },
+  {
+    name: 'suppression add',
+    group: 'Contacts',
+    summary: 'Suppresses an address',
+    load: async () => (await import('./commands/suppression/add.ts')).suppressionAdd,
+  },
+  {
+    name: 'suppression lift',
+    group: 'Contacts',
+    summary: 'Lifts a bounce or a block',
+    load: async () => (await import('./commands/suppression/lift.ts')).suppressionLift,
   },
   {
     name: 'listen',

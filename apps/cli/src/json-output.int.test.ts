@@ -13,8 +13,27 @@ import { runForJson } from './testing.ts'
 const database = useTestDatabase()
 const api = useForFile(startHttpReceiver)
 
-/** The arguments and the fields of each command. The fields are documented in docs/command-line.md. */
-const outputs: Record<string, { words?: string[]; fields: string[] }> = {
+const importRecord = {
+  id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
+  status: 'COMPLETED',
+  dryRun: false,
+  processed: 0,
+  created: 0,
+  updated: 0,
+  skipped: 0,
+  failed: 0,
+  errors: [],
+}
+const contact = {
+  id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+  email: 'ada@example.com',
+  emailSubscribedStatus: 'UNSUBSCRIBED',
+}
+const suppression = { id: 'sup_01kag7m3v9e8fs2t4w6x8y0z1b', reasons: [] }
+const access = ['--api', 'API', '--key', 'rpk_test']
+
+/** The arguments and the fields of each command, and the record that the API returns. The fields are documented in docs/command-line.md. */
+const outputs: Record<string, { words?: string[]; fields: string[]; record?: object }> = {
   queue: { fields: ['queues', 'outboxLagSeconds', 'workers', 'deliveries', 'campaigns', 'campaignsUnderWay'] },
   'campaign status': { fields: ['data'] },
   'webhook failing': { fields: ['data'] },
@@ -50,9 +69,15 @@ const outputs: Record<string, { words?: string[]; fields: string[] }> = {
   },
   'key revoke': { words: ['KEY', '--workspace', 'WORKSPACE'], fields: ['id', 'workspaceId'] },
   completion: { words: ['bash'], fields: ['shell', 'script'] },
+  'contact opt-out': { words: [contact.id, ...access], record: contact, fields: Object.keys(contact) },
+  'contact undo-opt-out': { words: [contact.id, ...access], record: contact, fields: Object.keys(contact) },
+  'suppression list': { words: access, record: { data: [], nextCursor: null }, fields: ['data'] },
+  'suppression add': { words: ['ada@example.com', ...access], record: suppression, fields: Object.keys(suppression) },
+  'suppression lift': { words: [suppression.id, '--note', 'works', ...access], fields: ['id'] },
   import: {
-    words: ['--follow', 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', '--api', 'API', '--key', 'rpk_test'],
-    fields: ['id', 'status', 'dryRun', 'processed', 'created', 'updated', 'skipped', 'failed', 'errors'],
+    words: ['--follow', importRecord.id, ...access],
+    record: importRecord,
+    fields: Object.keys(importRecord),
   },
 }
 
@@ -61,12 +86,10 @@ beforeAll(async () => {
   await signUp(await createTestCtx(database.db), account)
 })
 
-test.each(Object.entries(outputs))('%s prints its fields', async (name, { words = [], fields }) => {
+test.each(Object.entries(outputs))('%s prints its fields', async (name, { words = [], fields, record = {} }) => {
   const ctx = await createTestCtx(database.db)
   const { id } = await createApiKey(ctx, { name: 'Site', role: 'MEMBER', expiresAt: null })
-  const record = { processed: 0, created: 0, updated: 0, skipped: 0, failed: 0, errors: [] }
-  const body = JSON.stringify({ id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', status: 'COMPLETED', dryRun: false, ...record })
-  api.respondWith(() => ({ headers: { 'content-type': 'application/json' }, body }))
+  api.respondWith(() => ({ headers: { 'content-type': 'application/json' }, body: JSON.stringify(record) }))
   const values: Record<string, string> = { WORKSPACE: ctx.workspaceId, KEY: id, API: api.url }
   if (words.includes('HOOK'))
     values['HOOK'] = (await createInstallationHook(ctx, { provider: 'ses', secret: providerSecrets.ses })).id

@@ -33,7 +33,7 @@ async function prepare() {
   const pipeline = (await api.call<Pipeline>('GET', `/pipelines/${ids.pipeline}`, { key: workspace.key })).body
   const subscriber = { contactId: ids.contact, status: 'CONFIRMED' }
   await api.create(`/lists/${ids.list}/subscribers`, workspace.key, subscriber)
-  const optedOut = (await api.create('/contacts', workspace.key, { email: freshEmail() })).id
+  const optedOut = (await api.create<{ id: string }>('/contacts', workspace.key, { email: freshEmail() })).id
   await api.call('POST', `/contacts/${optedOut}/opt-out`, { key: workspace.key })
   const args: Record<string, object> = {
     search_contacts: { search: 'person', tags: ['secret'], emailSubscribedStatus: 'SUBSCRIBED', limit: 5 },

@@ -1,0 +1,28 @@
+import { SuppressionLift } from '@rapport/core/suppressions/suppressions.schema.ts'
+import { z } from 'zod'
+import { apiOptions, givenOf, openApi } from '../../api-client.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
+import { findSuppressionId } from '../../find-by-address.ts'
+
+export const suppressionLift = defineCommand({
+  positionals: ['suppression'],
+  options: z.strictObject({
+    suppression: z.string().meta(option('<suppression>', 'The suppressed email address, or the id (sup_…)')),
+    note: SuppressionLift.shape.note.meta(option('<text>', 'Why it is lifted; the audit log keeps it')),
+    reason: SuppressionLift.shape.reason.meta(option('<reason>', 'BOUNCED or MANUAL (default: both)')),
+    json: jsonFlag('Prints the id of the suppression as JSON'),
+    ...apiOptions,
+  }),
+  notes: [
+    'Lifts a bounce or a block: the subscriptions that only these ended return. What the person said (OPTED_OUT,',
+    'COMPLAINED) remains, because only they can revert it. The key needs the role ADMIN.',
+  ].join('\n'),
+  async run(cli, { suppression, note, reason, json, ...access }) {
+    const { rapport } = openApi(cli, access)
+    const id = await findSuppressionId(rapport, suppression)
+    await rapport.suppressions.delete(id, givenOf({ note, reason }), { signal: cli.stopping })
+    if (json) cli.terminal.print(JSON.stringify({ id }))
+    cli.terminal.log(`${suppression}: lifted ${reason ?? 'BOUNCED and MANUAL'}.`)
+    return exitCodes.success
+  },
+})

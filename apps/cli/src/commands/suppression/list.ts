@@ -1,0 +1,39 @@
+import { SuppressionQuery } from '@rapport/core/suppressions/suppressions.schema.ts'
+import type { Suppression } from '@rapport/sdk'
+import { z } from 'zod'
+import { apiOptions, givenOf, openApi } from '../../api-client.ts'
+import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
+import { formatTable } from '../../terminal.ts'
+
+export const suppressionList = defineCommand({
+  options: z.strictObject({
+    email: z.string().optional().meta(option('<address>', 'Only the suppression of this address')),
+    reason: SuppressionQuery.shape.reason.meta(option('<reason>', 'Only those with this strictest reason')),
+    source: SuppressionQuery.shape.source.meta(option('<source>', 'Only those from this source')),
+    json: jsonFlag('Prints the suppressions with all their fields as JSON'),
+    ...apiOptions,
+  }),
+  notes: [
+    'Lists the addresses to which the workspace sends nothing, newest first. The addresses themselves are not stored, only',
+    'keyed hashes; --email finds one, needs a key with the role MEMBER, and is recorded in the audit log.',
+  ].join('\n'),
+  async run(cli, { email, reason, source, json, ...access }) {
+    const { rapport } = openApi(cli, access)
+    const query = givenOf({ email, reason, source, limit: 100 })
+    const found: Suppression[] = []
+    for await (const record of rapport.suppressions.list(query, { signal: cli.stopping })) {
+      found.push(record)
+      cli.terminal.showProgress(`${found.length.toLocaleString('en')} suppressions`)
+    }
+    const rows = found.map(({ id, createdAt, reasons, contactId, note }) => [
+      id,
+      createdAt,
+      reasons.map((one) => one.reason).join(', '),
+      contactId ?? '-',
+      note?.replaceAll('\n', ' ') ?? '',
+    ])
+    const header = ['id', 'created', 'reasons', 'contact', 'note']
+    cli.terminal.print(json ? JSON.stringify({ data: found }) : formatTable([header, ...rows]))
+    return exitCodes.success
+  },
+})

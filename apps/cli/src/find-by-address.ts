@@ -1,0 +1,25 @@
+/** The records that users name by an email address or by an id. */
+import type { Rapport } from '@rapport/sdk'
+import { CommandFailed, usageError } from './command.ts'
+
+/** Returns the id of a contact that is given as `con_…` or by its email address. */
+export async function findContactId(rapport: Rapport, given: string): Promise<string> {
+  if (given.startsWith('con_')) return given
+  requireAddress('<contact>', given, 'con_…')
+  const { data } = await rapport.contacts.list({ email: given })
+  if (data[0]) return data[0].id
+  throw new CommandFailed(`No contact has the address ${given}. To suppress it: rapport suppression add ${given}`)
+}
+
+/** Returns the id of a suppression that is given as `sup_…` or by the email address. */
+export async function findSuppressionId(rapport: Rapport, given: string): Promise<string> {
+  if (given.startsWith('sup_')) return given
+  requireAddress('<suppression>', given, 'sup_…')
+  const { data } = await rapport.suppressions.list({ email: given })
+  if (data[0]) return data[0].id
+  throw new CommandFailed(`The address ${given} is not suppressed.`)
+}
+
+function requireAddress(argument: string, given: string, id: string): void {
+  if (!given.includes('@')) throw usageError(`${argument}: must be an email address or an id (${id})`)
+}
