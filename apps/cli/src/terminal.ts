@@ -8,25 +8,37 @@ export interface Terminal {
   print(text: string): void
   /** Prints a message to standard error. */
   log(text: string): void
-  /** On a terminal, shows a line until the next output replaces it. Otherwise does nothing. */
+  /** On a terminal, shows a line until the next output replaces it. Otherwise prints one line in ten seconds at most. */
   showProgress(line: string): void
   /** On a terminal, replaces the previous screen. Otherwise prints the screen after it. */
   redraw(screen: string): void
   style(style: Style, text: string): string
 }
 
-export function openTerminal(output: NodeJS.WriteStream, errors: NodeJS.WriteStream): Terminal {
+const progressIntervalMs = 10_000
+
+export function openTerminal(
+  output: NodeJS.WriteStream,
+  errors: NodeJS.WriteStream,
+  now: () => number = Date.now,
+): Terminal {
   let hasProgress = false
+  let printedAt = now()
   function write(stream: NodeJS.WriteStream, text: string) {
     if (hasProgress) errors.write(eraseLine)
     hasProgress = false
     stream.write(text)
   }
+  function printSometimes(line: string) {
+    if (now() - printedAt < progressIntervalMs) return
+    printedAt = now()
+    errors.write(`${line}\n`)
+  }
   return {
     print: (text) => write(output, `${text}\n`),
     log: (text) => write(errors, `${text}\n`),
     showProgress(line) {
-      if (!errors.isTTY) return
+      if (!errors.isTTY) return printSometimes(line)
       errors.write(eraseLine + line.slice(0, (errors.columns || 80) - 1))
       hasProgress = true
     },

@@ -38,7 +38,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     '[2,1,[{"line":3,"message":"customFieldValues.plan: must be one of free, pro"}]]',
     'email,firstName,lastName\nradia@example.com,Radia,Perlman\n',
   ],
-  identity: ['"edsger@example.com"\n["user_1930","e.dijkstra@example.com"]\n[1,0]\n'],
+  identity: ['"edsger@example.com"\n["user_1930","e.dijkstra@example.com"]\ntrue\n[1,0]\n'],
   segments: [
     '[1,false,"radia@example.com"]\nradia@example.com\n',
     '{"path":"filter.any.0.eq","message":"\\"pr0\\" is not an option (did you mean \\"pro\\"?)"}',
@@ -63,7 +63,16 @@ const expected: Record<string, (string | RegExp)[]> = {
     'SUBSCRIBED',
     /"created": 1,\n *"skipped": 1\n\}\n2\n/,
   ],
-  agents: ['search_contacts\nget_contact\nlist_lists\n', 'unknown field (did you mean \\"search\\"?)'],
+  moving: [
+    /(2|1) addresses compared\nwidened \(.+\): 0\nlost \(.+\): 0\n/,
+    /^(?:(?!widened \([^)]*\): [1-9])[^])*$/,
+    /^(?:(?!lost \([^)]*\): [1-9])[^])*$/,
+  ],
+  leaving: ['"email","reason","createdAt"\n'],
+  agents: [
+    'search_contacts\nget_contact\nlist_suppressions\nlist_lists\n',
+    'unknown field (did you mean \\"search\\"?)',
+  ],
 }
 const slugs = Object.keys(expected)
 
@@ -75,10 +84,11 @@ let printed: Record<string, string>
 beforeAll(async () => {
   stack = await startStack('postgres')
   folder = mkdtempSync(join(tmpdir(), 'rapport-guides-'))
-  symlinkSync(resolve(import.meta.dirname, '../../../node_modules'), join(folder, 'node_modules'))
+  const root = resolve(import.meta.dirname, '../../..')
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   const jq = (await findProgram(['jq'])) ?? (await unpackDebianPackage({ name: 'jq', program: 'usr/bin/jq' }))
   if (jq === undefined) throw new Error('The examples need jq: install it, for example with "brew install jq"')
-  path = `${dirname(process.execPath)}:${dirname(jq)}:/usr/local/bin:/usr/bin:/bin`
+  path = `${dirname(process.execPath)}:${dirname(jq)}:${join(root, 'bin')}:/usr/local/bin:/usr/bin:/bin`
   const markdown = await Promise.all(slugs.map((slug) => stack.api.call<string>('GET', `/docs/${slug}.md`)))
   const examples = markdown.map(({ body }, index) => `printf '\\n== ${slugs[index]}\\n'\n${readExamples(body)}`)
   const output = await runExamples(examples.join('\n'), { folder, path })

@@ -27,6 +27,7 @@ export const guides: readonly Guide[] = [
   readGuide('guides/webhooks.md'),
   readGuide('guides/contacts.md'),
   readGuide('imports.md'),
+  readGuide('guides/moving.md'),
   readGuide('guides/identity.md'),
   readGuide('guides/segments.md'),
   readGuide('guides/forms.md'),
@@ -35,6 +36,7 @@ export const guides: readonly Guide[] = [
   readGuide('guides/consent.md'),
   readGuide('privacy.md'),
   readGuide('guides/agents.md'),
+  readGuide('guides/leaving.md'),
 ]
 
 function readGuide(path: string): Guide {

@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
+import { findExportFiles } from './export-files.ts'
+
+const folder = useForFile(() => {
+  const path = mkdtempSync(join(tmpdir(), 'rapport-export-'))
+  return { path, close: () => rmSync(path, { recursive: true }) }
+})
+function writeFolder(...names: string[]): string {
+  const path = mkdtempSync(join(folder.path, 'files-'))
+  for (const name of names) writeFileSync(join(path, name), '')
+  return path
+}
+const find = (path: string, source: 'mailchimp' | 'listmonk' = 'mailchimp', status?: 'NONE') =>
+  findExportFiles({ source, path, status })
+
+test('files of opt-outs come first, with the status that their names say', async () => {
+  const audience = 'email_audience_export_1a2b.csv'
+  const kinds = ['subscribed', 'nonsubscribed', 'unsubscribed', 'cleaned'].map((kind) => `${kind}_${audience}`)
+  const files = await find(writeFolder(...kinds, '.DS_Store', '._subscribed_x.csv', 'readme.txt'))
+  expect(files.map(({ name, status }) => [name, status])).toEqual([
+    [`cleaned_${audience}`, 'BOUNCED'],
+    [`unsubscribed_${audience}`, 'UNSUBSCRIBED'],
+    [`nonsubscribed_${audience}`, 'NONE'],
+    [`subscribed_${audience}`, 'CONFIRMED'],
+  ])
+})
+
+test('a file of Mailchimp whose name says nothing needs a status', async () => {
+  const path = writeFolder('members.csv', 'cleaned_x.csv')
+  await expect(find(path)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining('members.csv') })
+  expect((await find(join(path, 'members.csv'), 'mailchimp', 'NONE'))[0]).toMatchObject({ status: 'NONE' })
+  expect((await find(join(path, 'members.csv'), 'listmonk'))[0]).toMatchObject({ status: undefined })
+})
+
+test('a folder without files, and a missing one, are errors of the command line', async () => {
+  await expect(find(writeFolder('audience.zip'))).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringContaining('extract it'),
+  })
+  await expect(find('/nonexistent/folder')).rejects.toMatchObject({ exitCode: 2 })
+})
