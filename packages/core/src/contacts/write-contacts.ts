@@ -19,7 +19,7 @@ import { quotaExceeded } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { checkEachCustomValues } from '../custom-fields/check-custom-values.ts'
 import { contactCreated, contactUpdated } from './contact-events.ts'
-import { changeAddress } from '../subscriptions/change-address.ts'
+import { type AddressChange, changeAddress } from '../subscriptions/change-address.ts'
 import { lockAddresses } from '../subscriptions/find-suppressions.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { ContactInput } from './contacts.schema.ts'
@@ -39,6 +39,8 @@ interface WriteOptions {
   onExisting: MergePolicy | 'keep'
   /** Whether to emit `contact.created` and `contact.updated`. */
   emitsEvents: boolean
+  /** Who changes addresses, for the proof of consent. Default: the actor of the request. */
+  reportedBy?: AddressChange['reportedBy']
   /** Decides without locking or writing contacts. */
   isDryRun?: boolean
 }
@@ -62,7 +64,7 @@ export async function writeContacts(
     if (round > maxRounds) throw changedConcurrently()
     const decisions = await decideAll(ctx, open, { options, quota })
     const stored = options.isDryRun ? decisions : await storeContacts(ctx, decisions)
-    const results = options.isDryRun ? resultsOf(stored) : await changeAddresses(ctx, stored)
+    const results = options.isDryRun ? resultsOf(stored) : await changeAddresses(ctx, stored, options)
     if (!options.isDryRun) quota.used += stored.flatMap(({ created }) => created).length
     if (!options.isDryRun && options.emitsEvents) await emitOutcomes(ctx, results)
     for (const [index, outcome] of results) outcomes.set(index, outcome)
@@ -134,7 +136,11 @@ const resultsOf = (decisions: readonly Decision[]): Results =>
  * Changes the subscriptions of contacts that got another address. Returns the results with these contacts as they are
  * then.
  */
-async function changeAddresses(ctx: Ctx, decisions: readonly Decision[]): Promise<Results> {
+async function changeAddresses(
+  ctx: Ctx,
+  decisions: readonly Decision[],
+  { reportedBy }: Pick<WriteOptions, 'reportedBy'>,
+): Promise<Results> {
   const moves = decisions.flatMap((decision) => decision.moves)
   // In one order, as two batches could otherwise wait for each other.
   await lockAddresses(
@@ -142,7 +148,7 @@ async function changeAddresses(ctx: Ctx, decisions: readonly Decision[]): Promis
     moves.flatMap(({ from, to }) => [from, to]),
     'exclusive',
   )
-  for (const move of moves) await changeAddress(ctx, move)
+  for (const move of moves) await changeAddress(ctx, { ...move, reportedBy })
   const movedIds = new Set(moves.map(({ id }) => id))
   const written = decisions.flatMap(({ created, changed }) => [...created, ...changed.map(({ after }) => after)])
   const current = new Map<ContactRow, ContactRow>()

@@ -37,7 +37,9 @@ export async function claimImport(ctx: Ctx, claim: Claim): Promise<ClaimedImport
     await ctx.db.update(imports).set(running).where(isClaimable)
     return { ...found, ...running }
   })
-  return row && { ...row, claim, actorId: row.listId && (await findAuditActor(ctx, 'contacts.imported', row.id)) }
+  if (!row) return undefined
+  const isProved = row.listId !== null || row.onConflict === 'update'
+  return { ...row, claim, actorId: isProved ? await findAuditActor(ctx, 'contacts.imported', row.id) : null }
 }
 const claimableStatuses: ImportRecord['status'][] = ['QUEUED', 'RUNNING', 'CANCELED']
 

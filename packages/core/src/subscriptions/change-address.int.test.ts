@@ -6,7 +6,7 @@ import {
   listEventTypes,
   readMailedToken,
 } from '@rapport/testing/fixtures/factories.ts'
-import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
+import { queueTestImport, runQueuedImport, runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { and, eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -112,6 +112,15 @@ describe('with confirmChangedAddress', () => {
     await move(ada.email.toUpperCase())
     expect([await countMails(ada.email.toUpperCase()), await statuses()]).toEqual([0, ['CONFIRMED', 'CONFIRMED']])
   })
+})
+
+test('the proof of a change by an import names the import and who uploaded it', async () => {
+  const apiKeyId = 'key_01kag7m3v9e8fs2t4w6x8y0z1b' as never
+  const uploading: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId, role: 'MEMBER' } }
+  const { id } = await queueTestImport(uploading, `externalId,email\nx,${next}\n`, { onConflict: 'update' })
+  await runQueuedImport(ctx, id)
+  const expected = { method: 'ADDRESS_CHANGED', importId: id, actorId: apiKeyId }
+  expect((await proofs()).map(([newest]) => newest)).toMatchObject([expected, expected])
 })
 
 test('the proof names the user or API key that changed the address', async () => {

@@ -5,7 +5,7 @@ import type { ContactId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import type { Ctx } from '../request/context.ts'
 import { applyRemaining, applySuppressions } from './apply-suppressions.ts'
-import { consentValue, givenConsent, requestedConsent, withConsent } from './consent.ts'
+import { type ConsentSource, consentValue, givenConsent, requestedConsent, withConsent } from './consent.ts'
 import { lockAddresses, readSuppressions } from './find-suppressions.ts'
 import { hashEmail } from './hash-email.ts'
 import { copyOptOuts, storeOptOutsOfContact } from './opt-outs.ts'
@@ -36,6 +36,8 @@ export interface AddressChange {
   id: ContactId
   from: string
   to: string
+  /** Default: the actor of the request. */
+  reportedBy?: Pick<ConsentSource, 'importId' | 'actorId'> | undefined
 }
 
 /**
@@ -44,12 +46,13 @@ export interface AddressChange {
  * are still confirmed then continue at the new address, or ask it: see `moveConfirmed`. Returns whether a subscription
  * may have changed.
  */
-export async function changeAddress(ctx: Ctx, { id, from, to }: AddressChange): Promise<boolean> {
+export async function changeAddress(ctx: Ctx, change: AddressChange): Promise<boolean> {
+  const { id, from, to } = change
   await leaveAddress(ctx, { id, email: from }, { id, email: to })
   const wasSuppressed = (await readSuppressions(ctx, { email: from })).length > 0
   if (wasSuppressed) await applyRemaining(ctx, { id, email: to }, await readSuppressions(ctx, { email: to }))
   const isChanged = await applySuppressions(ctx, { id, email: to })
-  const isAsked = await moveConfirmed(ctx, { id, from, to })
+  const isAsked = await moveConfirmed(ctx, change)
   return wasSuppressed || isChanged || isAsked
 }
 
@@ -59,13 +62,13 @@ export async function changeAddress(ctx: Ctx, { id, from, to }: AddressChange): 
  * emails. Those that a bounce or a block of the new address suspends return as PENDING when it is lifted. Returns whether
  * any became PENDING.
  */
-async function moveConfirmed(ctx: Ctx, { id, from, to }: AddressChange): Promise<boolean> {
+async function moveConfirmed(ctx: Ctx, { id, from, to, reportedBy }: AddressChange): Promise<boolean> {
   const [workspace] = await ctx.db
     .select({ mustConfirm: workspaces.confirmChangedAddress })
     .from(workspaces)
     .where(eq(workspaces.id, ctx.workspaceId))
   const mustConfirm = workspace?.mustConfirm ?? false
-  const source = { method: 'ADDRESS_CHANGED', formerEmailHash: hashEmail(ctx, from) } as const
+  const source = { method: 'ADDRESS_CHANGED', formerEmailHash: hashEmail(ctx, from), ...reportedBy } as const
   const proof = mustConfirm ? requestedConsent(ctx, to, source) : givenConsent(ctx, to, source)
   const { status, replacedStatus } = subscriptions
   const asked = {

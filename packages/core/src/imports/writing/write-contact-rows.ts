@@ -34,12 +34,17 @@ export async function writeContactRows(
   claimed: ClaimedImport,
   rows: readonly ImportRow[],
 ): Promise<WrittenRows> {
-  const { onConflict, eachEvent, dryRun } = claimed
+  const { id, actorId, onConflict, eachEvent, dryRun } = claimed
   const valid = rows.filter((row) => 'contact' in row)
   const outcomes = await writeContacts(
     ctx,
     valid.map(({ contact }) => contact),
-    { onExisting: onConflict === 'update' ? mergePolicies.import : 'keep', emitsEvents: eachEvent, isDryRun: dryRun },
+    {
+      onExisting: onConflict === 'update' ? mergePolicies.import : 'keep',
+      emitsEvents: eachEvent,
+      reportedBy: { importId: id, actorId },
+      isDryRun: dryRun,
+    },
   )
   const rejected = valid.flatMap(({ line }, index) => {
     const outcome = outcomes[index]
