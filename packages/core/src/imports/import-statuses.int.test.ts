@@ -139,6 +139,13 @@ test.each([
   }
 })
 
+test('a confirmation of a former address does not hold for an opt-out at the next one', async () => {
+  const list = await createTestList(ctx)
+  const rows = 'z,one@example.com,confirmed\nz,two@example.com,confirmed\n,two@example.com,blocklisted\n'
+  await runTestImport(ctx, `externalId,email,status\n${rows}`, { listId: list.id, onConflict: 'update' })
+  expect(Object.values(await statusesOn(list.id))).not.toContain('CONFIRMED')
+})
+
 test('stored opt-outs win over a confirmation, and an opt-out ends what is stored', async () => {
   const list = await createTestList(ctx)
   const statuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'COMPLAINED'] as const

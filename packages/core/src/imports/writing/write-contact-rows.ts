@@ -50,12 +50,7 @@ export async function writeContactRows(
     const outcome = outcomes[index]
     return outcome?.status === 'REJECTED' ? [toRejectedRow(line, outcome.error)] : []
   })
-  const people = valid.flatMap((row, index): Person[] => {
-    const outcome = outcomes[index]
-    return outcome && 'contact' in outcome
-      ? [{ row, contact: outcome.contact, isNew: outcome.status === 'CREATED' }]
-      : []
-  })
+  const people = toPeople(valid, outcomes)
   const count = (status: ContactOutcome['status']) => outcomes.filter((outcome) => outcome.status === status).length
   return {
     failed: [...rows.filter((row) => 'message' in row), ...rejected].toSorted((a, b) => a.line - b.line),
@@ -67,6 +62,20 @@ export async function writeContactRows(
       suppressed: 0,
     },
   }
+}
+
+/** With each contact as it is after the last row: a later row may have changed its address. */
+function toPeople(rows: readonly ValidRow[], outcomes: readonly ContactOutcome[]): Person[] {
+  const written = rows.flatMap((row, index) => {
+    const outcome = outcomes[index]
+    return outcome && 'contact' in outcome ? [{ row, outcome }] : []
+  })
+  const last = new Map(written.map(({ outcome: { contact } }) => [contact.id, contact]))
+  return written.map(({ row, outcome: { status, contact } }) => ({
+    row,
+    contact: last.get(contact.id) ?? contact,
+    isNew: status === 'CREATED',
+  }))
 }
 
 /** Returns the number of rows whose contact is confirmed on the list. */
