@@ -17,6 +17,7 @@ import { isAbandoned } from './unfinished-imports.ts'
 import { type ImportRecord, toImport } from './import-record.ts'
 import { createImport, type ReceiveOptions } from './create-import.ts'
 import type { Import, ImportQuery } from './imports.schema.ts'
+import { purgeOptOutKeys } from './writing/opt-out-keys.ts'
 
 export const endStatuses: ImportRecord['status'][] = ['COMPLETED', 'FAILED', 'CANCELED']
 
@@ -123,7 +124,7 @@ export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord
 const partsPerBatch = 64
 
 /**
- * Deletes a batch of obsolete data: uploads that stopped more than an hour ago, and the files of ended imports.
+ * Deletes a batch of obsolete data: uploads that stopped more than an hour ago, and the files and keys of ended imports.
  * Returns 0 when nothing is left.
  */
 export async function purgeImports(db: Db): Promise<number> {
@@ -135,6 +136,8 @@ export async function purgeImports(db: Db): Promise<number> {
       join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
       where ${ended} or ${abandoned} limit ${partsPerBatch})`)
   if (parts.rowCount) return parts.rowCount
+  const keys = await purgeOptOutKeys(db)
+  if (keys > 0) return keys
   const records = await db.delete(imports).where(abandoned)
   return records.rowCount ?? 0
 }

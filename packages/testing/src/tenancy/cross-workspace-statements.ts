@@ -20,6 +20,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/forms/purge-submissions.ts purgeSubmissions`]: purge,
   [`${core}/imports/imports.ts purgeImports`]: purge,
   [`${core}/imports/purge-finished-imports.ts purgeFinishedImports`]: purge,
+  [`${core}/imports/writing/opt-out-keys.ts purgeOptOutKeys`]: purge,
   [`${core}/installation/key-check.ts opensStoredSecret`]: 'Compares SECRET_KEY with the secrets of all workspaces.',
   [`${core}/lists/lists.ts findPublicList`]: publicId,
   [`${core}/mail/mail-quotas.ts purgeMailRequests`]: purge,
