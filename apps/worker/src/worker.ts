@@ -18,6 +18,7 @@ import { recordHeartbeat, deregisterWorker } from '@rapport/core/work/worker-reg
 import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import type { Logger } from 'pino'
+import { openBounceReceivers } from './bounces/open-bounce-receivers.ts'
 import { withMailMetrics, createWorkerMetrics, registerQueueMetrics } from './observability/metrics.ts'
 import { openOperatorPort } from './observability/operator-port.ts'
 import { reportRecovered, startHeartbeat } from './process/heartbeat.ts'
@@ -101,6 +102,8 @@ async function open(
   const { firstConnection } = backend
   const poller = startPoller({ db, queues, firstConnection, workerId, log, timings })
   closers.push(() => poller.close())
+  const bounces = await openBounceReceivers(config, deps)
+  closers.push(() => bounces.close())
   const schedule = runPeriodically(() => ensureSchedule(queues), timings.scheduleCheckMs)
   closers.push(() => schedule.stop())
   closers.push(() => stopping.abort())

@@ -47,6 +47,13 @@ export const defaultTimings = {
   outcomeBatchMs: 10,
   firstPauseMs,
 
+  // Bounces
+  /** For a connection, from its begin to its end. */
+  bounceConnectionMs: 300_000,
+  /** How soon a worker takes over the port for bounces from another worker of the machine. */
+  bouncePortRetryMs: 2_000,
+  mailboxIntervalMs: 30_000,
+
   // While PostgreSQL is unavailable, outcomes are recorded again after a pause that doubles.
   minRetryPauseMs: 50,
   maxRetryPauseMs: 2_000,

@@ -70,7 +70,7 @@ function withoutParameters(url: string, names: readonly string[]): string {
 type WatchedMail = SendMailOptions & { onStream: (stream: Readable) => void }
 
 function mailOptions(mail: OutgoingMail | EncodedMail): SendMailOptions {
-  const { from, to, replyTo, subject, messageId, headers } = mail
+  const { from, to, returnPath, replyTo, subject, messageId, headers } = mail
   return {
     from,
     to,
@@ -78,7 +78,7 @@ function mailOptions(mail: OutgoingMail | EncodedMail): SendMailOptions {
     subject,
     messageId,
     ...(headers && { headers }),
-    envelope: { from: from.address, to: [to.address] },
+    envelope: { from: returnPath ?? from.address, to: [to.address] },
     ...contentOf(mail),
   }
 }

@@ -7,6 +7,8 @@ import { lockList } from '../lists/lists.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireNotSuppressed } from '../subscriptions/find-suppressions.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
+import { returnPathOf } from '../domains/return-path.ts'
+import { createReturnPath } from '../mail/bounces/recipient-token.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import {
   type EncodedMail,
@@ -84,6 +86,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
   const domain = mailDomain(ctx.settings.mailFrom)
   const sender = await senderOf(ctx, campaign, workspace)
   const from = { ...sender, name: toHeaderText(sender.name) }
+  const returnPathHost = kind === 'mail' ? await returnPathOf(ctx, mailDomain(sender.address)) : undefined
   return { sources: { subject, html, text }, prepareMail }
 
   /** Prepares the template input and the header of one recipient. The header needs the rendered subject. */
@@ -93,8 +96,11 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
       kind === 'mail'
         ? unsubscribeUrl(ctx, { listId: list.id, ...recipient, email: to.email })
         : testUnsubscribeUrl(ctx, list.id)
+    const returnPath =
+      returnPathHost && createReturnPath(ctx, { host: returnPathHost, subject: recipient, email: to.email })
     const createHeader = (subject: string): MailHeader => ({
       from,
+      ...(returnPath && { returnPath }),
       to: { name: toHeaderText(`${to.firstName} ${to.lastName}`), address: to.email },
       ...(campaign.replyTo && { replyTo: campaign.replyTo }),
       subject: toHeaderText(subject),

@@ -10,6 +10,8 @@ export type EncodedMail = MailHeader & { parts: Uint8Array[] }
 export interface MailHeader {
   from: { name: string; address: string }
   to: { name: string; address: string }
+  /** The sender in the envelope, to which servers send bounces. Default: the address of `from`. */
+  returnPath?: string
   replyTo?: string
   subject: string
   messageId: string

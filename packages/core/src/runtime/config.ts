@@ -3,10 +3,11 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { backupVariables } from './variables/backup-variables.ts'
+import { bounceVariables } from './variables/bounce-variables.ts'
 import { domainVariables } from './variables/domain-variables.ts'
 import { quotaVariables } from './variables/quota-variables.ts'
 import { retentionVariables } from './variables/retention-variables.ts'
-import { commaSeparated, dnsName } from './variables/variable-types.ts'
+import { commaSeparated, dnsName, port } from './variables/variable-types.ts'
 import { RedisUrl } from './redis-address.ts'
 
 /** An invalid configuration; `message` names every invalid variable. Processes exit with code 78 (EX_CONFIG). */
@@ -41,10 +42,6 @@ const commonVariables = {
     .describe('The URL of the same database without the connection pooler'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 }
-
-const port = z.coerce
-  .number('must be a port number (0 to 65535)')
-  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number (0 to 65535)')
 
 const serviceVariables = {
   ...commonVariables,
@@ -132,6 +129,7 @@ const WorkerEnvironment = z
     ),
     WORKER_HOST: z.string().default('127.0.0.1'),
     WORKER_PORT: port.optional(),
+    ...bounceVariables,
     WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(500),
     DKIM_DOMAIN: dnsName('must be a domain name').optional(),
     DKIM_SELECTOR: dnsName('must be a DKIM selector such as mail2026').optional(),

@@ -16,18 +16,19 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Keys } from '../../kernel/crypto.ts'
+import type { Ctx } from '../../request/context.ts'
 import { type CampaignId, type ContactId, idOf, type MailId, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
 
 /** The recipient of a campaign, or a single mail. */
 export type TokenSubject = { campaignId: CampaignId; contactId: ContactId } | { mailId: MailId }
 
 export interface RecipientToken {
-  isOfWorkspace(id: WorkspaceId): boolean
+  isOfWorkspace: (id: WorkspaceId) => boolean
   /** The range of the ids of workspaces that the token may belong to. */
   workspaces: { first: WorkspaceId; last: WorkspaceId }
   subject: { contactId: ContactId; campaignSuffix: string } | { mailId: MailId }
   /** Whether the mail was sent to this address. */
-  isAddress(email: string): boolean
+  isAddress: (email: string) => boolean
 }
 
 const localPrefix = 'b+'
@@ -53,8 +54,16 @@ export function createRecipientToken(
   return kind + toDigits(Buffer.concat([tagged, computeMac(key, kind, tagged)]))
 }
 
-/** The local part of the envelope sender of a mail with this token. */
+/** The local part of the return path of a mail with this token. */
 export const toReturnPath = (token: string) => `${localPrefix}${token}`
+
+/** The return path of a mail, at the host that receives bounces. */
+export function createReturnPath(
+  { settings, workspaceId }: Pick<Ctx, 'settings' | 'workspaceId'>,
+  { host, ...mail }: { host: string; subject: TokenSubject; email: string },
+): string {
+  return `${toReturnPath(createRecipientToken(settings.keys, { workspaceId, ...mail }))}@${host}`
+}
 
 /** Returns the token in a local part, in any case; undefined if there is none. It may be forged. */
 export function findToken(localPart: string): string | undefined {

@@ -4,10 +4,12 @@ import { renderTestMail } from '../../campaigns/campaign-mail.ts'
 import type { Ctx } from '../../request/context.ts'
 import { renderConfirmationMail } from '../../lists/confirmation-mail.ts'
 import { renderInviteMail } from '../../team/invites.ts'
+import { returnPathOf } from '../../domains/return-path.ts'
+import { createReturnPath } from '../../mail/bounces/recipient-token.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
 import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
 import type { Mail, MailKind } from '../../mail/mails.ts'
-import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
+import { mailDomain, type OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../../webhooks/health/webhook-mails.ts'
 
 /**
@@ -24,7 +26,11 @@ const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail
 }
 
 export async function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  return (await mayBeMailed(ctx, mail)) ? renderers[mail.kind](ctx, mail) : undefined
+  const rendered = (await mayBeMailed(ctx, mail)) ? await renderers[mail.kind](ctx, mail) : undefined
+  const host = rendered && (await returnPathOf(ctx, mailDomain(rendered.from.address)))
+  if (!rendered || host === undefined) return rendered
+  const { toAddress: email, id: mailId } = mail
+  return { ...rendered, returnPath: createReturnPath(ctx, { host, subject: { mailId }, email }) }
 }
 
 /**

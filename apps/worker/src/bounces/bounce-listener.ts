@@ -1,0 +1,130 @@
+/**
+ * The SMTP server for bounces. It accepts mail for valid return paths only, relays nothing and answers nothing. The
+ * response 250 follows the commit: if the process is killed in between, the sender repeats the mail, which then is a no-op.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
+import type { BaseCtx } from '@rapport/core/request/context.ts'
+import type { Logger } from 'pino'
+import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { findValidToken, maxMessageBytes, recordBounceMail } from './record-bounce-mail.ts'
+
+export interface BounceListenerOptions {
+  host: string
+  port: number
+  /** Of a connection, from its begin to its end. */
+  connectionTimeoutMs: number
+  /** How soon a worker tries to take over the port from another worker on the same machine. */
+  retryMs: number
+  log: Logger
+}
+
+const maxConnections = 100
+const maxRecipients = 10
+const maxRefusals = 10
+/** A part of the database pool, so that bounces delay no other work. */
+const maxConcurrent = 4
+
+export async function openBounceListener(
+  base: Omit<BaseCtx, 'requestId'>,
+  { host, port, connectionTimeoutMs, retryMs, log }: BounceListenerOptions,
+): Promise<{ port: number; close(): Promise<void> }> {
+  const limit = limitConcurrency(maxConcurrent)
+  const refusals = new WeakMap<SMTPServerSession, number>()
+  const server = new SMTPServer({
+    size: maxMessageBytes,
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    hideSTARTTLS: true,
+    disableReverseLookup: true,
+    maxClients: maxConnections,
+    socketTimeout: Math.min(30_000, connectionTimeoutMs),
+    closeTimeout: 1_000,
+    onRcptTo({ address }, session, done) {
+      const refused = refusals.get(session) ?? 0
+      if (refused >= maxRefusals) return done(refusal(421, '4.7.0 Too many unknown recipients'))
+      if (session.envelope.rcptTo.length >= maxRecipients) return done(refusal(452, '4.5.3 Too many recipients'))
+      if (findValidToken(base.settings, address) !== undefined) return done()
+      refusals.set(session, refused + 1)
+      done(refusal(550, '5.1.1 No such recipient'))
+    },
+    onData(stream, session, done) {
+      receive(stream, session).then(
+        () => done(),
+        (error: unknown) => done(error as Error),
+      )
+    },
+  })
+
+  async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+    const raw = await readMessage(stream)
+    const tokens = session.envelope.rcptTo.map(({ address }) => findValidToken(base.settings, address))
+    for (const token of new Set(tokens)) {
+      if (token === undefined) continue
+      const requestId = `bounce-${randomUUID()}`
+      await limit(() => recordBounceMail({ ...base, requestId }, token, raw)).catch((error: unknown) => {
+        log.warn({ err: error, requestId }, 'bounce not recorded; the sender will repeat it')
+        throw refusal(451, '4.3.0 Try again later')
+      })
+    }
+  }
+
+  server.server.on('connection', (socket: Socket) => {
+    const timer = setTimeout(() => socket.destroy(), connectionTimeoutMs)
+    socket.once('close', () => clearTimeout(timer))
+  })
+  const closing = new AbortController()
+  const isListening = await tryToListen(server, host, port)
+  if (!isListening) log.info({ port }, 'another worker of this machine receives bounces')
+  const retrying = isListening ? undefined : listenLater()
+
+  async function listenLater(): Promise<void> {
+    while (!closing.signal.aborted) {
+      await sleep(retryMs, undefined, { signal: closing.signal }).catch(() => {})
+      if (!closing.signal.aborted && (await tryToListen(server, host, port))) return
+    }
+  }
+
+  return {
+    /** The port that the system chose, if `port` is 0. */
+    port: portOf(server) ?? port,
+    async close() {
+      closing.abort()
+      await retrying
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}
+
+/** Returns false if another process has the port. */
+function tryToListen(server: SMTPServer, host: string, port: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? resolve(false) : reject(error))
+    server.once('error', fail)
+    server.listen(port, host, () => {
+      server.removeListener('error', fail)
+      // Errors of single connections are ignored.
+      server.on('error', () => {})
+      resolve(true)
+    })
+  })
+}
+
+function portOf(server: SMTPServer): number | undefined {
+  const address = server.server.address()
+  return typeof address === 'object' ? address?.port : undefined
+}
+
+const refusal = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode })
+
+async function readMessage(stream: SMTPServerDataStream): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  // SMTP cannot interrupt the sender, so a message that is too large is read to its end and discarded.
+  for await (const chunk of stream) {
+    if (stream.sizeExceeded) chunks.length = 0
+    else chunks.push(chunk as Buffer)
+  }
+  if (stream.sizeExceeded) throw refusal(552, '5.3.4 The message exceeds 512 KiB')
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,89 @@
+import { chooseSeed, countRuns, createRandom } from '@rapport/testing/runs.ts'
+import { expect, test } from 'vitest'
+import { composeComplaint, composeReport } from '../../test/delivery-reports/compose-report.ts'
+import { noBounces } from '../../test/delivery-reports/no-bounces.ts'
+import { otherServers } from '../../test/delivery-reports/other-servers.ts'
+import { postfixAndExchange } from '../../test/delivery-reports/postfix-and-exchange.ts'
+import { parseReport } from './parse-report.ts'
+
+const bounceShapes = [...postfixAndExchange, ...otherServers, ...noBounces]
+const isAda = (email: string) => email.toLowerCase() === 'ada@example.com'
+const parse = (raw: string) => parseReport(Buffer.from(raw), isAda)
+
+test.each(bounceShapes)('%s is classified as a mail administrator would', async (_name, raw, expected) => {
+  const report = await parse(raw)
+  expect(report && 'bounce' in report ? report.bounce : undefined).toEqual(expected)
+})
+
+const group = (email: string, action: string, status: string) =>
+  `Final-Recipient: rfc822; ${email}\r\nAction: ${action}\r\nStatus: ${status}`
+const reportOf = (...groups: string[]) =>
+  parse(composeReport({ status: ['Reporting-MTA: dns; mx.example', ...groups] }))
+
+test('of a report about several recipients, the group of the recipient counts', async () => {
+  const other = group('eve@example.com', 'failed', '5.1.1')
+  expect(await reportOf(other, group('ADA@example.com', 'failed', '4.2.2'))).toMatchObject({
+    bounce: { class: 'SOFT' },
+  })
+  expect(await reportOf(other, group('ada@example.com', 'delivered', '2.0.0'))).toBeUndefined()
+})
+
+test('a mail that was forwarded bounced only if it reached no target', async () => {
+  const [dead, full] = [group('a@other.example', 'failed', '5.1.1'), group('b@other.example', 'failed', '5.2.2')]
+  expect(await reportOf(dead, group('b@other.example', 'delivered', '2.0.0'))).toBeUndefined()
+  expect(await reportOf(dead, full)).toMatchObject({ bounce: { class: 'SOFT' } })
+  expect(await reportOf(dead)).toMatchObject({ bounce: { class: 'HARD' }, emails: ['a@other.example'] })
+})
+
+test('reads the original recipient, also encoded as xtext', async () => {
+  const encoded = 'Original-Recipient: rfc822;ada+2Bnews@example.com\r\nAction: failed\r\nStatus: 5.1.1'
+  expect(await reportOf(encoded)).toMatchObject({ emails: expect.arrayContaining(['ada+news@example.com']) })
+})
+
+test('a complaint is one with and without an address; "not spam" is none', async () => {
+  const complaint = await parse(composeComplaint('Original-Rcpt-To: <ada@example.com>'))
+  expect(complaint).toMatchObject({ type: 'COMPLAINT', emails: ['ada@example.com'] })
+  expect(await parse(composeComplaint('Original-Rcpt-To: redacted'))).toMatchObject({ type: 'COMPLAINT', emails: [] })
+  expect(await parse(composeComplaint().replace('abuse', 'not-spam'))).toBeUndefined()
+})
+
+test('mails that are large, deep, damaged or full of headers report nothing', async () => {
+  const deep = Array.from(
+    { length: 200 },
+    (_, at) => `Content-Type: multipart/mixed; boundary="${at}"\r\n\r\n--${at}\r\n`,
+  )
+  const headers = Array.from({ length: 20_000 }, (_, at) => `X-Header-${at}: ${'x'.repeat(40)}`).join('\r\n')
+  const wrong = ['', '\0', '\r\n\r\n', deep.join(''), `${headers}\r\n\r\n${bounceShapes[2]?.[1]}`, 'x'.repeat(600_000)]
+  for (const raw of wrong) expect(await parse(raw)).toBeUndefined()
+})
+
+function mutate(raw: Buffer, random: (below: number) => number): Buffer {
+  let bytes = Buffer.from(raw)
+  for (let change = random(6) + 1; change > 0; change--) {
+    const [at, length] = [random(bytes.length || 1), random(60)]
+    const [before, after] = [bytes.subarray(0, at), bytes.subarray(at + length)]
+    const inserted = [
+      () => Buffer.alloc(0),
+      () => Buffer.from([random(256)]),
+      () => bytes.subarray(at, at + length * 3),
+      () =>
+        Buffer.from(['\r\n', '\n\n', ':', ';', '--=_report\r\n', '=?utf-8?B?', '\0', 'Status: 5.1.1'][random(8)] ?? ''),
+    ][random(4)]
+    bytes = Buffer.concat([before, inserted?.() ?? bytes, after])
+  }
+  return bytes
+}
+
+const mutants = countRuns({ gate: 2_000, full: 100_000 })
+const seed = chooseSeed(52)
+test(`no mutant of a report crashes the parser (seed ${seed})`, { timeout: 600_000 }, async () => {
+  const random = createRandom(seed)
+  const below = (limit: number) => Math.floor(random() * limit)
+  const classes = new Set<string>()
+  for (let count = 0; count < mutants; count++) {
+    const [, raw = ''] = bounceShapes[below(bounceShapes.length)] ?? []
+    const report = await parseReport(mutate(Buffer.from(raw), below), isAda)
+    classes.add(report?.type === 'BOUNCE' ? report.bounce.class : 'none')
+  }
+  expect(classes).toEqual(new Set(['HARD', 'SOFT', 'MESSAGE', 'POLICY', 'none']))
+})

@@ -1,0 +1,83 @@
+import { openDatabase } from '@rapport/core/db/client.ts'
+import type { ContactId } from '@rapport/core/kernel/ids.ts'
+import { createRecipientToken, toReturnPath } from '@rapport/core/mail/bounces/recipient-token.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { readSuppressions } from '@rapport/core/subscriptions/find-suppressions.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import { createTestCtx, createTestWorker, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startImapServer } from '@rapport/testing/network/imap-server.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { composeReport } from '../../test/delivery-reports/compose-report.ts'
+import { silentLog } from '../../test/fixtures.ts'
+import { parseImapUrl, readMailbox, startMailboxReader } from './read-mailbox.ts'
+
+const database = useTestDatabase()
+const imap = useForTest(() => startImapServer())
+let ctx: Ctx
+let ada: { id: ContactId; email: string }
+let returnPath: string
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  const { id: campaignId, batches } = await startTestCampaign(ctx, 1)
+  const batch = await claimTestBatch(ctx, batches[0], await createTestWorker(database.db))
+  const [recipient] = (await sendTestBatch(ctx, batch)).recipients
+  if (!recipient) throw new Error('There is no recipient')
+  ada = recipient
+  const subject = { campaignId, contactId: ada.id }
+  const token = createRecipientToken(ctx.settings.keys, { workspaceId: ctx.workspaceId, subject, email: ada.email })
+  returnPath = `${toReturnPath(token)}@bounces.example`
+})
+
+const addMessage = (header: string, status = '5.1.1') => {
+  const group = `Final-Recipient: rfc822; ${ada.email}\r\nAction: failed\r\nStatus: ${status}`
+  const raw = composeReport({ headers: [header], status: ['Reporting-MTA: dns; mx.example', group] })
+  imap.messages.push({ raw, seen: false })
+}
+const base = () => ({ db: database.db, settings: ctx.settings })
+const listBounces = async () => (await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')
+const isSeen = () => imap.messages.map(({ seen }) => seen)
+
+test.each(['Delivered-To', 'X-Original-To', 'Envelope-To'])('reads a bounce by the header %s', async (header) => {
+  addMessage(`${header}: ${returnPath}`)
+  addMessage('Delivered-To: b+forged@bounces.example')
+  expect(await readMailbox(base(), imap.url)).toBe(2)
+  expect(await readSuppressions(ctx, { email: ada.email })).toMatchObject([{ reason: 'BOUNCED' }])
+  expect(isSeen()).toEqual([true, true])
+  expect(await readMailbox(base(), imap.url)).toBe(0)
+})
+
+test('a message is marked as seen only after it was recorded, and counts once', async () => {
+  addMessage(`Delivered-To: ${returnPath}`)
+  const away = openDatabase('postgres://rapport@127.0.0.1:1/none', { applicationName: 'away', onError: () => {} })
+  await expect(readMailbox({ ...base(), db: away.db }, imap.url)).rejects.toThrow()
+  expect(isSeen()).toEqual([false])
+  imap.decide((command) => (command.includes('STORE') ? 'disconnect' : 'respond'))
+  await expect(readMailbox(base(), imap.url)).rejects.toThrow()
+  expect([isSeen(), await listBounces()]).toEqual([[false], ['mail.bounced']])
+  imap.decide(() => 'respond')
+  await readMailbox(base(), imap.url)
+  expect([isSeen(), await listBounces()]).toEqual([[true], ['mail.bounced']])
+})
+
+test('the elected worker reads at each interval, and reconnects after an error', async () => {
+  addMessage(`Delivered-To: ${returnPath}`)
+  let failures = 2
+  imap.decide((command) => (command.startsWith('LOGIN') && failures-- > 0 ? 'disconnect' : 'respond'))
+  const options = { url: imap.url, intervalMs: 5, log: silentLog }
+  const idle = startMailboxReader(base(), { ...options, isElected: async () => false })
+  const reader = startMailboxReader(base(), { ...options, isElected: async () => true })
+  await expect.poll(listBounces, { timeout: 10_000 }).toEqual(['mail.bounced'])
+  await Promise.all([idle.close(), reader.close()])
+})
+
+test('a URL names the server, the login and the mailbox', () => {
+  expect(parseImapUrl('imaps://a%40b:p%3Aw@mail.example/Bounces%20in')).toMatchObject({
+    mailbox: 'Bounces in',
+    options: { host: 'mail.example', port: 993, secure: true, auth: { user: 'a@b', pass: 'p:w' } },
+  })
+  expect(parseImapUrl('imap://a:b@[::1]:1143')).toMatchObject({
+    mailbox: 'INBOX',
+    options: { host: '::1', port: 1143, secure: false },
+  })
+})

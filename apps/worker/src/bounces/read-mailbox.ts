@@ -1,0 +1,111 @@
+/**
+ * Reads bounces from a mailbox, for installations that cannot receive mail on a port. The elected worker reads the unseen
+ * messages at each interval, on a new connection, and marks each as seen after its commit.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { BaseCtx } from '@rapport/core/request/context.ts'
+import { ImapFlow } from 'imapflow'
+import type { Logger } from 'pino'
+import PostalMime, { addressParser } from 'postal-mime'
+import { findValidToken, maxMessageBytes, recordBounceMail } from './record-bounce-mail.ts'
+
+const maxMessagesPerPass = 1_000
+const timeoutMs = 30_000
+
+/** The options of a connection, and the mailbox: `imaps://user:password@host:993/INBOX`. */
+export function parseImapUrl(text: string) {
+  const url = new URL(text)
+  const secure = url.protocol === 'imaps:'
+  const options = {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || (secure ? 993 : 143)),
+    secure,
+    auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
+    logger: false as const,
+    disableAutoIdle: true,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+  }
+  return { options, mailbox: decodeURIComponent(url.pathname.slice(1)) || 'INBOX' }
+}
+
+/** Reads the unseen messages once. Returns their number. Fails when `closing` is aborted. */
+export async function readMailbox(
+  base: Omit<BaseCtx, 'requestId'>,
+  url: string,
+  closing?: AbortSignal,
+): Promise<number> {
+  const { options, mailbox } = parseImapUrl(url)
+  const client = new ImapFlow(options)
+  // Without a listener, a lost connection would end the process. The pending call fails too.
+  client.on('error', () => {})
+  const abort = () => client.close()
+  closing?.addEventListener('abort', abort)
+  try {
+    await client.connect()
+    await client.mailboxOpen(mailbox)
+    const found = await client.search({ seen: false }, { uid: true })
+    const uids = (found || []).slice(0, maxMessagesPerPass)
+    for (const uid of uids) {
+      const message = await client.fetchOne(String(uid), { source: { maxLength: maxMessageBytes } }, { uid: true })
+      if (message && message.source) await recordMessage(base, message.source)
+      await client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true })
+    }
+    await client.logout()
+    return uids.length
+  } finally {
+    closing?.removeEventListener('abort', abort)
+    client.close()
+  }
+}
+
+const recipientHeaders = ['delivered-to', 'x-original-to', 'envelope-to', 'x-envelope-to', 'to']
+
+/** The server may name the recipient in any of these headers. A forged one has no valid token. */
+async function recordMessage(base: Omit<BaseCtx, 'requestId'>, raw: Buffer): Promise<void> {
+  const mail = await PostalMime.parse(raw, { maxHeadersSize: 128 * 1024, maxNestingDepth: 20 }).catch(() => undefined)
+  const values = (mail?.headers ?? []).filter(({ key }) => recipientHeaders.includes(key)).slice(0, 20)
+  const addresses = values.flatMap(({ value }) => addressParser(value, { flatten: true }))
+  const tokens = addresses.map(({ address }) => address && findValidToken(base.settings, address))
+  for (const token of new Set(tokens)) {
+    if (token) await recordBounceMail({ ...base, requestId: `bounce-${randomUUID()}` }, token, raw)
+  }
+}
+
+interface MailboxOptions {
+  url: string
+  intervalMs: number
+  isElected: () => Promise<boolean>
+  log: Logger
+}
+
+/** Reads the mailbox until it is closed. */
+export function startMailboxReader(
+  base: Omit<BaseCtx, 'requestId'>,
+  { url, intervalMs, isElected, log }: MailboxOptions,
+): { close(): Promise<void> } {
+  const closing = new AbortController()
+  let isFailing = false
+  async function run() {
+    while (!closing.signal.aborted) {
+      try {
+        if (await isElected()) await readMailbox(base, url, closing.signal)
+        if (isFailing) log.info('reading bounces resumed')
+        isFailing = false
+      } catch (error) {
+        if (!isFailing && !closing.signal.aborted) log.warn({ err: error }, 'reading bounces failed; retrying')
+        isFailing = true
+      }
+      await sleep(intervalMs, undefined, { signal: closing.signal }).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    async close() {
+      closing.abort()
+      await running
+    },
+  }
+}
