@@ -1,3 +1,4 @@
+import { bouncing } from './benches/bouncing.ts'
 import { busy } from './benches/busy.ts'
 import { busyTenants } from './benches/busy-tenants.ts'
 import { calling } from './benches/calling.ts'
@@ -36,6 +37,7 @@ export const benches: Record<string, Bench> = {
   import: importing,
   campaigns: campaigning,
   send: sending,
+  bounces: bouncing,
   webhooks: delivering,
   'many-webhooks': manyWebhooks,
   'hanging-receivers': hangingReceivers,

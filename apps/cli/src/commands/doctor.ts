@@ -4,6 +4,7 @@ import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option, usageError } from '../command.ts'
 import { backupsCheck } from '../doctor/backups.ts'
+import { bouncesCheck } from '../doctor/bounces.ts'
 import { citusCheck } from '../doctor/citus.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
 import { rateLimitsCheck, retentionCheck, signUpCheck } from '../doctor/configuration.ts'
@@ -25,7 +26,7 @@ import type { Terminal } from '../terminal.ts'
 const checks = [
   [postgresCheck, citusCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
   [workersCheck, workCheck, webhooksCheck, quotasCheck, diskCheck],
-  [smtpCheck, senderCheck, publicUrlCheck, rateLimitsCheck, signUpCheck, retentionCheck],
+  [smtpCheck, senderCheck, bouncesCheck, publicUrlCheck, rateLimitsCheck, signUpCheck, retentionCheck],
 ].flat()
 
 export const doctor = defineCommand({

@@ -1,0 +1,58 @@
+/** Checks that bounces reach a worker: the MX record of the return path, and the port or mailbox that receives them. */
+import { Resolver } from 'node:dns/promises'
+import { connect } from 'node:net'
+import type { ApiConfig, WorkerConfig } from '@rapport/core/runtime/config.ts'
+import { type Check, findingsAbout, type Finding, messageOf } from './finding.ts'
+
+const { ok, warn, fail } = findingsAbout('Bounces')
+
+export const bouncesCheck: Check = {
+  about: 'Bounces',
+  async run({ config, dnsServers }) {
+    const { RETURN_PATH_DOMAIN: domain, BOUNCE_PORT, BOUNCE_IMAP_URL } = config
+    const isReceiving = BOUNCE_PORT !== undefined || BOUNCE_IMAP_URL !== undefined
+    if (domain === undefined && !isReceiving) return []
+    if (domain === undefined)
+      return [warn('no email has a return path', 'Set RETURN_PATH_DOMAIN, to which servers send bounces.')]
+    const receiver = isReceiving
+      ? await checkPort(config)
+      : [warn('no worker receives bounces', 'Set BOUNCE_PORT or BOUNCE_IMAP_URL, unless a provider reports them.')]
+    return [...(await checkExchanges(domain, dnsServers)), ...receiver]
+  },
+}
+
+async function checkExchanges(domain: string, dnsServers: readonly string[] | undefined): Promise<Finding[]> {
+  const resolver = new Resolver({ timeout: 1_000, tries: 2 })
+  if (dnsServers) resolver.setServers(dnsServers)
+  try {
+    const records = await resolver.resolveMx(domain)
+    return [ok(`${domain} has the mail server ${records.map(({ exchange }) => exchange).join(', ')}`)]
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException
+    if (code === 'ENOTFOUND' || code === 'ENODATA')
+      return [fail(`${domain} has no MX record, so bounces are lost`, 'Publish one: see docs/bounces.md.')]
+    return [warn(`unknown, because DNS does not respond (${code})`, 'Check the name server of this machine.')]
+  }
+}
+
+/** Reads the greeting of the worker that listens. */
+async function checkPort(config: Partial<ApiConfig & WorkerConfig>): Promise<Finding[]> {
+  const { BOUNCE_PORT: port, BOUNCE_HOST: host = '127.0.0.1' } = config
+  if (port === undefined) return []
+  const local = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  const where = `${host}:${port}`
+  const socket = connect({ host: local, port, timeout: 2_500 })
+  try {
+    const greeting = await new Promise<string>((resolve, reject) => {
+      socket.once('data', (chunk: Buffer) => resolve(chunk.toString()))
+      socket.once('error', reject)
+      socket.once('timeout', () => reject(new Error('no response')))
+    })
+    if (greeting.startsWith('220 ')) return [ok(`${where} receives bounces`)]
+    return [fail(`${where} is not the port of a worker`, 'Another program uses BOUNCE_PORT: choose another one.')]
+  } catch (error) {
+    return [fail(`${where}: ${messageOf(error)}`, 'Start a worker with BOUNCE_PORT.')]
+  } finally {
+    socket.destroy()
+  }
+}
