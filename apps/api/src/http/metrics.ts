@@ -2,6 +2,7 @@ import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { registerRedisMetrics, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
+import { registerMailRateMetrics } from '@rapport/core/operations/overviews/mail-rates.ts'
 import { registerActivityMetrics, registerRecordMetrics } from '@rapport/core/operations/overviews/business-metrics.ts'
 import { registerWorkMetrics } from '@rapport/core/operations/overviews/work-metrics.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
@@ -35,6 +36,7 @@ export const metrics = fp(
     registerWorkMetrics(registry, database.db)
     registerActivityMetrics(registry, database.db)
     registerRecordMetrics(registry, database.db)
+    registerMailRateMetrics(registry, database.db)
     if (publisher) registry.registerMetric(publisher.published)
     if (redis) registerRedisMetrics(registry, () => probeRedis(redis))
     const seconds = createDurationHistogram(registry, {
