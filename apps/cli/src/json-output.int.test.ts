@@ -69,6 +69,10 @@ const outputs: Record<string, { words?: string[]; fields: string[]; record?: obj
   },
   'key revoke': { words: ['KEY', '--workspace', 'WORKSPACE'], fields: ['id', 'workspaceId'] },
   completion: { words: ['bash'], fields: ['shell', 'script'] },
+  'erasure verify': {
+    words: ['not-a-contact@example.com'],
+    fields: ['searchedTables', 'searchedRedisKeys', 'found', 'notSearched'],
+  },
   'contact opt-out': { words: [contact.id, ...access], record: contact, fields: Object.keys(contact) },
   'contact undo-opt-out': { words: [contact.id, ...access], record: contact, fields: Object.keys(contact) },
   'suppression list': { words: access, record: { data: [], nextCursor: null }, fields: ['data'] },
