@@ -95,6 +95,8 @@ test('a dry run counts the same and writes nothing', async () => {
     'moved@example.com,2,active',
     'before@example.com,2,unsubscribed',
     'dead@example.com,,bounced',
+    'both@example.com,,active',
+    'both@example.com,,unsubscribed',
   ].join('\n')
   const options = { listId: list.id, onConflict: 'update' }
   const dryRun = await runTestImport(ctx, file, { ...options, dryRun: 'true' })
@@ -103,7 +105,7 @@ test('a dry run counts the same and writes nothing', async () => {
   expect(await countRows(ctx, 'suppressions')).toBe(1)
   expect(await countRows(ctx, 'import_seen')).toBe(0)
   const record = await runTestImport(ctx, file, options)
-  const counts = { confirmed: 2, optedOut: 1, suppressed: 1, created: 4, updated: 1 }
+  const counts = { confirmed: 2, optedOut: 2, suppressed: 1, created: 5, updated: 1 }
   expect([dryRun, record]).toMatchObject([counts, counts])
 })
 
