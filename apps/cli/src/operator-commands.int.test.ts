@@ -1,7 +1,7 @@
 /** Tests the commands that change a workspace: senders, quotas, suspension. */
 import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { readQuotas } from '@rapport/core/quotas/require-quota.ts'
-import { listSenderDomains } from '@rapport/core/mail/senders.ts'
+import { listSenderDomains } from '@rapport/core/domains/senders.ts'
 import { listAuditEntries } from '@rapport/core/audit/audit.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'

@@ -56,6 +56,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     'read contact.created grace@example.com',
   ],
   newsletters: ['"CONFIRMED"', 'News for Langley', 'Hello Dorothy', /\n1\n\{\n *"queued": 1/],
+  'sending-domain': ['"DKIM"', '"PENDING"\n"Unknown, because no name server answered', '"hello@engines.example"'],
   consent: [
     '"success": true',
     '"status": "PENDING"',

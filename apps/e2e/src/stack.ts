@@ -62,6 +62,8 @@ export async function startStack(
     SECRET_KEY: 'for tests only: forty characters or more of it',
     TRUST_PROXY: 'loopback',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    // No name server.
+    DNS_SERVER: '127.0.0.1:1',
     DASHBOARD_PASSWORD: 'for tests only',
     LOG_LEVEL: 'info',
     ...extra,

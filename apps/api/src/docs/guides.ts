@@ -33,6 +33,7 @@ export const guides: readonly Guide[] = [
   readGuide('guides/forms.md'),
   readGuide('guides/newsletters.md'),
   readGuide('templates.md'),
+  readGuide('guides/sending-domain.md'),
   readGuide('guides/consent.md'),
   readGuide('privacy.md'),
   readGuide('guides/agents.md'),

@@ -8,6 +8,9 @@ import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { readWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
+import { readDomain } from '@rapport/core/domains/domains.ts'
+import { startNameServer } from '@rapport/testing/network/name-server.ts'
+import { addTestDomain, publishRecords } from '@rapport/testing/network/sending-domains.ts'
 import { createTestDeps } from '../../test/fixtures.ts'
 import { runHourlyMaintenance } from './hourly-maintenance.ts'
 
@@ -36,6 +39,39 @@ test('warns about failing webhooks, disables others, and logs each', async () =>
     { level: 40, workspaceId, webhookId: failed.id, reason: disabledReason, msg: 'webhook disabled' },
     { level: 30, workspaceId, webhookId: failing.id, msg: 'webhook failure warning enqueued' },
   ])
+})
+
+test('checks sending domains daily, PENDING ones hourly, and logs what changes', async () => {
+  const dns = await startNameServer({ denyUnknown: true })
+  const settings = { ...deps.settings, dnsServers: [dns.address] }
+  const hoursAgo = (hours: number) => new Date(Date.now() - hours * 60 * 60 * 1000)
+  const added = await addTestDomain(ctx, 'new.example')
+  const lost = await addTestDomain(ctx, 'lost.example', { status: 'VERIFIED', checkedAt: hoursAgo(25) })
+  const pending = await addTestDomain(ctx, 'pending.example', { checkedAt: hoursAgo(1) })
+  const fresh = await addTestDomain(ctx, 'fresh.example', { status: 'VERIFIED', checkedAt: hoursAgo(2) })
+  const stale = { checkedAt: hoursAgo(2), createdAt: hoursAgo(100) }
+  const abandoned = await addTestDomain(ctx, 'abandoned.example', stale)
+  for (const domain of [added, pending, abandoned]) publishRecords(dns, ctx, domain)
+  const lines = await maintain({ settings })
+  dns.close()
+  const statusOf = async ({ id }: typeof added) => (await readDomain(ctx, id)).status
+  expect(await Promise.all([added, lost, pending, fresh, abandoned].map(statusOf))).toEqual([
+    'VERIFIED',
+    'FAILED',
+    'VERIFIED',
+    'VERIFIED',
+    'PENDING',
+  ])
+  const logged = lines
+    .filter((line) => line['domainId'])
+    .map(({ level, domain, msg }) => JSON.stringify([level, domain, msg]))
+  expect(new Set(logged)).toEqual(
+    new Set([
+      '[30,"new.example","sending domain verified"]',
+      '[30,"pending.example","sending domain verified"]',
+      '[40,"lost.example","sending domain failed"]',
+    ]),
+  )
 })
 
 describe('deletes records that are older than their retention', () => {

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import { recheckDomains } from '@rapport/core/domains/verify-domain.ts'
 import { disableFailingWebhooks, warnAboutFailingWebhooks } from '@rapport/core/operations/webhooks/webhook-health.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import type { WorkerDeps } from '../process/worker-deps.ts'
 import { purgeExpired } from './purge-expired.ts'
 
-/** Runs the hourly maintenance. If one part fails, the other part still runs; then the job fails and is retried. */
+/** Runs the hourly maintenance. If one part fails, the other parts still run; then the job fails and is retried. */
 export async function runHourlyMaintenance(deps: WorkerDeps): Promise<void> {
-  const results = await Promise.allSettled([purgeExpired(deps), checkWebhookHealth(deps)])
+  const results = await Promise.allSettled([purgeExpired(deps), checkWebhookHealth(deps), checkDomains(deps)])
   const failed = results.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
@@ -20,6 +21,14 @@ async function checkWebhookHealth({ db, settings, log, stopping }: WorkerDeps): 
   }
   for await (const { id, workspaceId } of warnAboutFailingWebhooks(base)) {
     log.info({ workspaceId, webhookId: id }, 'webhook failure warning enqueued')
+    if (stopping.aborted) return
+  }
+}
+
+async function checkDomains({ db, settings, log, stopping }: WorkerDeps): Promise<void> {
+  for await (const { id, workspaceId, name, status } of recheckDomains({ db, settings, requestId: randomUUID() })) {
+    const level = status === 'FAILED' ? 'warn' : 'info'
+    log[level]({ workspaceId, domainId: id, domain: name }, `sending domain ${status.toLowerCase()}`)
     if (stopping.aborted) return
   }
 }

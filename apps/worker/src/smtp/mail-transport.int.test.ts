@@ -41,7 +41,7 @@ function headOf(raw: Buffer) {
 }
 
 const expectedNames = [
-  ['from', 'to', 'subject', 'message-id', 'list-id', 'list-unsubscribe', 'list-unsubscribe-post'],
+  ['from', 'to', 'subject', 'message-id', 'list-id', 'list-unsubscribe', 'list-unsubscribe-post', 'feedback-id'],
   ['date', 'mime-version', 'content-type'],
 ].flat()
 const expectedPlainTextNames = [...expectedNames, 'content-transfer-encoding']

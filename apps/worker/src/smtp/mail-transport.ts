@@ -5,6 +5,7 @@ import { classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import { findProviderMessageId } from '@rapport/core/mail/providers/provider-message-id.ts'
+import { signMessage } from './dkim-signature.ts'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 
 export const mailConnections = 20
@@ -19,7 +20,7 @@ const noAccess = { disableFileAccess: true, disableUrlAccess: true }
 
 /**
  * Opens a pool of SMTP connections that sends each mail at most once. An error after the first byte of the message,
- * without a response code, is ambiguous. If `dkim` is set, every mail is signed.
+ * without a response code, is ambiguous. A mail is signed with the key of its domain, or with that of the installation.
  */
 export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTransport {
   const smtp = createTransport({ ...poolOptions, url: withoutParameters(smtpUrl, Object.keys(poolOptions)) })
@@ -30,10 +31,11 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
     })
     done()
   })
-  const sign = dkim && openSigner(dkim)
+  const sign = openSigner()
   return {
     async send(mail) {
-      const composed = sign ? await sign(mailOptions(mail)) : mailOptions(mail)
+      const key = mail.dkim ?? dkim
+      const composed = key ? await sign(mailOptions(mail), key) : mailOptions(mail)
       let stream: Readable | undefined
       const watched: WatchedMail = { ...composed, onStream: (latest) => (stream = latest) }
       try {
@@ -91,24 +93,12 @@ function contentOf(mail: OutgoingMail | EncodedMail): SendMailOptions {
   return { text: mail.text, ...(mail.html !== undefined && { html: mail.html }) }
 }
 
-/** The headers covered by the signature. RFC 8058 requires both headers of the one-click unsubscribe. */
-const signedFields = [
-  ['From', 'Reply-To', 'To', 'Subject', 'Date', 'Message-ID', 'MIME-Version', 'Content-Type'],
-  ['Content-Transfer-Encoding', 'List-Id', 'List-Unsubscribe', 'List-Unsubscribe-Post', 'Auto-Submitted'],
-].flat()
-
 /** Composes and signs the mail before it is sent: signing reads the whole message, which must not count as sending. */
-function openSigner({ domain, selector, privateKey }: DkimKey): (mail: SendMailOptions) => Promise<SendMailOptions> {
-  const composer = createTransport({
-    streamTransport: true,
-    buffer: true,
-    newline: 'windows',
-    dkim: { domainName: domain, keySelector: selector, privateKey, headerFieldNames: signedFields.join(':') },
-    ...noAccess,
-  })
-  return async (mail) => {
+function openSigner(): (mail: SendMailOptions, key: DkimKey) => Promise<SendMailOptions> {
+  const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows', ...noAccess })
+  return async (mail, key) => {
     const { message, envelope } = await composer.sendMail(mail)
-    return { raw: message, envelope }
+    return { raw: await signMessage(message as Buffer, key), envelope }
   }
 }
 

@@ -4,6 +4,7 @@ import { AppError, conflict } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
 import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.ts'
 import { lockList } from '../lists/lists.ts'
+import { readSenderIdentity } from '../domains/sender-identity.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireNotSuppressed } from '../subscriptions/find-suppressions.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
@@ -12,6 +13,7 @@ import { createReturnPath } from '../mail/bounces/recipient-token.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import {
   type EncodedMail,
+  feedbackId,
   toHeaderText,
   mailDomain,
   type MailHeader,
@@ -83,10 +85,10 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
     list: { id: list.id, name: list.name },
     workspace: { name: workspace.name, postalAddress: workspace.postalAddress },
   }
-  const domain = mailDomain(ctx.settings.mailFrom)
   const sender = await senderOf(ctx, campaign, workspace)
   const from = { ...sender, name: toHeaderText(sender.name) }
   const returnPathHost = kind === 'mail' ? await returnPathOf(ctx, mailDomain(sender.address)) : undefined
+  const { domain, dkim } = await readSenderIdentity(ctx, sender.address)
   return { sources: { subject, html, text }, prepareMail }
 
   /** Prepares the template input and the header of one recipient. The header needs the rendered subject. */
@@ -101,6 +103,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
     const createHeader = (subject: string): MailHeader => ({
       from,
       ...(returnPath && { returnPath }),
+      ...(dkim && { dkim }),
       to: { name: toHeaderText(`${to.firstName} ${to.lastName}`), address: to.email },
       ...(campaign.replyTo && { replyTo: campaign.replyTo }),
       subject: toHeaderText(subject),
@@ -110,6 +113,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
         'List-Id': `<${list.id}.${domain}>`,
         'List-Unsubscribe': `<${unsubscribe}>`,
         'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+        ...feedbackId(ctx, kind === 'mail' ? 'CAMPAIGN' : 'CAMPAIGN_TEST', campaign.id),
       },
     })
     const templateInput = {
@@ -131,7 +135,7 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
     ...preview,
     to: { name: '', address: mail.toAddress },
     subject: `[Test] ${preview.subject}`,
-    messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
+    messageId: `<${mail.id}@${mailDomain(preview.from.address)}>`,
   }
 }
 

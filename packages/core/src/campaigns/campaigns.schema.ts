@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CreatedAt, Email, OptionalObject, SingleLine, Timestamp, UpdatedAt, Verbatim } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { BounceClass, BounceCode } from '../mail/bounces/bounce.schema.ts'
-import { describeSender } from '../mail/senders.ts'
+import { describeSender } from '../domains/senders.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
 

@@ -15,7 +15,7 @@ import {
 import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
-import { checkSender } from '../mail/senders.ts'
+import { requireSender } from '../domains/senders.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import { byId } from '../request/by-id.ts'
@@ -62,7 +62,7 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
     if (reported) requireReportedContent(reported, await hashContent(ctx, draft, workspace))
     if (templateFields.some((field) => draft[field] !== checked[field]))
       throw conflict('wrong_state', 'The campaign was changed while it was checked')
-    await checkSender(ctx, draft.fromEmail ?? workspace.fromEmail)
+    await requireSender(ctx, draft.fromEmail ?? workspace.fromEmail)
     const queued = await snapshotAudience(ctx, draft)
     if (reported) requireReportedCount(reported, queued)
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')

@@ -1,10 +1,13 @@
+import { and, eq, isNull, or, sql } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
+import type { Db } from '../db/client.ts'
 import { domains } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
 import { limitConcurrency, type RunLimited } from '../kernel/concurrency/limit-concurrency.ts'
-import type { DomainId, WorkspaceId } from '../kernel/ids.ts'
+import { AppError } from '../kernel/errors.ts'
+import { type DomainId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { checkRecords } from './check-records.ts'
 import { createDnsReader, type DnsReader } from './dns.ts'
 import { applyResults, type CheckResult, type DomainRow, recordsOf, toDomain } from './domain-records.ts'
@@ -56,4 +59,48 @@ export async function recordResults(ctx: Ctx, id: DomainId, results: readonly Ch
     await emit(ctx, event, toDomain(row, ctx.settings))
   }
   return { row, isChanged }
+}
+
+/** More often while PENDING, in the first days: the user waits for the result. */
+const isDue = or(
+  isNull(domains.checkedAt),
+  sql`${domains.checkedAt} < now() - interval '23 hours 30 minutes'`,
+  and(
+    eq(domains.status, 'PENDING'),
+    sql`${domains.createdAt} > now() - interval '3 days'`,
+    sql`${domains.checkedAt} < now() - interval '30 minutes'`,
+  ),
+)
+
+const batchSize = 20
+
+/**
+ * Checks the domains of all workspaces that were not checked for a day, or PENDING ones for an hour. For the hourly
+ * maintenance. Yields each domain whose status changes, after the commit.
+ */
+export async function* recheckDomains(base: BaseCtx): AsyncGenerator<DomainRow> {
+  const dns = createDnsReader(base.settings.dnsServers)
+  for (let due = await findDue(base.db); due.length > 0; due = await findDue(base.db, due.at(-1))) {
+    const verified = await Promise.all(due.map((row) => recheck(base, row, dns)))
+    yield* verified.flatMap((result) => (result?.isChanged ? [result.row] : []))
+  }
+}
+
+/** In the order of the keys, so that each domain is checked once, whatever the clock of this process shows. */
+function findDue(db: Db, after?: DomainRow): Promise<DomainRow[]> {
+  const isAfter =
+    after &&
+    sql`(${domains.workspaceId}, ${domains.id}) > (${uuidOf(after.workspaceId)}::uuid, ${uuidOf(after.id)}::uuid)`
+  return db.select().from(domains).where(and(isDue, isAfter)).orderBy(domains.workspaceId, domains.id).limit(batchSize)
+}
+
+/** Undefined if the domain has been deleted in the meantime. */
+async function recheck(base: BaseCtx, row: DomainRow, dns: DnsReader): Promise<Verified | undefined> {
+  const ctx: Ctx = { ...base, workspaceId: row.workspaceId, actor: { kind: 'system' } }
+  try {
+    return await verifyRow(ctx, row, dns)
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') return undefined
+    throw error
+  }
 }

@@ -16,6 +16,7 @@ export const errorCodes = [
   'in_use',
   'wrong_state',
   'opted_out',
+  'domain_not_verified',
   'quota_exceeded',
   'request_in_progress',
   'precondition_failed',
@@ -29,7 +30,14 @@ export const errorCodes = [
 /** The last two are not shown: the specification words the bodies of their responses, which have no code. */
 export type ErrorCode = (typeof errorCodes)[number] | 'no_recipients' | 'rate_limited'
 
-type ConflictCode = 'already_exists' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress'
+type ConflictCode =
+  | 'already_exists'
+  | 'in_use'
+  | 'wrong_state'
+  | 'opted_out'
+  | 'domain_not_verified'
+  | 'quota_exceeded'
+  | 'request_in_progress'
 
 /** One invalid value: its path in the input (`fields.0.label`) and what is wrong with it. */
 export interface Issue {

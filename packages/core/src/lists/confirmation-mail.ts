@@ -4,7 +4,8 @@ import { renderServiceMail } from '../mail/service-mail.ts'
 import type { Mail } from '../mail/mails.ts'
 import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { toMailName } from '../mail/mail-names.ts'
-import { senderAddress } from '../mail/senders.ts'
+import { readSenderIdentity } from '../domains/sender-identity.ts'
+import { senderAddress } from '../domains/senders.ts'
 import { lists, subscriptions, workspaces } from '../db/schema/index.ts'
 import { confirmationUrl } from './subscription-links.ts'
 
@@ -27,8 +28,11 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   if (!found) return undefined
   const sender = toMailName(found.workspace.fromName ?? found.workspace.name)
   const list = toMailName(found.list)
+  const address = await senderAddress(ctx, [found.workspace.fromEmail])
+  const { dkim } = await readSenderIdentity(ctx, address)
   return renderServiceMail(ctx, mail, {
-    from: { name: toHeaderText(sender), address: await senderAddress(ctx, [found.workspace.fromEmail]) },
+    from: { name: toHeaderText(sender), address },
+    ...(dkim && { dkim }),
     title: `Confirm your subscription to ${list}`,
     paragraphs: [`Please confirm that ${sender} may send “${list}” to ${mail.toAddress}.`],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.

@@ -1,3 +1,7 @@
+import type { CampaignId } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import type { DkimKey } from '../runtime/config.ts'
+import type { AnyMailKind } from './mails.ts'
 import type { Parts } from './mime.ts'
 
 /** A rendered mail, ready for the transport. */
@@ -16,6 +20,8 @@ export interface MailHeader {
   subject: string
   messageId: string
   headers?: Record<string, string>
+  /** The key that signs instead of the key of the installation. */
+  dkim?: DkimKey
 }
 
 /**
@@ -29,7 +35,15 @@ export function toHeaderText(text: string): string {
     .trim()
 }
 
-/** Returns the domain of an address. Message ids and list ids are created under the domain of `MAIL_FROM`. */
+/**
+ * The header by which Gmail groups its spam statistics: by campaign, workspace, kind and installation. A mail of no
+ * campaign is `single`.
+ */
+export function feedbackId({ workspaceId }: Ctx, kind: AnyMailKind, campaignId?: CampaignId): Record<string, string> {
+  return { 'Feedback-ID': `${campaignId ?? 'single'}:${workspaceId}:${kind.toLowerCase()}:rapport` }
+}
+
+/** Returns the domain of an address. */
 export function mailDomain(mailFrom: string): string {
   return mailFrom.slice(mailFrom.lastIndexOf('@') + 1)
 }

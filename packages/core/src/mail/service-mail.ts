@@ -1,20 +1,23 @@
 import type { Ctx } from '../request/context.ts'
 import { type MailContent, renderMailLayout } from './mail-layout.ts'
 import type { Mail } from './mails.ts'
-import { toHeaderText, mailDomain, type OutgoingMail } from './outgoing-mail.ts'
+import { feedbackId, mailDomain, type OutgoingMail, toHeaderText } from './outgoing-mail.ts'
+
+type Sender = Pick<OutgoingMail, 'from' | 'dkim'>
 
 /** Renders a transactional mail. Marked as generated automatically (RFC 3834). The default sender is `MAIL_FROM`. */
 export function renderServiceMail(
-  { settings }: Ctx,
-  { id, toAddress }: Mail,
-  { from, ...content }: MailContent & { from?: OutgoingMail['from'] },
+  ctx: Ctx,
+  { id, kind, toAddress }: Mail,
+  { from = { name: '', address: ctx.settings.mailFrom }, dkim, ...content }: MailContent & Partial<Sender>,
 ): OutgoingMail {
   return {
-    from: from ?? { name: '', address: settings.mailFrom },
+    from,
+    ...(dkim && { dkim }),
     to: { name: '', address: toAddress },
     subject: toHeaderText(content.title),
-    messageId: `<${id}@${mailDomain(settings.mailFrom)}>`,
-    headers: { 'Auto-Submitted': 'auto-generated' },
+    messageId: `<${id}@${mailDomain(from.address)}>`,
+    headers: { 'Auto-Submitted': 'auto-generated', ...feedbackId(ctx, kind) },
     ...renderMailLayout(content),
   }
 }

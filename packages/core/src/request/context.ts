@@ -26,6 +26,8 @@ export interface Settings {
   readonly mailFrom: string
   /** The domains that workspaces and campaigns may send from; empty: any domain. */
   readonly mailFromDomains: readonly string[]
+  /** Whether campaigns are sent only from domains that their workspace has verified. */
+  readonly requiresVerifiedDomain: boolean
   /** The domain to which bounces are sent, unless the domain of the sender has its own; undefined: the sender. */
   readonly returnPathDomain?: string
   /** The name servers that sending domains are checked with. Default: those of the machine. */
@@ -98,6 +100,7 @@ export function settingsFrom(config: ApiConfig | WorkerConfig): Settings {
     ...(config.DNS_SERVER.length > 0 && { dnsServers: config.DNS_SERVER }),
     isSignUpOpen: config.SIGN_UP === 'open',
     requiresVerifiedEmail: config.REQUIRE_VERIFIED_EMAIL,
+    requiresVerifiedDomain: config.REQUIRE_VERIFIED_DOMAIN,
     allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     quotas: quotasFrom(config),
     keys: deriveKeys(config.SECRET_KEY, config.SECRET_KEY_PREVIOUS),

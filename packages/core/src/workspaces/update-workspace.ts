@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { readWorkspace, toWorkspace } from './workspaces.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { checkNewSender } from '../mail/senders.ts'
+import { checkNewSender } from '../domains/senders.ts'
 import { workspaces } from '../db/schema/index.ts'
 import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, Email, MultiLine, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { isWebAddress } from '../kernel/web-address.ts'
-import { describeSender } from '../mail/senders.ts'
+import { describeSender } from '../domains/senders.ts'
 import { computeContrast, minTextContrast } from './color-contrast.ts'
 
 const logoDescription =

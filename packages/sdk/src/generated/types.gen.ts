@@ -421,7 +421,7 @@ export type CampaignCreate = {
      */
     fromName?: string | null;
     /**
-     * The sender address. `null` for that of the workspace. Must be at a domain that the operator gave to the workspace. A workspace without such domains may use any domain that the operator allows (`MAIL_FROM_DOMAINS`) and gave to no other workspace. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
+     * The sender address. `null` for that of the workspace. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace is not allowed. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
      */
     fromEmail?: string | null;
     /**
@@ -764,7 +764,7 @@ export type CampaignUpdate = {
      */
     fromName?: string | null;
     /**
-     * The sender address. `null` for that of the workspace. Must be at a domain that the operator gave to the workspace. A workspace without such domains may use any domain that the operator allows (`MAIL_FROM_DOMAINS`) and gave to no other workspace. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
+     * The sender address. `null` for that of the workspace. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace is not allowed. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
      */
     fromEmail?: string | null;
     /**
@@ -1726,6 +1726,7 @@ export type Error = {
      * - `identity_conflict`: The external id and the email address belong to different contacts, which `contactIds` names.
      * - `in_use`: Other records still need this one.
      * - `wrong_state`: The record is not in a state that allows this.
+     * - `domain_not_verified`: The workspace has not verified the domain of the sender, which the operator requires.
      * - `opted_out`: The contact has opted out, and only they can subscribe again.
      * - `quota_exceeded`: A quota is used up. `retry-after` says when to try again, where waiting helps.
      * - `request_in_progress`: The first request with this `Idempotency-Key` is still running.
@@ -1736,7 +1737,7 @@ export type Error = {
      * - `internal_error`: An internal error. The log has the details under `requestId`.
      * - `unavailable`: Temporarily unavailable. Try again.
      */
-    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'already_exists' | 'identity_conflict' | 'in_use' | 'wrong_state' | 'opted_out' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
+    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'already_exists' | 'identity_conflict' | 'in_use' | 'wrong_state' | 'opted_out' | 'domain_not_verified' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
     /**
      * The paragraph of the documentation about the code. Present if `code` is.
      */
@@ -4395,7 +4396,7 @@ export type WorkspaceUpdate = {
      */
     fromName?: string | null;
     /**
-     * The sender address. `null` for the address that the operator configured. Must be at a domain that the operator gave to the workspace. A workspace without such domains may use any domain that the operator allows (`MAIL_FROM_DOMAINS`) and gave to no other workspace. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
+     * The sender address. `null` for the address that the operator configured. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace is not allowed. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
      */
     fromEmail?: string | null;
     /**

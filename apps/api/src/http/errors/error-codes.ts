@@ -14,6 +14,7 @@ const descriptions: Record<(typeof errorCodes)[number], string> = {
   identity_conflict: 'The external id and the email address belong to different contacts, which `contactIds` names.',
   in_use: 'Other records still need this one.',
   wrong_state: 'The record is not in a state that allows this.',
+  domain_not_verified: 'The workspace has not verified the domain of the sender, which the operator requires.',
   opted_out: 'The contact has opted out, and only they can subscribe again.',
   quota_exceeded: 'A quota is used up. `retry-after` says when to try again, where waiting helps.',
   request_in_progress: 'The first request with this `Idempotency-Key` is still running.',

@@ -1,4 +1,4 @@
-import { setSenderDomains } from '@rapport/core/mail/set-sender-domains.ts'
+import { setSenderDomains } from '@rapport/core/domains/set-sender-domains.ts'
 import { IdOption } from '../../id-option.ts'
 import { normalizeEmail } from '@rapport/core/kernel/validation.ts'
 import { z } from 'zod'

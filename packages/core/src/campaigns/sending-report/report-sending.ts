@@ -4,7 +4,7 @@ import { AppError, conflict, invalidField } from '../../kernel/errors.ts'
 import type { CampaignId, SegmentId } from '../../kernel/ids.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
 import { readList } from '../../lists/lists.ts'
-import { checkSender } from '../../mail/senders.ts'
+import { requireSender } from '../../domains/senders.ts'
 import type { Ctx } from '../../request/context.ts'
 import { readSegment } from '../../segments/segments.ts'
 import { readWorkspace } from '../../workspaces/workspaces.ts'
@@ -22,7 +22,7 @@ export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()):
   if (campaign.listId === null) throw conflict('wrong_state', 'The list of this campaign was deleted')
   const list = await readList(ctx, campaign.listId)
   const workspace = await readWorkspace(ctx)
-  await checkSender(ctx, campaign.fromEmail ?? workspace.fromEmail)
+  await requireSender(ctx, campaign.fromEmail ?? workspace.fromEmail)
   const { willReceive, excluded } = await readAudience(ctx, id)
   const reported = { contentHash: await hashContent(ctx, campaign, workspace), willReceive }
   const expiresAt = now + tokenLifetimeMs

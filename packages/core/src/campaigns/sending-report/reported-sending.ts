@@ -1,7 +1,7 @@
 import { AppError } from '../../kernel/errors.ts'
 import { hashText } from '../../kernel/values/encode-text.ts'
 import { toMailName } from '../../mail/mail-names.ts'
-import { senderAddress } from '../../mail/senders.ts'
+import { senderAddress } from '../../domains/senders.ts'
 import type { Ctx } from '../../request/context.ts'
 import { readSegment } from '../../segments/segments.ts'
 import type { Workspace } from '../../workspaces/workspaces.schema.ts'

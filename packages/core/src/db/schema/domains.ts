@@ -62,3 +62,14 @@ export const domains = tenantTable(
     ],
   },
 )
+
+/** The domains that the operator gave to a workspace. Only workspaces with the domain may send from it. */
+export const senderDomains = tenantTable(
+  'sender_domains',
+  {
+    /** In lower case. */
+    domain: text().notNull(),
+  },
+  // A domain is looked up in all workspaces.
+  { key: ['domain'], extra: (t) => [index('sender_domains_domain_index').on(t.domain)] },
+)

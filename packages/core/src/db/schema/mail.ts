@@ -101,17 +101,6 @@ export const mailRequests = tenantTable(
   },
 )
 
-/** The domains that the operator gave to a workspace. Only workspaces with the domain may send from it. */
-export const senderDomains = tenantTable(
-  'sender_domains',
-  {
-    /** In lower case. */
-    domain: text().notNull(),
-  },
-  // A domain is looked up in all workspaces.
-  { key: ['domain'], extra: (t) => [index('sender_domains_domain_index').on(t.domain)] },
-)
-
 /** Hashes of processed reports of mail providers, so that a repeated report counts once. */
 export const mailReports = tenantTable(
   'mail_reports',

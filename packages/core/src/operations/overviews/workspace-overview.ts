@@ -1,7 +1,7 @@
 /** What an operator asks about one workspace. */
 import { count, eq } from 'drizzle-orm'
 import { campaigns, deals, tasks, type campaignStatuses } from '../../db/schema/index.ts'
-import { listSenderDomains } from '../../mail/senders.ts'
+import { listSenderDomains } from '../../domains/senders.ts'
 import { readAllPages } from '../../request/paging.ts'
 import type { Ctx } from '../../request/context.ts'
 import { listMembers } from '../../team/members.ts'

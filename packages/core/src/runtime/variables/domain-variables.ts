@@ -14,6 +14,11 @@ function isDnsServer(text: string): boolean {
 }
 
 export const domainVariables = {
+  REQUIRE_VERIFIED_DOMAIN: z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .default('false')
+    .transform((text) => text === 'true')
+    .describe('Whether campaigns are sent only from domains that their workspace has verified'),
   RETURN_PATH_DOMAIN: dnsName('must be a domain name')
     .transform((name) => name.toLowerCase())
     .optional()

@@ -4,9 +4,11 @@ import { loadCampaignRenderer } from '../campaigns/campaign-mail.ts'
 import { updateCampaign } from '../campaigns/campaigns.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
 import type { Ctx } from '../request/context.ts'
-import { workspaces } from '../db/schema/index.ts'
+import { domains, workspaces } from '../db/schema/index.ts'
 import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { addTestDomain, addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
+import { reportSending } from '../campaigns/sending-report/report-sending.ts'
 import { updateWorkspace } from '../workspaces/update-workspace.ts'
 import { senderAddress } from './senders.ts'
 import { setSenderDomains } from './set-sender-domains.ts'
@@ -22,9 +24,10 @@ beforeAll(async () => {
   }
 })
 
+const orVerified = ', or at a domain that the workspace has verified'
 const senderError = {
   code: 'validation_error',
-  issues: [{ path: 'fromEmail', message: 'must be an address at example.org or example.net' }],
+  issues: [{ path: 'fromEmail', message: `must be an address at example.org or example.net${orVerified}` }],
 }
 const wrong = ['ceo@bank.example', 'a@sub.example.org', 'a@example.org.evil.example', 'a@notexample.org']
 
@@ -113,7 +116,9 @@ test('a workspace with domains of its own sends from these only, and from MAIL_F
   const ctx = await createTestCtx(database.db)
   await setSenderDomains(ctx, ['engines.example', 'looms.example'])
   await setSenderDomains(await createTestCtx(database.db), ['engines.example'])
-  const error = { issues: [{ path: 'fromEmail', message: 'must be an address at engines.example or looms.example' }] }
+  const error = {
+    issues: [{ path: 'fromEmail', message: `must be an address at engines.example or looms.example${orVerified}` }],
+  }
   await expect(createTestCampaign(ctx, { fromEmail: 'ada@example.org' })).rejects.toMatchObject(error)
   const own = await createTestCampaign(ctx, { fromEmail: 'Ada@Engines.example', confirmed: 1 })
   expect(await sendCampaign(ctx, own.id)).toEqual({ queued: 1 })
@@ -125,6 +130,50 @@ test('the operator cannot give a domain that MAIL_FROM_DOMAINS does not allow', 
   await expect(setSenderDomains(restricted, ['bank.example'])).rejects.toMatchObject({ code: 'validation_error' })
   await setSenderDomains(restricted, ['example.org'])
   await expect(updateWorkspace(restricted, { fromEmail: 'a@example.net' })).rejects.toMatchObject({
-    issues: [{ message: 'must be an address at example.org' }],
+    issues: [{ message: `must be an address at example.org${orVerified}` }],
   })
+})
+
+test('a workspace sends from a domain that it has verified, beside the allowed ones', async () => {
+  const ctx = { ...(await createTestCtx(database.db)), settings: restricted.settings }
+  await addTestDomain(ctx, 'looms.example')
+  await expect(updateWorkspace(ctx, { fromEmail: 'ada@looms.example' })).rejects.toMatchObject({
+    code: 'validation_error',
+  })
+  await setSenderDomains(ctx, ['example.org'])
+  await addVerifiedDomain(ctx, 'mills.example')
+  expect(await updateWorkspace(ctx, { fromEmail: 'Ada@Mills.example' })).toMatchObject({
+    fromEmail: 'Ada@Mills.example',
+  })
+  // Its subdomains are not verified, and neither is the domain of another workspace.
+  await expect(updateWorkspace(ctx, { fromEmail: 'a@sub.mills.example' })).rejects.toMatchObject({ issues: [{}] })
+  const other = { ...(await createTestCtx(database.db)), settings: restricted.settings }
+  await expect(updateWorkspace(other, { fromEmail: 'a@mills.example' })).rejects.toMatchObject(senderError)
+})
+
+test('a verified domain cannot be named if it was given to another workspace only', async () => {
+  const [ctx, bank] = [await createTestCtx(database.db), await createTestCtx(database.db)]
+  await addVerifiedDomain(ctx, 'vault.example')
+  await setSenderDomains(bank, ['vault.example'])
+  const error = { issues: [{ path: 'fromEmail', message: 'must not be an address at vault.example' }] }
+  await expect(updateWorkspace(ctx, { fromEmail: 'ceo@vault.example' })).rejects.toMatchObject(error)
+  await setSenderDomains(ctx, ['vault.example'])
+  expect(await senderAddress(ctx, ['ceo@vault.example'])).toBe('ceo@vault.example')
+})
+
+test('with REQUIRE_VERIFIED_DOMAIN, a campaign is sent from a verified domain only', async () => {
+  const ctx = await createTestCtx(database.db, { settings: { requiresVerifiedDomain: true } })
+  const own = await createTestCampaign(ctx, { fromEmail: 'ada@gears.example', confirmed: 1 })
+  const { listId } = own
+  const fromDefault = await createTestCampaign(ctx, { ...(listId && { listId }) })
+  const refused = { code: 'domain_not_verified', message: expect.stringContaining('gears.example is not verified') }
+  await addTestDomain(ctx, 'gears.example', { status: 'FAILED' })
+  await expect(sendCampaign(ctx, own.id)).rejects.toMatchObject(refused)
+  await expect(reportSending(ctx, own.id)).rejects.toMatchObject(refused)
+  // MAIL_FROM, at example.com, is not exempt.
+  await expect(sendCampaign(ctx, fromDefault.id)).rejects.toMatchObject({ code: 'domain_not_verified' })
+  await ctx.db.update(domains).set({ status: 'VERIFIED' }).where(eq(domains.workspaceId, ctx.workspaceId))
+  expect(await sendCampaign(ctx, own.id)).toEqual({ queued: 1 })
+  await addVerifiedDomain(ctx, 'example.com')
+  expect(await sendCampaign(ctx, fromDefault.id)).toEqual({ queued: 1 })
 })

@@ -1,16 +1,17 @@
 /** The rules for the senders that a workspace names. Without one, its mail is sent from `MAIL_FROM`. */
 import { and, eq, inArray, ne } from 'drizzle-orm'
 import { senderDomains } from '../db/schema/index.ts'
-import { invalidField } from '../kernel/errors.ts'
+import { conflict, invalidField } from '../kernel/errors.ts'
 import type { Ctx } from '../request/context.ts'
-import { mailDomain } from './outgoing-mail.ts'
-import { normalizeAddress } from './normalize-address.ts'
+import { findDomainByName } from './domains.ts'
+import { mailDomain } from '../mail/outgoing-mail.ts'
+import { normalizeAddress } from '../mail/normalize-address.ts'
 
 /** Describes `fromEmail` in requests. */
 export const describeSender = (byDefault: string) => `The sender address. \`null\` for ${byDefault}. ${senderRules}`
 
 const senderRules =
-  'Must be at a domain that the operator gave to the workspace. A workspace without such domains may use any domain that the operator allows (`MAIL_FROM_DOMAINS`) and gave to no other workspace. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.'
+  'Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace is not allowed. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.'
 
 /**
  * Throws `validation_error` if the workspace may not name the sender, before it is stored. `MAIL_FROM` cannot be named:
@@ -23,9 +24,23 @@ export async function checkNewSender(ctx: Ctx, email: string | null | undefined)
 }
 
 /** Throws `validation_error` if the workspace may not send from a stored sender: the rules may have changed since. */
-export async function checkSender(ctx: Ctx, email: string | null | undefined): Promise<void> {
+async function checkSender(ctx: Ctx, email: string | null | undefined): Promise<void> {
   const problem = email && (await findSenderProblem(ctx, email))
   if (problem) throw invalidField('fromEmail', `fromEmail: ${problem}`)
+}
+
+/**
+ * Throws like `checkSender` before a campaign is sent, from `MAIL_FROM` if it names no sender. With
+ * `REQUIRE_VERIFIED_DOMAIN`, throws `domain_not_verified` unless the workspace has verified the domain, also that of
+ * `MAIL_FROM`.
+ */
+export async function requireSender(ctx: Ctx, email: string | null): Promise<void> {
+  await checkSender(ctx, email)
+  if (!ctx.settings.requiresVerifiedDomain) return
+  const domain = mailDomain(email ?? ctx.settings.mailFrom).toLowerCase()
+  if (await hasVerifiedDomain(ctx, domain)) return
+  const message = `The domain ${domain} is not verified: add it with POST /domains, and publish its records`
+  throw conflict('domain_not_verified', message)
 }
 
 /** Returns the first address that the workspace may send from, or `MAIL_FROM`. */
@@ -37,21 +52,25 @@ export async function senderAddress(ctx: Ctx, emails: readonly (string | null)[]
 const isMailFrom = ({ settings }: Ctx, email: string) => normalizeAddress(email) === normalizeAddress(settings.mailFrom)
 
 /**
- * A workspace with domains of its own sends only from these. Any other workspace sends from every domain that the
- * operator gave to no workspace. A given domain includes its subdomains, which share its reputation and its DMARC
- * policy.
+ * A workspace sends from the domains that it has verified. Beside them, a workspace with given domains sends only from
+ * these, any other from every domain of `MAIL_FROM_DOMAINS`. Neither sends from a domain that the operator gave to
+ * another workspace only. A given domain includes its subdomains, which share its reputation and its DMARC policy.
  */
 async function findSenderProblem(ctx: Ctx, email: string): Promise<string | undefined> {
   if (isMailFrom(ctx, email)) return undefined
   const { mailFromDomains } = ctx.settings
   const domain = mailDomain(email).toLowerCase()
-  const own = await listSenderDomains(ctx)
-  const allowed = own.length > 0 ? own : mailFromDomains
-  const isAllowed = [own, mailFromDomains].every((domains) => domains.length === 0 || domains.includes(domain))
-  if (!isAllowed) return `must be an address at ${allowed.join(' or ')}`
-  if (own.length === 0 && (await isGivenToOther(ctx, domain))) return `must not be an address at ${domain}`
+  const given = await listSenderDomains(ctx)
+  const isAllowed = [given, mailFromDomains].every((domains) => domains.length === 0 || domains.includes(domain))
+  if (!isAllowed && !(await hasVerifiedDomain(ctx, domain))) {
+    const allowed = given.length > 0 ? given : mailFromDomains
+    return `must be an address at ${allowed.join(' or ')}, or at a domain that the workspace has verified`
+  }
+  if (!given.includes(domain) && (await isGivenToOther(ctx, domain))) return `must not be an address at ${domain}`
   return undefined
 }
+
+const hasVerifiedDomain = async (ctx: Ctx, name: string) => (await findDomainByName(ctx, name))?.status === 'VERIFIED'
 
 /** Lists the domains that the operator gave to the workspace. */
 export async function listSenderDomains(ctx: Ctx): Promise<string[]> {
