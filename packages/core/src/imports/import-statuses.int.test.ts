@@ -56,6 +56,14 @@ test('a status says what becomes of a person, with and without a list', async ()
   expect(await reasonsOf('left')).toEqual(['OPTED_OUT'])
 })
 
+test('a bounce concerns the address of its row, a complaint each address of the person', async () => {
+  for (const name of ['ada', 'eve']) await createTestContact(ctx, { email: `${name}@old.example`, externalId: name })
+  await runTestImport(ctx, 'externalId,email,status\nada,ada@new.example,bounced\neve,eve@new.example,complained')
+  const reasons = async (email: string) => (await readSuppressions(ctx, { email })).map(({ reason }) => reason)
+  expect([await reasons('ada@old.example'), await reasons('ada@new.example')]).toEqual([[], ['BOUNCED']])
+  expect([await reasons('eve@old.example'), await reasons('eve@new.example')]).toEqual([['COMPLAINED'], ['COMPLAINED']])
+})
+
 test.each(['skip', 'update'])('an opt-out wins in whatever row, format and chunk, on %s', async (onConflict) => {
   const people = Array.from({ length: 2_500 }, (_, index) => `person${index}@example.com`)
   const confirmed = people.map((email) => ({ email, status: 'CONFIRMED' }))

@@ -144,12 +144,4 @@ export const apiGuards: readonly TestedGuard[] = [
     replacement: 'createErrorBody(500, String(error), {',
     tests: [`${api}/http/errors/error-handler.int.test.ts`],
   },
-  {
-    promise: 'outages',
-    name: 'every request waits for a Redis that is unavailable',
-    file: `${rateLimit}/rate-limit-store.ts`,
-    search: '    if (isUnavailable) return local.increment(hit)\n',
-    replacement: '',
-    tests: [`${rateLimit}/rate-limit-shared.slow.test.ts`],
-  },
 ]

@@ -53,12 +53,6 @@ const given = [
     replacement: 'if (!canConfirm(reasons))',
   },
   {
-    name: 'a link confirms an address that bounced',
-    file: subscribe,
-    search: 'if (isOutdated || !canConfirm(reasons))',
-    replacement: 'if (isOutdated)',
-  },
-  {
     name: 'a link from before an opt-out confirms',
     file: subscribe,
     search: '          or(isNull(subscriptions.unsubscribedAt), lt(subscriptions.unsubscribedAt, issuedAt)),\n',

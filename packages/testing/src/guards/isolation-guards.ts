@@ -15,14 +15,6 @@ export const isolationGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'isolation',
-    name: 'a segment matches by the deals of another workspace',
-    file: `${core}/segments/compile-filter.ts`,
-    search: "    inWorkspace(to, 'd'),\n",
-    replacement: '',
-    tests: [`${core}/segments/compile-filter.int.test.ts`, 'apps/api/test/isolation.int.test.ts'],
-  },
-  {
-    promise: 'isolation',
     name: 'a cursor of another listing is read',
     file: `${core}/request/paging.ts`,
     search: 'const scope = `${listing.name} ${query.sort} ${ctx.workspaceId}`',
@@ -112,11 +104,11 @@ export const isolationGuards: readonly TestedGuard[] = [
   },
   {
     promise: 'isolation',
-    name: 'a link that resets a password works twice',
+    name: 'two requests with one link reset a password',
     file: `${core}/auth/password-resets.ts`,
     search: '    if (used.length === 0) throw invalidToken()\n',
     replacement: '',
-    tests: ['apps/api/src/routes/account.int.test.ts'],
+    tests: [`${core}/auth/password-resets.int.test.ts`],
   },
   {
     promise: 'isolation',
@@ -132,7 +124,7 @@ export const isolationGuards: readonly TestedGuard[] = [
     file: `${core}/auth/login.ts`,
     search: '    if (unchanged.length === 0) throw invalidLogin\n',
     replacement: '',
-    tests: ['apps/api/src/routes/auth.int.test.ts', 'apps/api/src/routes/account.int.test.ts'],
+    tests: [`${core}/auth/password-resets.int.test.ts`],
   },
   {
     promise: 'isolation',
