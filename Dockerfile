@@ -36,7 +36,8 @@ ENV NODE_ENV=production \
     HOST=0.0.0.0 \
     PORT=3000 \
     WORKER_HOST=0.0.0.0 \
-    WORKER_PORT=3100
+    WORKER_PORT=3100 \
+    BOUNCE_HOST=0.0.0.0
 COPY --from=dependencies /app ./
 COPY . .
 

@@ -99,7 +99,11 @@ spec:
           envFrom:
             - configMapRef: { name: {{ include "rapport.fullname" $root }} }
             - secretRef: { name: {{ $root.Values.existingSecret }} }
-          ports: [{ name: http, containerPort: {{ .port }} }]
+          ports:
+            - { name: http, containerPort: {{ .port }} }
+            {{- with .smtpPort }}
+            - { name: smtp, containerPort: {{ int . }} }
+            {{- end }}
           # /health fails only if the process hangs, /ready also without PostgreSQL.
           startupProbe: { httpGet: { path: /health, port: http }, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 60 }
           livenessProbe: { httpGet: { path: /health, port: http }, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 }

@@ -31,7 +31,7 @@ test.each(Object.keys(required))('without %s the start fails and names it', (nam
 
 test('programs get every other variable from .env', () => {
   // Those that the file sets to a value of its own, because they describe the inside of the container.
-  const fixed = ['HOST', 'PORT', 'WORKER_HOST', 'WORKER_PORT', 'BACKUP_DIRECTORY']
+  const fixed = ['HOST', 'PORT', 'WORKER_HOST', 'WORKER_PORT', 'BOUNCE_HOST', 'BACKUP_DIRECTORY']
   for (const [, { env_file, environment }] of ours) {
     expect(env_file).toEqual([{ path: '.env', required: false }])
     const set = Object.keys(environment).filter((name) => !fixed.includes(name))

@@ -76,6 +76,21 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(count(/terminationGracePeriodSeconds: 60\n/g)).toBe(2)
   })
 
+  test('bounces reach the workers at port 25, also through the network policy', async () => {
+    const manifests = await renderChart(helm)
+    const find = (kind: string, name: string) =>
+      manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)
+    expect(find('Service', 'rapport-bounces')?.spec['ports']).toEqual([
+      { name: 'smtp', port: 25, targetPort: 'smtp', nodePort: 30025 },
+    ])
+    expect(JSON.stringify(find('Deployment', 'rapport-worker'))).toContain('{"name":"smtp","containerPort":2525}')
+    expect(JSON.stringify(find('Deployment', 'rapport-api'))).not.toContain('smtp')
+    expect(find('NetworkPolicy', 'rapport-worker')?.spec['ingress']).toContainEqual({ ports: [{ port: 'smtp' }] })
+    expect(JSON.stringify(find('NetworkPolicy', 'rapport-api'))).not.toContain('smtp')
+    const unset = renderChart(helm, ['--values', everyPart, '--set', 'config.BOUNCE_PORT='])
+    await expect(unset).rejects.toThrow('config.BOUNCE_PORT: is required with bounceService.enabled')
+  })
+
   test('the migration runs before anything else, without the ConfigMap', async () => {
     const migration = (await renderChart(helm)).find(({ metadata }) => metadata.name === 'rapport-migrate')
     expect(migration?.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' })
