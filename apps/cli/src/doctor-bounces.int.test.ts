@@ -1,9 +1,11 @@
 import { type AddressInfo, createServer } from 'node:net'
-import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startImapServer } from '@rapport/testing/network/imap-server.ts'
 import { startNameServer } from '@rapport/testing/network/name-server.ts'
 import { expect, test } from 'vitest'
 import { runDoctor } from './testing.ts'
 
+const imap = useForTest(() => startImapServer())
 const dns = useForFile(() => startNameServer({ denyUnknown: true }))
 const examine = async (env: Record<string, string>) => (await runDoctor(env, dns.address))('Bounces')
 const domain = 'bounces.example.com'
@@ -34,4 +36,27 @@ test('Bounces: reads the greeting of the worker that listens', async () => {
   expect(await findings()).toEqual([`fail: 0.0.0.0:${port} is not the port of a worker`])
   await new Promise((resolve) => server.close(resolve))
   expect(await findings()).toEqual([`fail: 0.0.0.0:${port}: connect ECONNREFUSED 127.0.0.1:${port}`])
+})
+
+test('Bounces: logs in and opens the mailbox without marking a message as seen', async () => {
+  dns.setExchanges(domain, 'mx.example.com')
+  imap.messages.push({ raw: 'Subject: bounce\r\n\r\n', seen: false })
+  const commands: string[] = []
+  let response: 'respond' | 'disconnect' = 'respond'
+  imap.decide((command) => {
+    commands.push(command)
+    return command.startsWith('LOGIN') ? response : 'respond'
+  })
+  const findings = async (url: string) => (await examine({ RETURN_PATH_DOMAIN: domain, BOUNCE_IMAP_URL: url })).slice(1)
+  const where = new URL(imap.url).host
+  expect(await findings(imap.url)).toEqual([`ok: ${where} opens the mailbox INBOX`])
+  expect(commands.filter((command) => /SELECT|STORE|FETCH/.test(command))).toEqual([])
+  expect(imap.messages[0]?.seen).toBe(false)
+  expect(await findings(imap.url.replace('secret', 'other'))).toEqual([`fail: ${where}: the login failed: wrong`])
+  const unknown = `fail: ${where} cannot open the mailbox Spam: no such mailbox`
+  expect(await findings(imap.url.replace('INBOX', 'Spam'))).toEqual([unknown])
+  response = 'disconnect'
+  expect(await findings(imap.url)).toEqual([expect.stringMatching(`^fail: ${where}: `)])
+  await imap.close()
+  expect(await findings(imap.url)).toEqual([`fail: ${where}: connect ECONNREFUSED ${where}`])
 })

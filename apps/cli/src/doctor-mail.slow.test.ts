@@ -1,7 +1,7 @@
-/** The doctor's checks of the mail server and of the DNS records of the sender. */
+/** The doctor's checks of the mail server, the mailbox of bounces and of the DNS records of the sender. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { goodCertificate, testKey } from '@rapport/testing/network/certificates.ts'
@@ -108,4 +108,15 @@ test('Sender: the DKIM key in DNS must match the private key', async () => {
     right,
     `warn: DMARC ignores the signature: DKIM_DOMAIN ${domain} does not match example.net`,
   ])
+})
+
+test('Bounces: names a mailbox whose server does not respond, and the other findings', async () => {
+  const server = createServer((socket) => socket.on('error', () => {}))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const BOUNCE_IMAP_URL = `imap://bounces:secret@127.0.0.1:${port}`
+  const findings = (await examine({ RETURN_PATH_DOMAIN: 'bounces.example.com', BOUNCE_IMAP_URL }))('Bounces')
+  const response = `fail: 127.0.0.1:${port}: no response within 2.5 seconds`
+  expect(findings).toEqual(['fail: bounces.example.com has no MX record, so bounces are lost', response])
+  server.close()
 })

@@ -10,7 +10,7 @@ import { startImapServer } from '@rapport/testing/network/imap-server.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { composeReport } from '../../test/delivery-reports/compose-report.ts'
 import { silentLog } from '../../test/fixtures.ts'
-import { parseImapUrl, readMailbox, startMailboxReader } from './read-mailbox.ts'
+import { readMailbox, startMailboxReader } from './read-mailbox.ts'
 
 const database = useTestDatabase()
 const imap = useForTest(() => startImapServer())
@@ -69,15 +69,4 @@ test('the elected worker reads at each interval, and reconnects after an error',
   const reader = startMailboxReader(base(), { ...options, isElected: async () => true })
   await expect.poll(listBounces, { timeout: 10_000 }).toEqual(['mail.bounced'])
   await Promise.all([idle.close(), reader.close()])
-})
-
-test('a URL names the server, the login and the mailbox', () => {
-  expect(parseImapUrl('imaps://a%40b:p%3Aw@mail.example/Bounces%20in')).toMatchObject({
-    mailbox: 'Bounces in',
-    options: { host: 'mail.example', port: 993, secure: true, auth: { user: 'a@b', pass: 'p:w' } },
-  })
-  expect(parseImapUrl('imap://a:b@[::1]:1143')).toMatchObject({
-    mailbox: 'INBOX',
-    options: { host: '::1', port: 1143, secure: false },
-  })
 })

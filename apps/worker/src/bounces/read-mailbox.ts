@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parseImapUrl } from '@rapport/core/mail/bounces/parse-imap-url.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { ImapFlow } from 'imapflow'
 import type { Logger } from 'pino'
@@ -13,31 +14,13 @@ import { findValidToken, maxMessageBytes, recordBounceMail } from './record-boun
 const maxMessagesPerPass = 1_000
 const timeoutMs = 30_000
 
-/** The options of a connection, and the mailbox: `imaps://user:password@host:993/INBOX`. */
-export function parseImapUrl(text: string) {
-  const url = new URL(text)
-  const secure = url.protocol === 'imaps:'
-  const options = {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(url.port || (secure ? 993 : 143)),
-    secure,
-    auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
-    logger: false as const,
-    disableAutoIdle: true,
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
-  }
-  return { options, mailbox: decodeURIComponent(url.pathname.slice(1)) || 'INBOX' }
-}
-
 /** Reads the unseen messages once. Returns their number. Fails when `closing` is aborted. */
 export async function readMailbox(
   base: Omit<BaseCtx, 'requestId'>,
   url: string,
   closing?: AbortSignal,
 ): Promise<number> {
-  const { options, mailbox } = parseImapUrl(url)
+  const { options, mailbox } = parseImapUrl(url, timeoutMs)
   const client = new ImapFlow(options)
   // Without a listener, a lost connection would end the process. The pending call fails too.
   client.on('error', () => {})

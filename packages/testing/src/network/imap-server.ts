@@ -38,7 +38,8 @@ export async function startImapServer(): Promise<ImapReceiver> {
       return ok()
     }
     if (verb === 'LIST' || verb === 'LSUB') return ok(`LIST (\\HasNoChildren) "/" INBOX`)
-    if (verb === 'SELECT') {
+    if (verb === 'SELECT' || verb === 'EXAMINE') {
+      if (!/^"?INBOX"?$/i.test(rest.join(' '))) return void socket.write(`${tag} NO [NONEXISTENT] no such mailbox\r\n`)
       const flags = 'FLAGS (\\Seen)'
       return ok(
         flags,

@@ -1,8 +1,8 @@
 /** Checks that bounces reach a worker: the MX record of the return path, and the port or mailbox that receives them. */
 import { Resolver } from 'node:dns/promises'
 import { connect } from 'node:net'
-import type { ApiConfig, WorkerConfig } from '@rapport/core/runtime/config.ts'
-import { type Check, findingsAbout, type Finding, messageOf } from './finding.ts'
+import { checkMailbox } from './mailbox.ts'
+import { type Check, findingsAbout, type Finding, messageOf } from '../finding.ts'
 
 const { ok, warn, fail } = findingsAbout('Bounces')
 
@@ -14,10 +14,17 @@ export const bouncesCheck: Check = {
     if (domain === undefined && !isReceiving) return []
     if (domain === undefined)
       return [warn('no email has a return path', 'Set RETURN_PATH_DOMAIN, to which servers send bounces.')]
-    const receiver = isReceiving
-      ? await checkPort(config)
-      : [warn('no worker receives bounces', 'Set BOUNCE_PORT or BOUNCE_IMAP_URL, unless a provider reports them.')]
-    return [...(await checkExchanges(domain, dnsServers)), ...receiver]
+    const none = warn(
+      'no worker receives bounces',
+      'Set BOUNCE_PORT or BOUNCE_IMAP_URL, unless a provider reports them.',
+    )
+    // At once, as each may take most of the time of the check.
+    const found = await Promise.all([
+      checkExchanges(domain, dnsServers),
+      BOUNCE_PORT === undefined ? [] : checkPort(BOUNCE_PORT, config.BOUNCE_HOST),
+      BOUNCE_IMAP_URL === undefined ? [] : checkMailbox(BOUNCE_IMAP_URL),
+    ])
+    return isReceiving ? found.flat() : [...found.flat(), none]
   },
 }
 
@@ -36,9 +43,7 @@ async function checkExchanges(domain: string, dnsServers: readonly string[] | un
 }
 
 /** Reads the greeting of the worker that listens. */
-async function checkPort(config: Partial<ApiConfig & WorkerConfig>): Promise<Finding[]> {
-  const { BOUNCE_PORT: port, BOUNCE_HOST: host = '127.0.0.1' } = config
-  if (port === undefined) return []
+async function checkPort(port: number, host = '127.0.0.1'): Promise<Finding[]> {
   const local = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   const where = `${host}:${port}`
   const socket = connect({ host: local, port, timeout: 2_500 })
@@ -51,7 +56,7 @@ async function checkPort(config: Partial<ApiConfig & WorkerConfig>): Promise<Fin
     if (greeting.startsWith('220 ')) return [ok(`${where} receives bounces`)]
     return [fail(`${where} is not the port of a worker`, 'Another program uses BOUNCE_PORT: choose another one.')]
   } catch (error) {
-    return [fail(`${where}: ${messageOf(error)}`, 'Start a worker with BOUNCE_PORT.')]
+    return [fail(`${where}: ${messageOf(error)}`, 'Start a worker with BOUNCE_PORT, and run the doctor where it runs.')]
   } finally {
     socket.destroy()
   }
