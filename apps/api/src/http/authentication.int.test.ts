@@ -92,12 +92,12 @@ test('stores only hashes of credentials, which do not authenticate', async () =>
 
 /** The role that the HTTP contract requires. A route with another role must be added here. */
 function leastRole(method: string, template: string) {
-  if (/^\/(api-keys|invites|audit-log)/.test(template)) return 'ADMIN'
+  if (/^\/(api-keys|invites|audit-log|mail-hooks)/.test(template)) return 'ADMIN'
   if (template === '/workspace' && method === 'DELETE') return 'OWNER'
   if (method === 'DELETE' && /^\/suppressions|\/opt-out$/.test(template)) return 'ADMIN'
   if (['/sessions/{id}', '/mcp', '/segments/preview'].includes(template)) return 'VIEWER'
   if (template === '/contacts/export' || template === '/contacts/{id}/export') return 'MEMBER'
-  if (/^\/(members|workspace)/.test(template) && method !== 'GET' && method !== 'HEAD') return 'ADMIN'
+  if (/^\/(members|workspace|domains)/.test(template) && method !== 'GET' && method !== 'HEAD') return 'ADMIN'
   if (method === 'GET' || method === 'HEAD' || template.startsWith('/auth/')) return 'VIEWER'
   return 'MEMBER'
 }
