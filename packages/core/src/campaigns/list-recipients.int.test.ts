@@ -69,6 +69,8 @@ test('lists claimed recipients with status, error and time, each once over all p
     clickedAt: null,
     unsubscribedAt: null,
     bouncedAt: null,
+    bounceClass: null,
+    bounceCode: null,
     complainedAt: null,
   })
   for (const sort of ['createdAt', '-createdAt']) {
