@@ -11,7 +11,7 @@ const member = useForFile(() => api.join(workspace, 'MEMBER'))
 const postmark = { provider: 'postmark', secret: providerSecrets.postmark }
 const create = (body: unknown, key = workspace.key) => api.call<MailHook>('POST', '/mail-hooks', { key, body })
 
-test('POST, GET and DELETE /mail-hooks: the URL without the secret', async () => {
+test('POST /mail-hooks, GET and DELETE /mail-hooks/{id}: the URL without the secret', async () => {
   const { status, headers, body: hook, text } = await create(postmark)
   expect([status, headers['location']]).toEqual([201, `/mail-hooks/${hook.id}`])
   expect(hook).toEqual({

@@ -124,7 +124,7 @@ test('a message that cannot be recorded is a 5xx and counts when it comes again'
   expect([(await send(url, message)).status, await reasonsOf(email)]).toEqual([200, ['BOUNCED']])
 })
 
-test('the general limit of 100 requests a minute holds', async () => {
+test('POST /mail-events/{provider}/{token}: the general limit holds', async () => {
   const { url } = await createHook('resend')
   const from = freshAddress()
   const statuses: number[] = []
