@@ -138,6 +138,7 @@ export async function listClaims(db: Db, workerId?: string): Promise<Claim[]> {
     .select({ workspaceId: work.workspaceId, kind: work.kind, id: work.id, workerId: work.workerId, token: work.token })
     .from(work)
     .where(workerId === undefined ? isNotNull(work.workerId) : eq(work.workerId, workerId))
+    .orderBy(work.id)
   return rows.flatMap(({ workspaceId, kind, id, workerId, token }) =>
     kind && workerId && token ? [{ workspaceId, kind, id, workerId, tokens: [token] }] : [],
   )
