@@ -149,6 +149,17 @@ test.each([
   }
 })
 
+test.each(['skip', 'update'])('an opt-out by external id wins over an earlier chunk, on %s', async (onConflict) => {
+  const list = await createTestList(ctx)
+  const padding = Array.from({ length: 1_000 }, (_, index) => `,padding${index}@example.com,none\n`)
+  const rows = ['u1,now@example.com,confirmed\n', ...padding, 'u1,,unsubscribed\n']
+  const file = ['externalId,email,status\n', ...rows]
+  const record = await runTestImport(ctx, file, { listId: list.id, onConflict, events: 'each' })
+  expect(record).toMatchObject({ confirmed: 0, optedOut: 1, created: 1_001 })
+  expect(await listEventTypes(ctx)).not.toContain('subscription.confirmed')
+  expect((await statusesOn(list.id))['now']).not.toBe('CONFIRMED')
+})
+
 test('a confirmation of a former address does not hold for an opt-out at the next one', async () => {
   const list = await createTestList(ctx)
   const rows = 'z,one@example.com,confirmed\nz,two@example.com,confirmed\n,two@example.com,blocklisted\n'
