@@ -40,7 +40,7 @@ export const optOutRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'contacts.undoOptOut',
         summary: 'Undo an opt-out that was recorded by mistake',
         description:
-          'For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions return as they were. Returns 409 with the code `opted_out` after that, or if the person has opted out themselves: then only they revert it. The audit log records it.',
+          'For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions return as they were. Returns 409 with the code `opted_out` after that, if the person has opted out themselves, or if a change of address or a merge has stored the opt-out from the list for both addresses: then only they revert it. Without `listId`, such lists stay opted out. The audit log records it.',
         params,
         querystring: OptOutQuery,
         response: { 200: Contact },

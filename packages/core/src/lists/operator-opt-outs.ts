@@ -4,9 +4,10 @@
  * be undone for ten minutes.
  */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
-import { type OptOutProof, subscriptions } from '../db/schema/index.ts'
+import { type OptOutProof, optOuts, subscriptions } from '../db/schema/index.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import { type Ctx, getActorId } from '../request/context.ts'
+import { isOptOutOf } from '../subscriptions/opt-outs.ts'
 import {
   subscriptionConfirmed,
   subscriptionCreated,
@@ -70,17 +71,20 @@ export async function proveOptOut(ctx: Ctx, before: readonly Row[], optOut: OptO
 
 /**
  * Restores the subscriptions that an operator's opt-out ended after `since`, unless they have changed meanwhile, and
- * emits the events of the status that returns. Returns their number.
+ * emits the events of the status that returns. A list that the address opted out of is left out: a change of address or a
+ * merge stores the opt-out for both addresses, and consent for one is none for the other. Returns their number.
  */
 export async function undoOptOuts(
   ctx: Ctx,
-  contactId: ContactId,
+  { id, email }: OptOut['contact'],
   { listId, since, at }: { listId?: ListId | undefined; since: Date; at?: string },
 ): Promise<number> {
-  const rows = await readSubscriptions(ctx, contactId, listId)
+  const rows = await readSubscriptions(ctx, id, listId)
+  const stored = await ctx.db.select({ listId: optOuts.listId }).from(optOuts).where(isOptOutOf(ctx, email))
+  const final = new Set(stored.map((one) => one.listId))
   const undone = rows.filter((row) => {
     const [proof] = row.consent ?? []
-    if (proof?.method !== 'OPERATOR' || !row.unsubscribedAt || !isUndoable(row)) return false
+    if (final.has(row.listId) || proof?.method !== 'OPERATOR' || !row.unsubscribedAt || !isUndoable(row)) return false
     const isCurrent = proof.at === row.unsubscribedAt.toISOString() && row.unsubscribedAt > since
     return isCurrent && (at === undefined || at === proof.at)
   })

@@ -50,7 +50,8 @@ async function optOutOfAll(ctx: Ctx, optOut: OptOut): Promise<boolean> {
 
 /**
  * Undoes an opt-out that an operator recorded by mistake, within ten minutes: the subscriptions return as they were.
- * Throws `opted_out` if it is older or the person has opted out themselves, and `wrong_state` without an opt-out.
+ * Those that a change of address or a merge made final remain ended. Throws `opted_out` if it is older, the person has
+ * opted out themselves, or it is final for the list, and `wrong_state` without an opt-out.
  */
 export function undoOptOut(ctx: Ctx, id: ContactId, { listId }: OptOutQuery): Promise<Contact> {
   return inTransaction(ctx, async (ctx) => {
@@ -70,27 +71,31 @@ interface LockedContact {
   email: string
 }
 
-async function undoOptOutOfAll(ctx: Ctx, { id, email }: LockedContact, since: Date): Promise<void> {
+async function undoOptOutOfAll(ctx: Ctx, contact: LockedContact, since: Date): Promise<void> {
+  const { email } = contact
   const reasons = await readSuppressions(ctx, { email })
   const optOut = reasons.find(({ reason }) => reason === 'OPTED_OUT')
   if (!optOut) throw conflict('wrong_state', 'The contact has not opted out of all lists')
   if (optOut.source !== 'API' || new Date(optOut.createdAt) <= since) throw onlyThePerson()
   await removeReasons(ctx, email, ({ reason }) => reason === 'OPTED_OUT')
-  await undoOptOuts(ctx, id, { since, at: optOut.createdAt })
+  await undoOptOuts(ctx, contact, { since, at: optOut.createdAt })
 }
 
 async function undoOptOutOfList(
   ctx: Ctx,
-  { id, email }: LockedContact,
+  contact: LockedContact,
   { listId, since }: { listId: ListId; since: Date },
 ): Promise<void> {
-  const reasons = await readSuppressions(ctx, { email })
+  const reasons = await readSuppressions(ctx, { email: contact.email })
   if (reasons.some(isByPerson)) throw conflict('opted_out', 'The contact has opted out of all lists')
-  if ((await undoOptOuts(ctx, id, { listId, since })) > 0) return
-  const [current] = await readSubscriptions(ctx, id, listId)
+  if ((await undoOptOuts(ctx, contact, { listId, since })) > 0) return
+  const [current] = await readSubscriptions(ctx, contact.id, listId)
   if (current && hasOptedOut(current)) throw onlyThePerson()
   throw conflict('wrong_state', 'The contact has not opted out of this list')
 }
 
 const onlyThePerson = () =>
-  conflict('opted_out', 'Only the person can revert this opt-out: it is theirs, or older than ten minutes')
+  conflict(
+    'opted_out',
+    'Only the person can revert this opt-out: it is theirs, older than ten minutes, or holds for two addresses',
+  )
