@@ -1,7 +1,10 @@
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startNameServer } from '@rapport/testing/network/name-server.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { judgeMails, sendFromOwnDomain } from './sending-domain.ts'
 import { queueBackends, type Stack, startStack } from './stack.ts'
 
 interface Identified {
@@ -13,12 +16,17 @@ interface Campaign extends Identified {
   completedAt: string | null
 }
 
+const domain = 'engines.example'
+const dns = useForFile(() => startNameServer({ denyUnknown: true }))
+
 describe.each(queueBackends)('with the queues in %s', (backend) => {
   let stack: Stack
   let key: string
+  let owner: string
   beforeAll(async () => {
-    stack = await startStack(backend, {}, { hasRealWorker: true })
-    ;({ key } = await stack.api.createWorkspace())
+    stack = await startStack(backend, { DNS_SERVER: dns.address }, { hasRealWorker: true })
+    ;({ key, email: owner } = await stack.api.createWorkspace())
+    await sendFromOwnDomain({ api: stack.api, key, dns }, domain)
   })
   afterAll(() => stack.close())
 
@@ -109,6 +117,18 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     expect([sent.status, sent.body]).toEqual([202, { queued: 1 }])
     const copy = await inbox.waitFor((mail) => mail.to.includes('editor@example.com'))
     expect(copy.subject).toBe('[Test] A draft')
+  })
+
+  test('every mail passes DKIM and DMARC under the domain of the workspace', async () => {
+    // What signing up sends is from the operator, before the workspace has a domain.
+    const verdicts = await judgeMails(
+      stack.inbox.mails.filter(({ to }) => !to.includes(owner)),
+      dns,
+    )
+    const subjects = verdicts.map(({ subject }) => subject)
+    expect(subjects).toEqual(expect.arrayContaining(['News for Grace', '[Test] A draft']))
+    const passed = { dkim: 'pass', dmarc: 'pass', domain }
+    expect(verdicts).toEqual(subjects.map((subject) => ({ subject, ...passed })))
   })
 
   async function createCampaign(listId: string, subject: string): Promise<Campaign> {
