@@ -9,6 +9,8 @@ import { citusCheck } from '../doctor/citus.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
 import { rateLimitsCheck, retentionCheck, signUpCheck } from '../doctor/configuration.ts'
 import { diskCheck } from '../doctor/disk.ts'
+import { domainsCheck } from '../doctor/dns/domains.ts'
+import { senderCheck } from '../doctor/dns/sender.ts'
 import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
 import { partitionsCheck } from '../doctor/partitions.ts'
 import { postgresCheck } from '../doctor/postgres.ts'
@@ -17,7 +19,6 @@ import { quotasCheck } from '../doctor/quotas.ts'
 import { judgeCampaign, Receivers } from '../doctor/receivers/judge-campaign.ts'
 import { redisCheck } from '../doctor/redis.ts'
 import { secretKeyCheck } from '../doctor/secret-key.ts'
-import { senderCheck } from '../doctor/sender.ts'
 import { smtpCheck } from '../doctor/smtp.ts'
 import { webhooksCheck, workCheck, workersCheck } from '../doctor/work.ts'
 import { IdOption } from '../id-option.ts'
@@ -26,7 +27,7 @@ import type { Terminal } from '../terminal.ts'
 const checks = [
   [postgresCheck, citusCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
   [workersCheck, workCheck, webhooksCheck, quotasCheck, diskCheck],
-  [smtpCheck, senderCheck, bouncesCheck, publicUrlCheck, rateLimitsCheck, signUpCheck, retentionCheck],
+  [smtpCheck, senderCheck, domainsCheck, bouncesCheck, publicUrlCheck, rateLimitsCheck, signUpCheck, retentionCheck],
 ].flat()
 
 export const doctor = defineCommand({
@@ -40,7 +41,7 @@ export const doctor = defineCommand({
       .string()
       .regex(/^[\da-f.:[\]]+$/i, 'must be an IP address, optionally with a port')
       .optional()
-      .meta(option('<address>', 'Name server to query for SPF, DKIM and DMARC, such as a public one')),
+      .meta(option('<address>', 'Name server to query for the records of domains, such as a public one')),
     json: jsonFlag('Prints the findings as JSON'),
   }),
   notes: [

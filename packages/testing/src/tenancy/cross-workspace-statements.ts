@@ -29,6 +29,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/operations/mail/find-reported-workspace.ts findByProviderId`]: publicId,
   [`${core}/operations/contacts/find-traces.ts searchTables`]: operator,
   [`${core}/domains/verify-domain.ts recheckDomains`]: 'Finds the domains of all workspaces that are due for a check.',
+  [`${core}/domains/sending-domains.ts listSendingDomains`]: operator,
   [`${core}/domains/senders.ts isGivenToOther`]: 'A sender domain belongs to one workspace of the installation.',
   [`${core}/operations/mail/mail-events.ts purgeMailReports`]: purge,
   [`${core}/operations/mail/read-bulk-mail.ts findCtxOfCampaign`]: operator,

@@ -3,7 +3,7 @@ import { createPublicKey } from 'node:crypto'
 import { Resolver } from 'node:dns/promises'
 import { type DkimKey, dkimKeyOf } from '@rapport/core/runtime/config.ts'
 import { mailDomain } from '@rapport/core/mail/outgoing-mail.ts'
-import { type Check, findingsAbout, type Finding } from './finding.ts'
+import { type Check, findingsAbout, type Finding } from '../finding.ts'
 
 /** Returns the TXT records of a name, or none if the name does not exist. */
 type ReadText = (name: string) => Promise<string[]>
