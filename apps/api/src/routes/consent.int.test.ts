@@ -204,14 +204,15 @@ describe('keeps the proof of an ended subscription', () => {
 })
 
 describe('a merge', () => {
-  test('moves the proof with the subscription', async () => {
+  test('moves the proof with the subscription, after that of the changed address', async () => {
     const visit = await createVisit(false)
     const moved = proof(visit, await visitForm(visit))
     const survivor = await api.create<{ id: string; email: string }>('/contacts', workspace.key, {
       email: freshEmail(),
     })
     await merge(survivor.id, await findContactId(visit.email))
-    expect(await readConsents({ ...visit, email: survivor.email })).toEqual([moved])
+    const changed = expect.objectContaining({ method: 'ADDRESS_CHANGED', email: survivor.email })
+    expect(await readConsents({ ...visit, email: survivor.email })).toEqual([changed, moved])
   })
 
   test('keeps the proofs of both contacts', async () => {

@@ -16,9 +16,11 @@ import { readContact } from '../contacts/read-contact.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import { upsertContact } from '../contacts/upsert-contact.ts'
 import { mails } from '../db/schema/index.ts'
+import { newId } from '../kernel/ids.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { confirmSubscription } from '../lists/subscribe.ts'
 import { addSubscriber, readSubscriber } from '../lists/subscribers.ts'
+import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import type { Ctx } from '../request/context.ts'
 import { liftSuppression } from '../suppressions/lift-suppression.ts'
 import { createSuppression } from '../suppressions/suppressions.ts'
@@ -75,6 +77,42 @@ describe.each(Object.entries(ways))('by %s', (_, change) => {
       { confirmedFrom: expect.toBeOneOf([null, '203.0.113.1']) },
       { confirmedFrom: expect.toBeOneOf([null, '203.0.113.1']) },
     ])
+  })
+})
+
+describe('by a merge', () => {
+  let survivor: Contact
+  beforeEach(async () => {
+    survivor = await createTestContact(ctx, { email: next })
+    await addSubscriber(ctx, lists[0]?.id ?? newId('lst'), { contactId: survivor.id, status: 'CONFIRMED' })
+  })
+  const merge = () => mergeContacts(ctx, survivor.id, { contactId: ada.id })
+  const statusesOfSurvivor = () =>
+    Promise.all(lists.map(async ({ id }) => (await readSubscriber(ctx, id, survivor.id)).status))
+
+  test('subscriptions of the duplicate alone move with the proof', async () => {
+    await merge()
+    expect([await statusesOfSurvivor(), await countMails()]).toEqual([['CONFIRMED', 'CONFIRMED'], 0])
+    const { data } = await listSubscriptionsOfContact(ctx, survivor.id, { limit: 100 })
+    const methods = new Map(data.map(({ listId, consents }) => [listId, consents.map(({ method }) => method)]))
+    expect(lists.map(({ id }) => methods.get(id))).toEqual([
+      ['API', 'API'],
+      ['ADDRESS_CHANGED', 'API'],
+    ])
+  })
+
+  test('with confirmChangedAddress only these become PENDING, and are asked', async () => {
+    await askAgain()
+    await merge()
+    expect([await statusesOfSurvivor(), await countMails()]).toEqual([['CONFIRMED', 'PENDING'], 1])
+    await confirmSubscription(ctx, await readMailedToken(ctx, next))
+    expect(await statusesOfSurvivor()).toEqual(['CONFIRMED', 'CONFIRMED'])
+  })
+
+  test('an opt-out of the survivor stands', async () => {
+    await createSuppression(ctx, { email: next, reason: 'OPTED_OUT' })
+    await merge()
+    expect([await statusesOfSurvivor(), await countMails()]).toEqual([['UNSUBSCRIBED', 'UNSUBSCRIBED'], 0])
   })
 })
 

@@ -1,7 +1,7 @@
-import { and, eq, or, sql } from 'drizzle-orm'
+import { and, eq, notInArray, or, sql } from 'drizzle-orm'
 import { subscriptions, workspaces } from '../db/schema/index.ts'
 import { emitMany } from '../events/emit.ts'
-import type { ContactId } from '../kernel/ids.ts'
+import type { ContactId, ListId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import type { Ctx } from '../request/context.ts'
 import { applyRemaining, applySuppressions } from './apply-suppressions.ts'
@@ -57,12 +57,17 @@ export async function changeAddress(ctx: Ctx, change: AddressChange): Promise<bo
 }
 
 /**
- * Adds the proof of the change to the confirmed subscriptions. With the setting `confirmChangedAddress` they become
+ * Adds the proof of the change to the confirmed subscriptions, but not to `keptLists`, to which the contact has
+ * subscribed with the address that it has now, before another contact was merged into it. With the setting `confirmChangedAddress` they become
  * PENDING, with `subscription.created` for each, and the new address is asked to confirm within the limits for these
  * emails. Those that a bounce or a block of the new address suspends return as PENDING when it is lifted. Returns whether
  * any became PENDING.
  */
-async function moveConfirmed(ctx: Ctx, { id, from, to, reportedBy }: AddressChange): Promise<boolean> {
+export async function moveConfirmed(
+  ctx: Ctx,
+  { id, from, to, reportedBy }: AddressChange,
+  keptLists: readonly ListId[] = [],
+): Promise<boolean> {
   const [workspace] = await ctx.db
     .select({ mustConfirm: workspaces.confirmChangedAddress })
     .from(workspaces)
@@ -84,6 +89,7 @@ async function moveConfirmed(ctx: Ctx, { id, from, to, reportedBy }: AddressChan
         eq(subscriptions.workspaceId, ctx.workspaceId),
         eq(subscriptions.contactId, id),
         or(eq(status, 'CONFIRMED'), eq(replacedStatus, 'CONFIRMED')),
+        notInArray(subscriptions.listId, [...keptLists]),
       ),
     )
     .returning(subscriptionColumns)

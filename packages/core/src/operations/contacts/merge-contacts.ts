@@ -9,9 +9,10 @@ import { lockContact, lockContacts } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { mergeContact, mergePolicies } from '../../contacts/merge-contact.ts'
 import { deleteContactRow, saveContact } from '../../contacts/update-contact.ts'
-import { leaveAddress } from '../../subscriptions/change-address.ts'
+import { leaveAddress, moveConfirmed } from '../../subscriptions/change-address.ts'
 import { type Contact, type MergeInput } from '../../contacts/contacts.schema.ts'
 import { recordSubscriptionActivity } from '../../subscriptions/subscribed-status.ts'
+import { readSubscriptions } from '../../lists/operator-opt-outs.ts'
 import { contactMerged } from '../../contacts/contact-events.ts'
 import { moveContactRecords } from './contact-records.ts'
 
@@ -19,7 +20,7 @@ import { moveContactRecords } from './contact-records.ts'
  * Merges a duplicate into another contact and deletes the duplicate. The duplicate fills empty properties, the external
  * id among them; if both have one, that of the duplicate becomes an alias. Tags and
  * custom field values are combined; deals, tasks, submissions and subscriptions move. The strictest opt-out wins,
- * including stored opt-outs of the remaining address. Unsubscribe links of the duplicate keep working. Of two
+ * including stored opt-outs of the remaining address. Subscriptions that the duplicate alone had continue at another address: see `moveConfirmed`. Unsubscribe links of the duplicate keep working. Of two
  * concurrent merges of the same pair, one succeeds, and the other does not find the duplicate.
  */
 export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: MergeInput): Promise<Contact> {
@@ -27,6 +28,7 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
   return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBothContacts(ctx, id, contactId)
     await leaveAddress(ctx, duplicate, survivor)
+    const ownLists = (await readSubscriptions(ctx, id)).map(({ listId }) => listId)
     const movedAny = await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     const lastActivityAt = laterOf(survivor.lastActivityAt, duplicate.lastActivityAt)
@@ -36,6 +38,7 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     await saveContact(ctx, survivor, { ...mergeContact(survivor, properties, mergePolicies.merge), lastActivityAt })
     if (movedAny) await recordSubscriptionActivity(ctx, [id])
     await applySuppressions(ctx, survivor)
+    await moveConfirmed(ctx, { id, from: duplicate.email, to: survivor.email }, ownLists)
     const contact = await readContact(ctx, id)
     await emit(ctx, contactMerged, { ...contact, mergedContactId: contactId })
     await audit(ctx, 'contact.merged', { subjectId: id, mergedContactId: contactId })
