@@ -88,12 +88,22 @@ describe('polling', () => {
     startWorker(first.backend)
     // The workers have no heartbeat in this test.
     await database.pool.query(`update workers set seen_at = now() + interval '1 hour'`)
+    // A poll of the other worker may have begun before.
+    const waitForPollsOf = ({ name }: { name: string }) => {
+      const isPolling = async () => {
+        added.clear()
+        await waitUntilPublished(await insertWork())
+        return added.size === 1 && added.has(name)
+      }
+      return waitUntil(isPolling, { describe: `worker ${name} polls` })
+    }
+    await waitForPollsOf(first)
     for (let poll = 0; poll < 10; poll++) await waitUntilPublished(await insertWork())
     await addBacklog(ctx, (await createTestWebhook(ctx)).id, 1)
     await waitUntil(() => received.length === 1, { describe: 'the backlog is found' })
     expect(added).toEqual(new Set([first.name]))
     await expireWorkerHeartbeat(database.db, first.workerId)
-    added.clear()
+    await waitForPollsOf(second)
     await waitUntilPublished(await insertWork())
     expect(added).toEqual(new Set([second.name]))
   })
