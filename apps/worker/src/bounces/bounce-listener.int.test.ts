@@ -3,7 +3,7 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { RecipientQuery } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
-import type { CampaignId, ContactId } from '@rapport/core/kernel/ids.ts'
+import { type CampaignId, type ContactId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { createRecipientToken, toReturnPath } from '@rapport/core/mail/bounces/recipient-token.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { readSuppressions } from '@rapport/core/subscriptions/find-suppressions.ts'
@@ -83,6 +83,20 @@ test('a delivery report is recorded before the response 250, and counts once', a
   expect(data).toMatchObject([{ bounceClass: 'HARD', bounceCode: '5.1.1' }])
 })
 
+test('a long response that is cut within a character is recorded as valid Unicode', async () => {
+  const diagnostic = `Diagnostic-Code: smtp; 550 ${'x'.repeat(1_995)}\u{1f4eb}`
+  const status = [
+    'Reporting-MTA: dns; mx.example',
+    `Final-Recipient: rfc822; ${emailOf(0)}\r\nAction: failed\r\n${diagnostic}`,
+  ]
+  await deliver(composeReport({ status, encoding: 'base64' }), pathOf(0))
+  const { rows } = await database.pool.query<{ data: { detail: string } }>(
+    `select data from events where type = 'mail.bounced' and workspace_id = $1`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  expect(rows.map(({ data }) => [data.detail.length, data.detail.isWellFormed()])).toEqual([[2_000, true]])
+})
+
 test('a report for two recipients counts for each by its own group', async () => {
   const group = (index: number, action: string, status: string) =>
     `Final-Recipient: rfc822; ${emailOf(index)}\r\nAction: ${action}\r\nStatus: ${status}`
@@ -118,7 +132,7 @@ test('return paths that are guessed, changed or of another key are refused at RC
     settings: { ...other.settings, keys: { ...other.settings.keys, returnPaths: other.settings.keys.links } },
   }
   const wrong = [
-    `${local.slice(0, -1)}0@${host}`,
+    `${local.slice(0, -1)}${local.endsWith('0') ? '1' : '0'}@${host}`,
     `b+${'0'.repeat(62)}@${host}`,
     `b+@${host}`,
     `postmaster@${host}`,

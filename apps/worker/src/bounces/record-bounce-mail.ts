@@ -40,5 +40,5 @@ export async function recordBounceMail(base: BaseCtx, token: string, raw: Uint8A
 const toPlainText = (text: string) =>
   text
     .replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ')
-    .toWellFormed()
     .slice(0, maxDetailLength)
+    .toWellFormed()
