@@ -1,17 +1,17 @@
 /** What a file says about the subscriptions of many people, apart from confirmations. */
-import { and, eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { subscriptions } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, text, timestamptz } from '../db/statements/sql-types.ts'
 import { emitMany } from '../events/emit.ts'
 import { notFound } from '../kernel/errors.ts'
-import { type ContactId, type ListId, uuidOf } from '../kernel/ids.ts'
+import type { ContactId, ListId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { emitUnsubscribed } from '../subscriptions/apply-suppressions.ts'
 import { storeOptOuts } from '../subscriptions/opt-outs.ts'
 import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
 import { subscriptionCreated, subscriptionUnsubscribed } from '../subscriptions/subscription-events.ts'
-import { subscriptionColumns, toSubscription } from '../subscriptions/subscription-record.ts'
+import { readSubscriptionsToList } from '../subscriptions/subscription-record.ts'
 import { lockList } from './lists.ts'
 
 export interface ListOptOut {
@@ -105,18 +105,7 @@ export async function addUnconfirmed(
   const ids = added.map(({ contactId }) => contactId)
   await recordSubscriptionActivity(ctx, ids)
   if (!emitsEvents) return
-  const rows = await ctx.db
-    .select(subscriptionColumns)
-    .from(subscriptions)
-    .where(
-      and(
-        eq(subscriptions.workspaceId, ctx.workspaceId),
-        eq(subscriptions.listId, listId),
-        sql`${subscriptions.contactId} = any(${sql.param(ids.map(uuidOf))}::uuid[])`,
-      ),
-    )
-    .orderBy(subscriptions.contactId)
-  const records = rows.map(toSubscription)
+  const records = await readSubscriptionsToList(ctx, listId, ids)
   const withStatus = (status: string) => records.filter((record) => record.status === status)
   await emitMany(ctx, subscriptionCreated, withStatus('PENDING'))
   await emitMany(ctx, subscriptionUnsubscribed, withStatus('UNSUBSCRIBED'))

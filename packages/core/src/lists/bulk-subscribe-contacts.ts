@@ -5,7 +5,7 @@ import { emitMany } from '../events/emit.ts'
 import { type ConsentClaim, type ConsentSource, givenConsent, withConsent } from '../subscriptions/consent.ts'
 import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
 import { subscriptionConfirmed, subscriptionCreated } from '../subscriptions/subscription-events.ts'
-import { subscriptionColumns, toSubscription } from '../subscriptions/subscription-record.ts'
+import { readSubscriptionsToList } from '../subscriptions/subscription-record.ts'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
@@ -123,18 +123,7 @@ export async function emitConfirmed(
   { confirmed, created }: Pick<ConfirmedSubscribers, 'confirmed' | 'created'>,
 ): Promise<void> {
   if (confirmed.length === 0) return
-  const rows = await ctx.db
-    .select(subscriptionColumns)
-    .from(subscriptions)
-    .where(
-      and(
-        eq(subscriptions.workspaceId, ctx.workspaceId),
-        eq(subscriptions.listId, listId),
-        sql`${subscriptions.contactId} = any(${sql.param(confirmed.map(uuidOf))}::uuid[])`,
-      ),
-    )
-    .orderBy(subscriptions.contactId)
-  const records = rows.map(toSubscription)
+  const records = await readSubscriptionsToList(ctx, listId, confirmed)
   const createdIds = new Set<string>(created)
   const newRecords = records.filter(({ contactId }) => createdIds.has(contactId))
   await emitMany(ctx, subscriptionCreated, newRecords)

@@ -1,4 +1,5 @@
-import { getTableColumns } from 'drizzle-orm'
+import { and, eq, getTableColumns, sql } from 'drizzle-orm'
+import { type ContactId, type ListId, uuidOf } from '../kernel/ids.ts'
 import { recordSubscriptionActivity } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import type { EventDefinition } from '../events/event-definition.ts'
@@ -25,6 +26,26 @@ export async function recordSubscriptionChange(
 ): Promise<void> {
   await recordSubscriptionActivity(ctx, [row.contactId])
   for (const definition of events) await emit(ctx, definition, toSubscription(row))
+}
+
+/** Reads the subscriptions of contacts to a list, in the order of the contacts. */
+export async function readSubscriptionsToList(
+  ctx: Ctx,
+  listId: ListId,
+  contactIds: readonly ContactId[],
+): Promise<Subscription[]> {
+  const rows = await ctx.db
+    .select(subscriptionColumns)
+    .from(subscriptions)
+    .where(
+      and(
+        eq(subscriptions.workspaceId, ctx.workspaceId),
+        eq(subscriptions.listId, listId),
+        sql`${subscriptions.contactId} = any(${sql.param(contactIds.map(uuidOf))}::uuid[])`,
+      ),
+    )
+    .orderBy(subscriptions.contactId)
+  return rows.map(toSubscription)
 }
 
 export function toSubscription(row: SubscriptionRow): Subscription {
