@@ -18,6 +18,8 @@ export interface TestResult {
 
 /** A copy of the project in which a guard can be missing, so that the work tree never has a broken file. */
 export interface ProjectCopy {
+  /** Runs tests. */
+  test(tests: readonly string[]): Promise<TestResult>
   /** Runs the tests of a guard without it. */
   testWithout(guard: TestedGuard): Promise<TestResult>
   close(): Promise<void>
@@ -34,6 +36,7 @@ export async function copyProject(): Promise<ProjectCopy> {
   const pnpm = ['--yes', `pnpm@${await readPnpmVersion()}`, 'install', '--frozen-lockfile', '--prefer-offline']
   await run('npx', pnpm, { cwd: folder, maxBuffer })
   return {
+    test: (tests) => runTests(folder, tests),
     testWithout: async (guard) => {
       const path = join(folder, guard.file)
       const source = await readFile(path, 'utf8')
