@@ -65,6 +65,11 @@ export const importContacts = defineCommand({
     const { file = '-', from, follow } = options
     if (from) {
       const files = await findExportFiles({ source: from, path: file, status: options.status })
+      const unclear = from === 'listmonk' && options.list && files.find(({ status }) => status === undefined)
+      if (unclear)
+        cli.terminal.log(
+          `${unclear.name}: listmonk does not say in this file who has left the list. Import those who have too: see docs/guides/moving.md`,
+        )
       const query = { ...queryOf(options), ...(options.list !== undefined && { consent: 'confirmed' as const }) }
       return moveIn({ cli, api }, { source: from, files, query, isVerified: options.verify, asJson: options.json })
     }

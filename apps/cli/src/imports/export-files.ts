@@ -13,12 +13,15 @@ export interface ExportFile {
   status: FileStatus | undefined
 }
 
-/** Files of opt-outs come first, so that no person in them is confirmed in between. */
+/**
+ * Files of opt-outs come first, so that no person in them is confirmed in between. Their words count anywhere in a name,
+ * the others only at its start.
+ */
 const statusByName: readonly (readonly [RegExp, FileStatus])[] = [
-  [/^(blocklist|blacklist)/, 'OPTED_OUT'],
-  [/^complain/, 'COMPLAINED'],
-  [/^(cleaned|bounce)/, 'BOUNCED'],
-  [/^unsubscribed/, 'UNSUBSCRIBED'],
+  [/(^|[^a-z])(blocklist|blacklist)/, 'OPTED_OUT'],
+  [/(^|[^a-z])complain/, 'COMPLAINED'],
+  [/(^|[^a-z])(cleaned|bounce)/, 'BOUNCED'],
+  [/(^|[^a-z])unsubscribed/, 'UNSUBSCRIBED'],
   [/^(nonsubscribed|transactional|archived)/, 'NONE'],
   [/^(unconfirmed|pending)/, 'PENDING'],
   [/^(subscribed|confirmed)/, 'CONFIRMED'],

@@ -33,6 +33,8 @@ export async function moveIn({ cli, api }: Pick<Session, 'cli' | 'api'>, move: M
       logErrors(cli, done)
       cli.terminal.log(`${file.name}: ${describeImport(done)}`)
       imports.push(done)
+      // The files of opt-outs come first: without them, the others would confirm the same people.
+      if (done.status !== 'COMPLETED') return reportIncomplete(cli, { move, imports })
     }
     const { source, files, query } = move
     const verification = move.isVerified
@@ -43,6 +45,13 @@ export async function moveIn({ cli, api }: Pick<Session, 'cli' | 'api'>, move: M
     if (!cli.stopping.aborted) throw error
     return stopped(cli)
   }
+}
+
+function reportIncomplete(cli: CliContext, { move, imports }: { move: MoveIn; imports: readonly Import[] }): number {
+  const others = move.files.slice(imports.length).map(({ name }) => name)
+  if (others.length > 0)
+    cli.terminal.log(`Not imported, because the file before failed: ${others.join(', ')}. The same command continues.`)
+  return report(cli, { imports, verification: undefined, asJson: move.asJson })
 }
 
 function stopped({ terminal }: CliContext): number {

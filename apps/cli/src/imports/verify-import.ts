@@ -1,6 +1,6 @@
 /**
- * Compares the people of an export with the people here, by their addresses: whom the other system would not mail, and
- * Rapport would (`widened`), and whom it would mail, and Rapport would not (`lost`).
+ * Compares the people of an export with the people here, by their addresses. `widened`: Rapport mails the address, the
+ * other system does not. `lost`: the other system mails it, Rapport does not.
  */
 import type { SourceName } from '@rapport/core/imports/sources/sources.ts'
 import { type Contact, type Import, parseNdjson } from '@rapport/sdk'
@@ -34,6 +34,11 @@ const maxPeople = 100
 
 export async function verifyImport(session: Session, compared: Compared): Promise<Verification> {
   const { refusedRows, table } = await readSource(session, compared)
+  // An opt-out of a row that became no contact is kept as a hash: it is counted, but cannot be listed.
+  const areAllRecorded = refusedRows.map((count, index) => {
+    const { optedOut = 0, suppressed = 0 } = compared.imports[index] ?? {}
+    return optedOut + suppressed >= count
+  })
   const widened = createDifference()
   const lost = createDifference()
   for await (const { email, position } of readHere(session, compared, table)) {
@@ -41,21 +46,20 @@ export async function verifyImport(session: Session, compared: Compared): Promis
     const isWidened = word !== 'mailable' && hasFact(table, position, isConfirmed)
     if (isWidened && addFact(table, position, isReported)) add(widened, email, `${word} there, confirmed here`)
   }
-  // An opt-out of a row that became no contact is kept as a hash: it is counted, but cannot be listed.
-  const areAllRecorded = compared.imports.reduce((sum, one) => sum + one.optedOut + one.suppressed, 0) >= refusedRows
-  for (const file of compared.files) {
+  for (const [index, file] of compared.files.entries()) {
     for await (const { email, line, word } of readSourceRows(compared.source, file)) {
       const position = email === undefined ? undefined : table.find(email)
-      if (email !== undefined && position !== undefined) compare(email, position)
+      if (email !== undefined && position !== undefined) compare(email, { position, index })
       else if (word === 'mailable') add(lost, `${file.name}, line ${line}`, 'no email address')
     }
   }
   return { addresses: table.size, widened, lost }
 
-  function compare(email: string, position: number): void {
+  function compare(email: string, { position, index }: { position: number; index: number }): void {
     const has = (fact: number) => hasFact(table, position, fact)
     const isMissing = table.wordOf(position) === 'mailable' && !has(compared.listId ? isConfirmed : isHere)
-    const isUnrecorded = table.wordOf(position) === 'refused' && !has(isRefused) && (has(isHere) || !areAllRecorded)
+    const isUnrecorded =
+      table.wordOf(position) === 'refused' && !has(isRefused) && (has(isHere) || !areAllRecorded[index])
     if ((!isMissing && !isUnrecorded) || !addFact(table, position, isReported)) return
     if (isUnrecorded) add(widened, email, 'refused there, not recorded here')
     else add(lost, email, has(isRefused) ? 'refused here' : has(isHere) ? 'not confirmed here' : 'no contact here')
@@ -64,14 +68,17 @@ export async function verifyImport(session: Session, compared: Compared): Promis
 
 async function readSource({ cli }: Session, { source, files }: Compared) {
   const collector = collectAddresses()
-  let [read, refusedRows] = [0, 0]
+  const refusedRows: number[] = []
+  let read = 0
   for (const file of files) {
+    let refused = 0
     for await (const { email, word } of readSourceRows(source, file)) {
       cli.stopping.throwIfAborted()
       if (email !== undefined) collector.add(email, word)
-      if (email !== undefined && word === 'refused') refusedRows += 1
+      if (email !== undefined && word === 'refused') refused += 1
       if (++read % 1_000 === 0) cli.terminal.showProgress(`Comparing ${read.toLocaleString('en')} rows of the export`)
     }
+    refusedRows.push(refused)
   }
   return { refusedRows, table: collector.complete() }
 }
