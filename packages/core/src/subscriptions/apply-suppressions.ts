@@ -4,11 +4,11 @@ import { optOuts, type SuppressionReason, subscriptions } from '../db/schema/ind
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, text, timestamptz } from '../db/statements/sql-types.ts'
 import { emitMany } from '../events/emit.ts'
-import type { ContactId, ListId } from '../kernel/ids.ts'
+import { type ContactId, type ListId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { readSuppressions } from './find-suppressions.ts'
 import { isOptOutOf } from './opt-outs.ts'
-import { linkSuppression } from './store-suppressions.ts'
+import { linkSuppressions } from './store-suppressions.ts'
 import { recordSubscriptionActivity } from './subscribed-status.ts'
 import { subscriptionConfirmed, subscriptionCreated, subscriptionUnsubscribed } from './subscription-events.ts'
 import { recordSubscriptionChange, subscriptionColumns, toSubscription } from './subscription-record.ts'
@@ -35,7 +35,7 @@ export async function applySuppressions(ctx: Ctx, contact: { id: ContactId; emai
   const hasOptedOut = await applyStoredOptOuts(ctx, contact)
   const [strictest] = await readSuppressions(ctx, { email: contact.email })
   if (!strictest) return hasOptedOut
-  await linkSuppression(ctx, contact)
+  await linkSuppressions(ctx, [contact])
   const ended = await endSuppressed(ctx, [{ contactId: contact.id, reason: strictest.reason }])
   await emitUnsubscribed(ctx, ended)
   await recordSubscriptionActivity(ctx, [contact.id])
@@ -65,16 +65,15 @@ export async function applyRemaining(
 export async function emitUnsubscribed(ctx: Ctx, ended: readonly EndedSubscription[]): Promise<void> {
   if (ended.length === 0) return
   const keys = new Set(ended.map(({ contactId, listId }) => `${contactId} ${listId}`))
+  const ids = new Set(ended.map(({ contactId }) => contactId))
   const rows = await ctx.db
     .select(subscriptionColumns)
     .from(subscriptions)
     .where(
       and(
         eq(subscriptions.workspaceId, ctx.workspaceId),
-        inArray(
-          subscriptions.contactId,
-          ended.map(({ contactId }) => contactId),
-        ),
+        // One parameter: a contact may leave many lists.
+        sql`${subscriptions.contactId} = any(${sql.param([...ids].map(uuidOf))}::uuid[])`,
       ),
     )
     .orderBy(subscriptions.contactId, subscriptions.listId)

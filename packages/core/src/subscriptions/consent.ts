@@ -16,11 +16,11 @@ export interface ConsentSource {
   formerEmailHash?: string
   /** Default: the actor of the request. */
   actorId?: string | null
-  claim?: ConsentClaim | undefined
+  claim?: ReportedConsent | undefined
 }
 
 /** When and from which address the contact consented elsewhere, as the file of an import says. */
-export interface ConsentClaim {
+export interface ReportedConsent {
   at?: Date | undefined
   address?: string | undefined
 }

@@ -51,7 +51,8 @@ export async function requireNotSuppressed(ctx: Ctx, email: string): Promise<voi
 
 /**
  * The same for a statement that knows only contacts: whether no suppression is linked to the contact. One of an address
- * that became its own later is not linked, but refuses to subscribe it. The statuses of its subscriptions already follow; campaigns ask again before they send.
+ * that became its own later is not linked, but refuses to subscribe it. The statuses of its subscriptions already follow;
+ * campaigns ask again before they send.
  */
 export function isNotSuppressed(contact: { workspaceId: SQLWrapper; id: SQLWrapper }): SQL {
   return sql`not exists (

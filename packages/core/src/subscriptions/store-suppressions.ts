@@ -89,15 +89,7 @@ export async function saveWithout(
   return reasons
 }
 
-/** Makes a contact the one that has the address of a suppression, if there is one. */
-export async function linkSuppression(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<void> {
-  await ctx.db
-    .update(suppressions)
-    .set({ contactId: contact.id })
-    .where(isAddress(ctx, [contact.email]))
-}
-
-/** The same for several contacts. Returns those whose address is suppressed. */
+/** Makes contacts those that have the addresses of suppressions. Returns the contacts whose address is suppressed. */
 export async function linkSuppressions(
   ctx: Ctx,
   contacts: readonly { id: ContactId; email: string }[],

@@ -26,18 +26,24 @@ export function reasonsOf({ status, reasons, createdAt }: StoredReasons): Suppre
   return addReason(reasons, { reason: status, source: 'MAIL_EVENT', createdAt: createdAt.toISOString() })
 }
 
-/**
- * Adds a reason. If the same one is there, the earlier statement stands, so that the undo of a later one does not revert
- * it, but the person's own replaces what others reported.
- */
+/** Adds a reason. The same one from several statements is one reason. */
 export function addReason(reasons: readonly SuppressionReason[], added: SuppressionReason): SuppressionReason[] {
   const known = reasons.find(({ reason }) => reason === added.reason)
-  if (known && (added.source !== 'LINK' || known.source === 'LINK')) {
-    const isEarlier = known.source !== 'LINK' && added.createdAt < known.createdAt
-    return reasons.map((one) => (one === known && isEarlier ? added : one))
-  }
-  const others = reasons.filter((one) => one !== known)
-  return [...others, added].toSorted((one, other) => strictness(one.reason) - strictness(other.reason))
+  if (known) return reasons.map((one) => (one === known ? combine(known, added) : one))
+  return [...reasons, added].toSorted((one, other) => strictness(one.reason) - strictness(other.reason))
+}
+
+/**
+ * Of two statements of an operator the earlier one stands, because the undo of the later one must not revert it. What the
+ * person said counts from its latest moment, because a confirmation link from before must not confirm, and by the source
+ * that an operator cannot undo. A known bounce or block changes nothing.
+ */
+function combine(known: SuppressionReason, added: SuppressionReason): SuppressionReason {
+  const [earlier, later] = known.createdAt <= added.createdAt ? [known, added] : [added, known]
+  if (known.source === 'API' && added.source === 'API') return earlier
+  if (!isByPerson(known)) return known
+  const source = known.source === 'API' || added.source === 'LINK' ? added.source : known.source
+  return { ...known, source, createdAt: later.createdAt }
 }
 
 const strictness = (reason: Reason) => suppressionReasons.indexOf(reason)

@@ -73,3 +73,20 @@ test.each(['BOUNCED', 'MANUAL'] as const)(
     expect(await statusOf(list)).not.toBe('CONFIRMED')
   },
 )
+
+test.each(['OPTED_OUT', 'COMPLAINED'] as const)('%s: an older statement opens no link from before', async (reason) => {
+  const token = await readMailedToken(ctx, ada.email)
+  await give(reason)
+  const older = { email: ada.email, reason, source: 'IMPORT', createdAt: new Date('2020-01-01') } as const
+  await suppress(ctx, [older], { emitsEvents: false })
+  await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
+})
+
+test.each(['OPTED_OUT', 'COMPLAINED'] as const)('%s: a later statement closes a link from before', async (reason) => {
+  const older = { email: ada.email, reason, source: 'IMPORT', createdAt: new Date('2020-01-01') } as const
+  await suppress(ctx, [older], { emitsEvents: false })
+  await signUp()
+  const token = await readMailedToken(ctx, ada.email)
+  await suppress(ctx, [{ email: ada.email, reason, source: 'MAIL_EVENT' }], { emitsEvents: false })
+  await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
+})

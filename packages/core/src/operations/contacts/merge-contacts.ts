@@ -18,10 +18,11 @@ import { moveContactRecords } from './contact-records.ts'
 
 /**
  * Merges a duplicate into another contact and deletes the duplicate. The duplicate fills empty properties, the external
- * id among them; if both have one, that of the duplicate becomes an alias. Tags and
- * custom field values are combined; deals, tasks, submissions and subscriptions move. The strictest opt-out wins,
- * including stored opt-outs of the remaining address. Subscriptions that the duplicate alone had continue at another address: see `moveConfirmed`. Unsubscribe links of the duplicate keep working. Of two
- * concurrent merges of the same pair, one succeeds, and the other does not find the duplicate.
+ * id among them; if both have one, that of the duplicate becomes an alias. Tags and custom field values are combined;
+ * deals, tasks, submissions and subscriptions move. The strictest opt-out wins,
+ * including stored opt-outs of the remaining address. Subscriptions that only the duplicate had move to the remaining
+ * address: see `moveConfirmed`. Unsubscribe links of the duplicate keep working. Of two concurrent merges of the same pair,
+ * one succeeds, and the other does not find the duplicate.
  */
 export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: MergeInput): Promise<Contact> {
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')

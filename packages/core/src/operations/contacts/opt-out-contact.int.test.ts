@@ -122,6 +122,7 @@ test('an undo does not revert what the person said meanwhile', async () => {
 })
 
 test.each(['LINK', 'IMPORT'] as const)('an undo does not revert an opt-out of all lists by %s', async (source) => {
+  await optOut()
   await suppress(ctx, [{ email: ada.email, reason: 'OPTED_OUT', source }], { emitsEvents: false })
   await expect(undo()).rejects.toMatchObject(optedOut)
   expect(await statuses()).toEqual(['UNSUBSCRIBED', 'UNSUBSCRIBED'])
