@@ -16,7 +16,14 @@ import { createNdjsonReader } from './file/ndjson-rows.ts'
 import { type DecimalMark, decideDecimalMark, findDecimalMarks } from './file/number-format.ts'
 import { isOptOut } from './rows/file-status.ts'
 import { type ClaimedImport, lockClaimedImport } from './import-claim.ts'
-import { type OptOutRow, readCsvRow, readJsonRow, toOptOutRow } from './rows/import-rows.ts'
+import {
+  type OptOutRow,
+  readCsvRow,
+  readJsonRow,
+  toOptOutLayout,
+  toOptOutProperties,
+  toOptOutRow,
+} from './rows/import-rows.ts'
 import type { ImportRecord } from './import-record.ts'
 import { type Chunk, readChunks } from './read-chunks.ts'
 import { recordOptOuts } from './writing/record-opt-outs.ts'
@@ -74,7 +81,7 @@ async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, fields: CustomFields)
   const ofEveryRow = statusesOfFile(claimed)
   const hasStatuses = layout?.columns.some(isStatusColumn) || ofEveryRow.some(isOptOut)
   if (!layout || (columns.length === 0 && !hasStatuses)) return
-  const format = { layout, fields, decimalMarks: new Map<number, DecimalMark>() }
+  const format = { layout: toOptOutLayout(layout), fields, decimalMarks: new Map<number, DecimalMark>() }
   const limits = hasStatuses ? chunkOfOptOuts : chunkOfNumbers
   const readRows = createCsvReader(layout.delimiter)
   for await (const { rows, start, end } of readChunks(ctx, claimed, {
@@ -96,7 +103,11 @@ async function* checkNdjson(ctx: Ctx, claimed: ClaimedImport): AsyncGenerator<Ch
   const readRows: RowReader<unknown> = createNdjsonReader(ofEveryRow.some(isOptOut) ? undefined : mayHaveStatus)
   const from = startOfCheck(claimed)
   for await (const { rows, start, end } of readChunks(ctx, claimed, { from, readRows, ...chunkOfOptOuts }))
-    yield { start, end, optOuts: rows.flatMap((row) => toOptOutRow(readJsonRow(row), ofEveryRow) ?? []) }
+    yield {
+      start,
+      end,
+      optOuts: rows.flatMap((row) => toOptOutRow(readJsonRow(toOptOutProperties(row)), ofEveryRow) ?? []),
+    }
 }
 
 /** A property can be written with escapes. */

@@ -88,10 +88,10 @@ async function createMatcher(ctx: Ctx, options: ReceiveOptions): Promise<ColumnM
   return createColumnMatcher({ fields, columns, unknownColumns, source: source && sources[source] })
 }
 
-/** Throws `validation_error` if only the caller can know who of an exported file may receive campaigns. */
+/** Throws `validation_error` if an export file with a list has no column that says who is subscribed. */
 function requireStatus({ source, listId, status }: ImportOptions, layout: Layout | null): void {
-  const isTold = status ?? layout?.statuses ?? layout?.columns.some(isStatusColumn)
-  if (source && listId && !isTold)
+  const hasStatus = status ?? layout?.statuses ?? layout?.columns.some(isStatusColumn)
+  if (source && listId && !hasStatus)
     throw invalidField(
       'status',
       `is required: no column of this ${source} file says who is subscribed. Send status=CONFIRMED if the file contains only subscribers, and the status of their file for all others`,

@@ -188,12 +188,48 @@ test('stored opt-outs win over a confirmation, and an opt-out ends what is store
   expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(2)
 })
 
+test('an opt-out counts although another cell of its row is wrong, in CSV and NDJSON', async () => {
+  const list = await createTestList(ctx)
+  const csv = 'email,name,attributes,status\nada@example.com,Ada,"{""unknown"": 1}",blocklisted\n'
+  expect(await runTestImport(ctx, csv, { listId: list.id, source: 'listmonk' })).toMatchObject({
+    failed: 1,
+    suppressed: 1,
+  })
+  const row = { email: 'zoe@example.com', status: 'complained', company: '\ud800', nickname: 'Z' }
+  const record = await runTestImport(ctx, JSON.stringify(row), { listId: list.id, format: 'ndjson' })
+  expect(record).toMatchObject({ failed: 1, suppressed: 1 })
+  expect([await reasonsOf('ada'), await reasonsOf('zoe')]).toEqual([['OPTED_OUT'], ['COMPLAINED']])
+})
+
+test('a row with half of a character in a name is an error of this row', async () => {
+  const rows = ['{"email":"ada@example.com","\\ud800":1}', '{"email":"zoe@example.com"}'].join('\n')
+  expect(await runTestImport(ctx, rows, { format: 'ndjson' })).toMatchObject({
+    status: 'COMPLETED',
+    created: 1,
+    failed: 1,
+  })
+})
+
+test('the columns of other systems are unknown fields in NDJSON', async () => {
+  const record = await runTestImport(ctx, '{"email":"ada@example.com","resend.unsubscribed":"true"}', {
+    format: 'ndjson',
+  })
+  expect(record).toMatchObject({ failed: 1, errors: [{ message: 'resend.unsubscribed: unknown field' }] })
+})
+
+test('a new contact at a suppressed address shows the suppression', async () => {
+  await suppress(ctx, [{ email: 'ada@example.com', reason: 'OPTED_OUT', source: 'API' }], { emitsEvents: false })
+  await runTestImport(ctx, 'email\nada@example.com\nzoe@example.com')
+  expect(await contactStatuses()).toEqual({ ada: 'UNSUBSCRIBED', zoe: 'NONE' })
+})
+
 test('the status of the request is one more: the stricter counts', async () => {
   const list = await createTestList(ctx)
   const file = 'email,status\nada@example.com,enabled\nzoe@example.com,blocklisted\n'
   expect(await runTestImport(ctx, file, { listId: list.id, status: 'UNSUBSCRIBED' })).toMatchObject({
     confirmed: 0,
-    optedOut: 2,
+    // A row with both kinds is suppressed.
+    optedOut: 1,
     suppressed: 1,
   })
   expect(await runTestImport(ctx, 'email\nkay@example.com', { listId: list.id, status: 'NONE' })).toMatchObject({

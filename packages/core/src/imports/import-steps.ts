@@ -1,6 +1,6 @@
 /**
  * An import of contacts reads its file twice: the first pass decides what concerns the whole file and commits opt-outs,
- * the second writes contacts. So a killed or canceled import makes no address mailable that the whole file does not.
+ * the second writes contacts. So a killed or canceled import never confirms an address that another row opts out.
  */
 import { readCustomFields } from '../custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'

@@ -77,7 +77,7 @@ const endSubscriptions = namedStatement('end subscriptions to a list', {
     returning s.contact_id, s.list_id`,
 })
 
-export interface ClaimedSubscription {
+export interface UnconfirmedSubscription {
   contactId: ContactId
   status: 'PENDING' | 'UNSUBSCRIBED'
   unsubscribedAt: Date | null
@@ -89,7 +89,7 @@ export interface ClaimedSubscription {
  */
 export async function addUnconfirmed(
   ctx: Ctx,
-  given: readonly ClaimedSubscription[],
+  given: readonly UnconfirmedSubscription[],
   { listId, emitsEvents }: BulkOptions,
 ): Promise<void> {
   if (given.length === 0) return

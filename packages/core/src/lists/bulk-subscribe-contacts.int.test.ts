@@ -66,7 +66,7 @@ test('confirms all contacts of the file except opt-outs, even of deleted contact
       'pending-1@example.com': 'SUBSCRIBED',
       'unsubscribed-1@example.com': 'UNSUBSCRIBED',
       'complained-1@example.com': 'COMPLAINED',
-      'DELETED-BOUNCED-1@example.com': 'NONE',
+      'DELETED-BOUNCED-1@example.com': 'BOUNCED',
       'new@example.com': 'SUBSCRIBED',
     })
   }

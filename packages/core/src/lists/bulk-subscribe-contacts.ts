@@ -2,7 +2,7 @@ import { and, eq, inArray, isNotNull, not, or, sql } from 'drizzle-orm'
 import type { ContactRow } from '../contacts/contact-record.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { emitMany } from '../events/emit.ts'
-import { type ConsentClaim, type ConsentSource, givenConsent, withConsent } from '../subscriptions/consent.ts'
+import { type ReportedConsent, type ConsentSource, givenConsent, withConsent } from '../subscriptions/consent.ts'
 import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
 import { subscriptionConfirmed, subscriptionCreated } from '../subscriptions/subscription-events.ts'
 import { readSubscriptionsToList } from '../subscriptions/subscription-record.ts'
@@ -25,7 +25,7 @@ interface ConfirmedSubscribers {
 
 /** A contact that consented elsewhere. */
 export interface ConsentingContact extends Pick<ContactRow, 'id' | 'email'> {
-  claim?: ConsentClaim | undefined
+  claim?: ReportedConsent | undefined
 }
 
 interface BulkSubscription {

@@ -1,7 +1,8 @@
 /** What the columns of all files have in common, whatever their rows are. */
 import type { Layout } from '../../db/schema/imports.ts'
-import { AppError } from '../../kernel/errors.ts'
-import { showInvisible, startOfText } from '../../kernel/values/text.ts'
+import { AppError, invalidField } from '../../kernel/errors.ts'
+import { withSuggestion } from '../../kernel/suggestion.ts'
+import { showInvisible, startOfText, trimInvisible } from '../../kernel/values/text.ts'
 
 export type Columns = Layout['columns']
 
@@ -33,6 +34,13 @@ function unknownColumns(names: readonly string[], known: string): AppError {
   return new AppError('validation_error', `Unknown columns: ${list}${rest}. ${known}`, {
     issues: shown.map((path) => ({ path, message: 'unknown column' })),
   })
+}
+
+/** A header that `columns` names but the file does not have is a typing error, or the wrong file. */
+export function requireHeaders(given: ReadonlyMap<string, string | null>, names: readonly string[]): void {
+  const found = new Set(names.map((name) => normalizeName(trimInvisible(name))))
+  for (const name of given.keys())
+    if (!found.has(name)) throw invalidField('columns', withSuggestion(`The file has no column "${name}"`, name, found))
 }
 
 /** "First Name", "first_name" and "FIRSTNAME" are the same name. */

@@ -6,7 +6,7 @@ import { AppError, invalidField } from '../../kernel/errors.ts'
 import { withSuggestion } from '../../kernel/suggestion.ts'
 import { trimInvisible } from '../../kernel/values/text.ts'
 import type { ExportSource } from '../sources/export-source.ts'
-import { type Columns, normalizeName, resolveColumns } from './column-names.ts'
+import { type Columns, normalizeName, resolveColumns, requireHeaders } from './column-names.ts'
 import type { ColumnMatcher } from './import-header.ts'
 
 /** Begins the name of a column of custom field values. */
@@ -60,7 +60,7 @@ export function createColumnMatcher(options: ColumnOptions): ColumnMatcher {
   return {
     isKnown: (name) => Boolean(matchName(name)) || matchName(name) === null,
     match(names) {
-      requireAll(given, names)
+      requireHeaders(given, names)
       requireUnambiguous(
         names.filter((name) => !ofSource.has(normalizeName(trimInvisible(name)))),
         { fields, given },
@@ -116,13 +116,6 @@ function readGivenColumns({ columns = {}, fields }: ColumnOptions): Map<string, 
 
 function matchTarget(target: string, fields: CustomFields): string | undefined {
   return properties.includes(target) ? target : findCustomColumn(target, fields)
-}
-
-/** A header that `columns` names but the file does not have is a typing error, or the wrong file. */
-function requireAll(given: ReadonlyMap<string, string | null>, names: readonly string[]): void {
-  const found = new Set(names.map((name) => normalizeName(trimInvisible(name))))
-  for (const name of given.keys())
-    if (!found.has(name)) throw invalidField('columns', withSuggestion(`The file has no column "${name}"`, name, found))
 }
 
 /** Custom fields with the name of one of these properties are older than the property. */

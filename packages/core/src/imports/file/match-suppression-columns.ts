@@ -2,7 +2,7 @@
 import { AppError, invalidField } from '../../kernel/errors.ts'
 import { Email } from '../../kernel/validation.ts'
 import { trimInvisible } from '../../kernel/values/text.ts'
-import { normalizeName, resolveColumns } from './column-names.ts'
+import { normalizeName, requireHeaders, resolveColumns } from './column-names.ts'
 import type { ColumnMatcher } from './import-header.ts'
 
 const properties = ['email', 'reason', 'createdAt']
@@ -39,6 +39,7 @@ export function createSuppressionColumnMatcher({ columns = {}, unknownColumns = 
     isData: hasAddress,
     match(names) {
       if (hasAddress(names)) return { columns: withoutHeader(names) }
+      requireHeaders(given, names)
       const matched = resolveColumns(names, {
         matchName,
         repeatable: [],

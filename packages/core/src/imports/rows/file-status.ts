@@ -43,7 +43,7 @@ const optOutStatuses: readonly FileStatus[] = ['UNSUBSCRIBED', 'OPTED_OUT', 'MAN
 export const isOptOut = (status: FileStatus): status is OptOutStatus => optOutStatuses.includes(status)
 
 /** Whether nothing in the row or the file speaks against the consent that the caller confirms. */
-export const canConfirm = (statuses: readonly FileStatus[]) => statuses.every((status) => status === 'CONFIRMED')
+export const isConfirmation = (statuses: readonly FileStatus[]) => statuses.every((status) => status === 'CONFIRMED')
 
 /** Whether the person was asked, and has not answered. */
 export const isPending = (statuses: readonly FileStatus[]) =>

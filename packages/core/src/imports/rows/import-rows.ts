@@ -14,7 +14,15 @@ import { customPrefix, readOnlyProperties } from '../file/match-columns.ts'
 import { type DecimalMark, normalizeNumber } from '../file/number-format.ts'
 import type { OptOutStatus } from './file-status.ts'
 import { parseAttributes } from './row-attributes.ts'
-import { findOptOuts, isStatusColumn, parseStatus, type RowStatus, splitStatus } from './row-status.ts'
+import {
+  columnsOfSources,
+  isStatusColumn,
+  parseStatus,
+  readOptOuts,
+  type RowStatus,
+  splitStatus,
+  statusColumns,
+} from './row-status.ts'
 
 /**
  * The contact of a row, or why there is none; `column` is null if that concerns the whole row. No message contains a
@@ -90,6 +98,24 @@ function toCustomValue(
   return parseCustomValue(fields, key, type === 'TEXT' ? cell : cell.trim())
 }
 
+/**
+ * Leaves in a layout only the columns that `toOptOutRow` reads, so that no other cell makes an error of the row: it would
+ * hide an opt-out.
+ */
+export function toOptOutLayout(layout: Layout): Layout {
+  const isRead = (column: string | null) => column !== null && optOutProperties.includes(column)
+  return { ...layout, columns: layout.columns.map((column) => (isRead(column) ? column : null)) }
+}
+
+/** The same for a JSON value. */
+export function toOptOutProperties(row: FileRow<unknown>): FileRow<unknown> {
+  if ('error' in row || typeof row.content !== 'object' || row.content === null) return row
+  const read = Object.entries(row.content).filter(([name]) => optOutProperties.includes(name))
+  return { ...row, content: Object.fromEntries(read) }
+}
+
+const optOutProperties = ['email', 'externalId', 'unsubscribedAt', ...statusColumns]
+
 /** Reads a JSON value. By default, the read-only properties of an export are ignored. */
 export function readJsonRow(row: FileRow<unknown>, ignored: readonly string[] = readOnlyProperties): RowProperties {
   if ('error' in row) return rowError(row.line, row.error)
@@ -101,6 +127,8 @@ export function readJsonRow(row: FileRow<unknown>, ignored: readonly string[] = 
   for (const property of ignored) delete properties[property]
   if (!isStorable(content) || (typeof custom === 'object' && custom !== null && !isStorable(custom)))
     return rowError(line, 'Row contains an unpaired surrogate or the key "__proto__"')
+  const ofSource = columnsOfSources.find((column) => Object.hasOwn(properties, column))
+  if (ofSource !== undefined) return { line, column: ofSource, message: 'unknown field' }
   return { line, properties }
 }
 
@@ -123,7 +151,7 @@ export function toImportRow(row: RowProperties, ofEveryRow: readonly FileStatus[
 export function toOptOutRow(row: RowProperties, ofEveryRow: readonly FileStatus[]): OptOutRow | undefined {
   if ('message' in row) return undefined
   const { given, contact } = splitStatus(row.properties)
-  const { statuses, at } = findOptOuts(given, ofEveryRow)
+  const { statuses, at } = readOptOuts(given, ofEveryRow)
   if (statuses.length === 0) return undefined
   const email = Email.safeParse(contact['email']).data
   const externalId = ExternalId.safeParse(contact['externalId']).data

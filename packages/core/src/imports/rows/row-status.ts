@@ -34,7 +34,9 @@ const statusReaders = {
   'brevo.blocklisted': (text: string): FileStatus => (hasEmailChannel(text) ? 'OPTED_OUT' : 'CONFIRMED'),
 }
 type StatusColumn = keyof typeof statusReaders
-const statusColumns = Object.keys(statusReaders) as StatusColumn[]
+export const statusColumns = Object.keys(statusReaders) as StatusColumn[]
+/** Only headers of the systems' own files map to these. */
+export const columnsOfSources = statusColumns.filter((column) => column !== 'status')
 
 export const isStatusColumn = (column: string | null): column is StatusColumn =>
   column !== null && Object.hasOwn(statusReaders, column)
@@ -103,7 +105,7 @@ export function parseStatus(
 }
 
 /** What stands against emails to the person. An opt-out counts even if another value of the row is invalid. */
-export function findOptOuts(
+export function readOptOuts(
   given: Readonly<Properties>,
   ofEveryRow: readonly FileStatus[],
 ): { statuses: OptOutStatus[]; at: Date | undefined } {

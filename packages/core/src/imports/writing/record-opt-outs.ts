@@ -21,16 +21,15 @@ export interface OptOutCounts {
 
 /**
  * Records opt-outs of the list and suppressions of the workspace, and remembers their keys for the second pass. A dry run
- * does only the latter. Returns the number of rows of each kind.
+ * does only the latter. Returns the number of rows of each kind; a row with both is suppressed.
  */
 export async function recordOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): Promise<OptOutCounts> {
   if (rows.length === 0) return { optedOut: 0, suppressed: 0 }
   await addOptOutKeys(ctx, options.id, rows)
   if (!options.dryRun) await applyOptOuts(ctx, options, rows)
   const isOfList = (status: OptOutStatus) => status === 'UNSUBSCRIBED' && options.listId !== null
-  const count = (matches: (status: OptOutStatus) => boolean) =>
-    rows.filter(({ statuses }) => statuses.some(matches)).length
-  return { optedOut: count(isOfList), suppressed: count((status) => !isOfList(status)) }
+  const optedOut = rows.filter(({ statuses }) => statuses.every(isOfList)).length
+  return { optedOut, suppressed: rows.length - optedOut }
 }
 
 /** Applies opt-outs to the addresses of the rows, and to those of the contacts that the external ids find. */
@@ -39,8 +38,8 @@ export function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRo
   return withLockedAddresses(ctx, keys, async (ctx, contacts) => {
     const findNamed = await indexByExternalId(ctx, rows, contacts)
     const idOfContact = new Map(contacts.map(({ id, email }) => [emailKey(email), id]))
-    const statements = rows.flatMap((row) => toStatements(row, findNamed(row.externalId)?.email))
-    const isOfList = ({ status }: Statement) => status === 'UNSUBSCRIBED' && options.listId !== null
+    const statements = rows.flatMap((row) => toAddressOptOuts(row, findNamed(row.externalId)?.email))
+    const isOfList = ({ status }: AddressOptOut) => status === 'UNSUBSCRIBED' && options.listId !== null
     const added = statements
       .filter((one) => !isOfList(one))
       .map(
@@ -63,14 +62,14 @@ export function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRo
 const reasonOf = (status: OptOutStatus): SuppressionReason['reason'] =>
   status === 'UNSUBSCRIBED' ? 'OPTED_OUT' : status
 
-interface Statement {
+interface AddressOptOut {
   email: string
   status: OptOutStatus
   at: Date | undefined
 }
 
 /** What a person said holds for each of their addresses. A bounce concerns one. */
-function toStatements({ email: given, statuses, at }: OptOutRow, known: string | undefined): Statement[] {
+function toAddressOptOuts({ email: given, statuses, at }: OptOutRow, known: string | undefined): AddressOptOut[] {
   const emails = [...new Set([given, known].flatMap((email) => (email === undefined ? [] : emailKey(email))))]
   const emailsOf = (status: OptOutStatus) => (status === 'BOUNCED' ? emails.slice(0, 1) : emails)
   return statuses.flatMap((status) => emailsOf(status).map((email) => ({ email, status, at })))

@@ -4,13 +4,13 @@ import { mergePolicies } from '../../contacts/merge-contact.ts'
 import { type ContactOutcome, writeContacts } from '../../contacts/write-contacts.ts'
 import type { AppError } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
-import { addUnconfirmed, type ClaimedSubscription } from '../../lists/bulk-opt-outs.ts'
+import { addUnconfirmed, type UnconfirmedSubscription } from '../../lists/bulk-opt-outs.ts'
 import { type ConsentingContact, confirmSubscribers, emitConfirmed } from '../../lists/bulk-subscribe-contacts.ts'
 import type { Ctx } from '../../request/context.ts'
 import { findSuppressions } from '../../subscriptions/find-suppressions.ts'
 import { linkSuppressions } from '../../subscriptions/store-suppressions.ts'
 import { recordSubscriptionActivity } from '../../subscriptions/subscribed-status.ts'
-import { canConfirm, isOptOut, isPending } from '../rows/file-status.ts'
+import { isConfirmation, isOptOut, isPending } from '../rows/file-status.ts'
 import type { ClaimedImport } from '../import-claim.ts'
 import { type ImportRow, type RowError, toRowError } from '../rows/import-rows.ts'
 import type { ImportRecord } from '../import-record.ts'
@@ -83,8 +83,8 @@ async function subscribe(ctx: Ctx, claimed: ClaimedImport, people: readonly Pers
   const { listId, dryRun } = claimed
   if (!dryRun) await followOptOuts(ctx, claimed, people)
   if (!listId) return 0
-  const optsOut = await findOptOuts(ctx, claimed, people)
-  const consenting = people.filter((one) => canConfirm(statusesOf(one)) && isAddressOf(one) && !optsOut(one))
+  const optsOut = await createOptOutCheck(ctx, claimed, people)
+  const consenting = people.filter((one) => isConfirmation(statusesOf(one)) && isAddressOf(one) && !optsOut(one))
   const confirmed = await confirmPeople(ctx, { ...claimed, listId }, consenting)
   if (!dryRun)
     await addSubscriptions(
@@ -102,7 +102,7 @@ const isAddressOf = ({ row, contact }: Person) =>
   row.contact.email === undefined || emailKey(row.contact.email) === emailKey(contact.email)
 
 /** Whether any row of the file says that the person opts out, by the keys of the row or of the contact. */
-async function findOptOuts(ctx: Ctx, claimed: ClaimedImport, people: readonly Person[]) {
+async function createOptOutCheck(ctx: Ctx, claimed: ClaimedImport, people: readonly Person[]) {
   if (claimed.optedOut + claimed.suppressed === 0) return () => false
   const keysOf = ({ row, contact }: Person) => [row.contact, contact]
   const isOptedOut = await findOptOutKeys(ctx, claimed.id, people.flatMap(keysOf))
@@ -117,7 +117,7 @@ async function confirmPeople(ctx: Ctx, claimed: ImportOfList, people: readonly P
   const { id, actorId, listId, eachEvent, dryRun } = claimed
   const contacts = new Map<string, ConsentingContact>()
   for (const { row, contact } of people) {
-    const claim = toClaim(row.status) ?? contacts.get(contact.id)?.claim
+    const claim = toReportedConsent(row.status) ?? contacts.get(contact.id)?.claim
     contacts.set(contact.id, { id: contact.id, email: contact.email, claim })
   }
   const reportedBy = { importId: id, actorId }
@@ -131,12 +131,12 @@ async function confirmPeople(ctx: Ctx, claimed: ImportOfList, people: readonly P
   return people.filter(({ contact }) => subscribers.subscribed.has(contact.id)).length
 }
 
-const toClaim = (status: RowStatus | undefined) =>
+const toReportedConsent = (status: RowStatus | undefined) =>
   status?.confirmedAt || status?.optInAddress ? { at: status.confirmedAt, address: status.optInAddress } : undefined
 
-/** Shows in the list who was asked and who has left it. */
+/** Adds PENDING and UNSUBSCRIBED subscriptions for contacts that have none. */
 async function addSubscriptions(ctx: Ctx, { listId, eachEvent }: ImportOfList, people: readonly Person[]) {
-  const claimed = people.flatMap((person): (ClaimedSubscription & { email: string })[] => {
+  const claimed = people.flatMap((person): (UnconfirmedSubscription & { email: string })[] => {
     const { contact, row } = person
     const status = toUnconfirmedStatus(person)
     const unsubscribedAt = row.status?.unsubscribedAt ?? null
@@ -151,14 +151,14 @@ async function addSubscriptions(ctx: Ctx, { listId, eachEvent }: ImportOfList, p
   await addUnconfirmed(ctx, [...first.values()], { listId, emitsEvents: eachEvent })
 }
 
-function toUnconfirmedStatus(person: Person): ClaimedSubscription['status'] | undefined {
+function toUnconfirmedStatus(person: Person): UnconfirmedSubscription['status'] | undefined {
   if (statusesOf(person).includes('UNSUBSCRIBED')) return 'UNSUBSCRIBED'
   return isPending(statusesOf(person)) ? 'PENDING' : undefined
 }
 
 /**
- * Makes contacts follow the opt-outs of their rows that the first pass could not apply to them: a new contact shows the
- * suppression of its address, and what the person said holds for the address that their contact has kept.
+ * Makes contacts follow the opt-outs of their rows that the first pass could not apply to them: a new contact shows what
+ * stands against its address, and what the person said holds for the address that their contact has kept.
  */
 async function followOptOuts(ctx: Ctx, claimed: ImportRecord, people: readonly Person[]): Promise<void> {
   const optedOut = people.filter((person) => statusesOf(person).some(isOptOut))
@@ -171,7 +171,7 @@ async function followOptOuts(ctx: Ctx, claimed: ImportRecord, people: readonly P
     at: status?.unsubscribedAt,
   }))
   if (rows.length > 0) await applyOptOuts(ctx, claimed, rows)
-  const created = optedOut.filter(({ isNew }) => isNew).map(({ contact }) => contact)
+  const created = people.filter(({ isNew }) => isNew).map(({ contact }) => contact)
   const linked = await linkSuppressions(ctx, created)
   if (linked.length > 0) await recordSubscriptionActivity(ctx, linked)
 }
