@@ -90,7 +90,7 @@ test('who opted out here is lost, not subscribed again, and listed', async () =>
   const body = { email: 'ada@example.com', reason: 'OPTED_OUT' }
   await stack.api.call('POST', '/suppressions', { key, body })
   const { code, stdout } = await run('--from', 'mailchimp', '--list', list, '--verify', mailchimp())
-  expect(stdout).toContain('lost (mailable there, but not here): 1\n  ada@example.com  not confirmed here\n')
+  expect(stdout).toContain('lost (mailable there, but not here): 1\n  ada@example.com  refused here\n')
   expect(code).toBe(0)
 })
 
