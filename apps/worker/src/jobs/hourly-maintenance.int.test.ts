@@ -74,6 +74,26 @@ test('checks sending domains daily, PENDING ones hourly, and logs what changes',
   )
 })
 
+test('a domain with a strange record, or that cannot be checked, holds up no other', async () => {
+  const dns = await startNameServer({ denyUnknown: true })
+  const settings = { ...deps.settings, dnsServers: [dns.address] }
+  const strange = await addTestDomain(ctx, 'strange.example')
+  dns.setTextRecords('_dmarc.strange.example', 'a\0b')
+  const broken = await addTestDomain(ctx, 'broken.example')
+  await database.pool.query(`update domains set keys = '{}' where name = 'broken.example'`)
+  const next = await addTestDomain(ctx, 'next.example')
+  publishRecords(dns, ctx, next)
+  const lines = await maintain({ settings })
+  dns.close()
+  await database.pool.query(`delete from domains where name = 'broken.example'`)
+  const { records } = await readDomain(ctx, strange.id)
+  expect(records.at(-1)).toMatchObject({ status: 'FAILED', problem: expect.stringContaining('"a\\u0000b"') })
+  expect(lines.filter((line) => line['domainId'])).toMatchObject([
+    { level: 50, domainId: broken.id, msg: 'sending domain not checked' },
+    { domainId: next.id, msg: 'sending domain verified' },
+  ])
+})
+
 describe('deletes records that are older than their retention', () => {
   const retention = { submissionsDays: 2, eventsDays: 2, auditDays: 2, importsDays: 2 }
   /** Backdates one of the two records of each kind. */

@@ -26,7 +26,11 @@ async function checkWebhookHealth({ db, settings, log, stopping }: WorkerDeps): 
 }
 
 async function checkDomains({ db, settings, log, stopping }: WorkerDeps): Promise<void> {
-  for await (const { id, workspaceId, name, status } of recheckDomains({ db, settings, requestId: randomUUID() })) {
+  const base: BaseCtx = { db, settings, requestId: randomUUID() }
+  const checked = recheckDomains(base, ({ id, workspaceId }, error) =>
+    log.error({ err: error, workspaceId, domainId: id }, 'sending domain not checked'),
+  )
+  for await (const { id, workspaceId, name, status } of checked) {
     const level = status === 'FAILED' ? 'warn' : 'info'
     log[level]({ workspaceId, domainId: id, domain: name }, `sending domain ${status.toLowerCase()}`)
     if (stopping.aborted) return

@@ -1,5 +1,6 @@
 /** Compares the DNS records of a domain with those that it needs. */
 import { truncateText } from '../kernel/errors.ts'
+import { showInvisible } from '../kernel/values/text.ts'
 import type { CheckResult, ExpectedRecord } from './domain-records.ts'
 import { DnsFailure, type DnsReader } from './dns.ts'
 import { organizationalDomain } from './domain-name.ts'
@@ -122,5 +123,5 @@ async function describeMissing(dns: DnsReader, { type, name }: ExpectedRecord, d
   return `There is no ${type} record at ${name}`
 }
 
-/** Records belong to others and may be long. */
-const quote = (text = '') => `"${truncateText(text, 100)}"`
+/** Records belong to others: they may be long, and have characters that PostgreSQL refuses, such as NUL. */
+const quote = (text = '') => `"${showInvisible(truncateText(text, 100))}"`

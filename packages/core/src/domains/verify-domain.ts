@@ -1,6 +1,7 @@
 import { and, eq, isNull, or, sql } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
 import type { Db } from '../db/client.ts'
+import { isDatabaseUnavailable } from '../db/database-errors.ts'
 import { domains } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
 import { limitConcurrency, type RunLimited } from '../kernel/concurrency/limit-concurrency.ts'
@@ -73,15 +74,17 @@ const isDue = or(
 )
 
 const batchSize = 20
+type OnFailure = (row: DomainRow, error: unknown) => void
 
 /**
  * Checks the domains of all workspaces that were not checked for a day, or PENDING ones for an hour. For the hourly
- * maintenance. Yields each domain whose status changes, after the commit.
+ * maintenance. Yields each domain whose status changes, after the commit. The failure of one domain keeps no other one
+ * from being checked.
  */
-export async function* recheckDomains(base: BaseCtx): AsyncGenerator<DomainRow> {
+export async function* recheckDomains(base: BaseCtx, onFailure: OnFailure): AsyncGenerator<DomainRow> {
   const dns = createDnsReader(base.settings.dnsServers)
   for (let due = await findDue(base.db); due.length > 0; due = await findDue(base.db, due.at(-1))) {
-    const verified = await Promise.all(due.map((row) => recheck(base, row, dns)))
+    const verified = await Promise.all(due.map((row) => recheck(base, row, { dns, onFailure })))
     yield* verified.flatMap((result) => (result?.isChanged ? [result.row] : []))
   }
 }
@@ -94,13 +97,18 @@ function findDue(db: Db, after?: DomainRow): Promise<DomainRow[]> {
   return db.select().from(domains).where(and(isDue, isAfter)).orderBy(domains.workspaceId, domains.id).limit(batchSize)
 }
 
-/** Undefined if the domain has been deleted in the meantime. */
-async function recheck(base: BaseCtx, row: DomainRow, dns: DnsReader): Promise<Verified | undefined> {
+/** Undefined if the domain has been deleted in the meantime, or if its check failed. */
+async function recheck(
+  base: BaseCtx,
+  row: DomainRow,
+  { dns, onFailure }: { dns: DnsReader; onFailure: OnFailure },
+): Promise<Verified | undefined> {
   const ctx: Ctx = { ...base, workspaceId: row.workspaceId, actor: { kind: 'system' } }
   try {
     return await verifyRow(ctx, row, dns)
   } catch (error) {
-    if (error instanceof AppError && error.code === 'not_found') return undefined
-    throw error
+    if (isDatabaseUnavailable(error)) throw error
+    if (!(error instanceof AppError && error.code === 'not_found')) onFailure(row, error)
+    return undefined
   }
 }
