@@ -57,6 +57,17 @@ test('mails that are large, deep, damaged or full of headers report nothing', as
   for (const raw of wrong) expect(await parse(raw)).toBeUndefined()
 })
 
+test('a report of 500 KiB that slows regular expressions down is read like others', async () => {
+  const spaces = `Original-Recipient: rfc822; a${' '.repeat(500 * 1024)}b\r\n`
+  const report = await reportOf(`${spaces}${group('ada@example.com', 'failed', '5.1.1')}`)
+  expect(report).toMatchObject({ bounce: { class: 'HARD' }, emails: ['ada@example.com'] })
+  for (const line of ['\u2028Hi. This is the ', '\u2028<']) {
+    const text = `Hi. This is the qmail-send program\n${line.repeat((500 * 1024) / Buffer.byteLength(line))}`
+    expect(await parse(composeReport({ text }))).toMatchObject({ bounce: { class: 'SOFT' } })
+    expect(await parse(composeReport({ text: line.repeat(25_000) }))).toMatchObject({ bounce: { class: 'SOFT' } })
+  }
+})
+
 function mutate(raw: Buffer, random: (below: number) => number): Buffer {
   let bytes = Buffer.from(raw)
   for (let change = random(6) + 1; change > 0; change--) {

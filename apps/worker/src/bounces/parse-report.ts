@@ -90,17 +90,27 @@ function selectGroup(groups: readonly Group[], isRecipient: (email: string) => b
   return groups.find(({ bounce }) => bounce.class !== 'HARD') ?? groups[0]
 }
 
+/** No address is as long, with its type and encoded. */
+const maxValueLength = 1_000
+
 /** Types such as `rfc822;` come before the address, and the original recipient is encoded as `xtext` (RFC 3461). */
 function addressesOf(fields: Fields, names: readonly string[]): string[] {
-  const values = names.flatMap((name) => fields.get(name) ?? [])
-  const addresses = values.map((value) => value.replace(/^[^;@]{0,40};/, '').replace(/^\s*<?|>?\s*$/g, ''))
+  const values = names.flatMap((name) => fields.get(name) ?? []).filter((value) => value.length <= maxValueLength)
+  const addresses = values.map((value) =>
+    value
+      .replace(/^[^;@]{0,40};/, '')
+      .trim()
+      .replace(/^<|>$/g, ''),
+  )
   const decoded = addresses.map((address) =>
     address.replace(/\+([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
   )
   return [...new Set([...addresses, ...decoded])].filter((address) => address.includes('@') && address.length <= 320)
 }
 
-const qmailIntroduction = /^Hi\. This is the [^\n]*(?:qmail|program at)/m
+// Both are bounded, because `^` matches after more characters than \n: else the time would grow with the square.
+const qmailIntroduction = /^Hi\. This is the .{0,200}(?:qmail|program at)/m
+const qmailRecipient = /^<[^>\n]{0,320}>:[ ]*\n([\s\S]*?)(?:\n\n|$)/m
 
 /**
  * A bounce that has no delivery status, such as that of qmail and of old Exim. Its words may be in any language, so
@@ -110,7 +120,7 @@ function parseUnformatted(mail: Email): ParsedReport | undefined {
   const text = mail.text ?? ''
   const header = (name: string) => mail.headers.find(({ key }) => key === name)?.value
   if (qmailIntroduction.test(text)) {
-    const [, , reason = ''] = /^<([^>\n]*)>:[ ]*\n([\s\S]*?)(?:\n\n|$)/m.exec(text.replaceAll('\r\n', '\n')) ?? []
+    const [, reason = ''] = qmailRecipient.exec(text.replaceAll('\r\n', '\n')) ?? []
     return { type: 'BOUNCE', emails: [], bounce: classifyBounce({ text: reason }), detail: reason.trim() }
   }
   const failed = header('x-failed-recipients')
