@@ -1,4 +1,4 @@
-import { openDatabase } from '@rapport/core/db/client.ts'
+import { type Db, openDatabase } from '@rapport/core/db/client.ts'
 import type { ContactId } from '@rapport/core/kernel/ids.ts'
 import { createRecipientToken, toReturnPath } from '@rapport/core/mail/bounces/recipient-token.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
@@ -34,30 +34,44 @@ const addMessage = (header: string, status = '5.1.1') => {
   const raw = composeReport({ headers: [header], status: ['Reporting-MTA: dns; mx.example', group] })
   imap.messages.push({ raw, seen: false })
 }
-const base = () => ({ db: database.db, settings: ctx.settings })
+const base = (db = database.db) => ({ db, settings: ctx.settings })
+const read = (db?: Db) => readMailbox(base(db), { url: imap.url, log: silentLog })
 const listBounces = async () => (await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')
 const isSeen = () => imap.messages.map(({ seen }) => seen)
 
 test.each(['Delivered-To', 'X-Original-To', 'Envelope-To'])('reads a bounce by the header %s', async (header) => {
   addMessage(`${header}: ${returnPath}`)
   addMessage('Delivered-To: b+forged@bounces.example')
-  expect(await readMailbox(base(), imap.url)).toBe(2)
+  expect(await read()).toBe(2)
   expect(await readSuppressions(ctx, { email: ada.email })).toMatchObject([{ reason: 'BOUNCED' }])
   expect(isSeen()).toEqual([true, true])
-  expect(await readMailbox(base(), imap.url)).toBe(0)
+  expect(await read()).toBe(0)
 })
 
 test('a message is marked as seen only after it was recorded, and counts once', async () => {
   addMessage(`Delivered-To: ${returnPath}`)
   const away = openDatabase('postgres://rapport@127.0.0.1:1/none', { applicationName: 'away', onError: () => {} })
-  await expect(readMailbox({ ...base(), db: away.db }, imap.url)).rejects.toThrow()
+  await expect(read(away.db)).rejects.toThrow()
   expect(isSeen()).toEqual([false])
   imap.decide((command) => (command.includes('STORE') ? 'disconnect' : 'respond'))
-  await expect(readMailbox(base(), imap.url)).rejects.toThrow()
+  await expect(read()).rejects.toThrow()
   expect([isSeen(), await listBounces()]).toEqual([[false], ['mail.bounced']])
   imap.decide(() => 'respond')
-  await readMailbox(base(), imap.url)
+  await read()
   expect([isSeen(), await listBounces()]).toEqual([[true], ['mail.bounced']])
+})
+
+test('a message that cannot be recorded stays unseen, and holds up no other', async () => {
+  addMessage(`Delivered-To: ${returnPath}`, '5.1.2')
+  addMessage(`Delivered-To: ${returnPath}`)
+  await database.db.execute(
+    `alter table campaign_recipients add constraint no_such_code check (bounce_code <> '5.1.2')`,
+  )
+  expect(await read()).toBe(1)
+  expect([isSeen(), await listBounces()]).toEqual([[false, true], ['mail.bounced']])
+  await database.db.execute('alter table campaign_recipients drop constraint no_such_code')
+  expect(await read()).toBe(1)
+  expect(isSeen()).toEqual([true, true])
 })
 
 test('the elected worker reads at each interval, and reconnects after an error', async () => {

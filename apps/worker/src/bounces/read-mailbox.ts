@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 import { parseImapUrl } from '@rapport/core/mail/bounces/parse-imap-url.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { ImapFlow } from 'imapflow'
@@ -14,11 +15,13 @@ import { findValidToken, maxMessageBytes, recordBounceMail } from './record-boun
 const maxMessagesPerPass = 1_000
 const timeoutMs = 30_000
 
-/** Reads the unseen messages once. Returns their number. Fails when `closing` is aborted. */
+/**
+ * Reads the unseen messages once. Returns the number of those that it recorded. A message that cannot be recorded stays
+ * unseen, and keeps no other one from being read. Fails when `closing` is aborted.
+ */
 export async function readMailbox(
   base: Omit<BaseCtx, 'requestId'>,
-  url: string,
-  closing?: AbortSignal,
+  { url, log, closing }: { url: string; log: Logger; closing?: AbortSignal },
 ): Promise<number> {
   const { options, mailbox } = parseImapUrl(url, timeoutMs)
   const client = new ImapFlow(options)
@@ -30,17 +33,35 @@ export async function readMailbox(
     await client.connect()
     await client.mailboxOpen(mailbox)
     const found = await client.search({ seen: false }, { uid: true })
-    const uids = (found || []).slice(0, maxMessagesPerPass)
-    for (const uid of uids) {
+    let recorded = 0
+    for (const uid of found || []) {
+      if (recorded === maxMessagesPerPass) break
       const message = await client.fetchOne(String(uid), { source: { maxLength: maxMessageBytes } }, { uid: true })
-      if (message && message.source) await recordMessage(base, message.source)
+      if (message && message.source && !(await tryToRecord(base, message.source, { uid, log }))) continue
       await client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true })
+      recorded += 1
     }
     await client.logout()
-    return uids.length
+    return recorded
   } finally {
     closing?.removeEventListener('abort', abort)
     client.close()
+  }
+}
+
+/** Returns false if the message itself is why it cannot be recorded. */
+async function tryToRecord(
+  base: Omit<BaseCtx, 'requestId'>,
+  raw: Buffer,
+  { uid, log }: { uid: number; log: Logger },
+): Promise<boolean> {
+  try {
+    await recordMessage(base, raw)
+    return true
+  } catch (error) {
+    if (isDatabaseUnavailable(error)) throw error
+    log.error({ err: error, uid }, 'bounce in the mailbox not recorded')
+    return false
   }
 }
 
@@ -74,7 +95,7 @@ export function startMailboxReader(
   async function run() {
     while (!closing.signal.aborted) {
       try {
-        if (await isElected()) await readMailbox(base, url, closing.signal)
+        if (await isElected()) await readMailbox(base, { url, log, closing: closing.signal })
         if (isFailing) log.info('reading bounces resumed')
         isFailing = false
       } catch (error) {
