@@ -60,7 +60,8 @@ function readReport(message: Message): ProviderReport | undefined {
   const about = {
     email: message.Email,
     recipientToken: null,
-    messageId: findMessageId(message.Content ?? ''),
+    // A remote server wrote the bounce: what it contains counts only without the id of Postmark.
+    messageId: message.MessageID === null ? findMessageId(message.Content ?? '') : null,
     providerMessageId: message.MessageID,
   }
   if (message.RecordType === 'SpamComplaint' || type === 'SpamComplaint') {

@@ -77,7 +77,7 @@ describe.each(mailProviders)('%s', (provider) => {
 
 const namesOf: Record<MailProvider, [string | null, string | null]> = {
   mailgun: [null, 'm-1@example.com'],
-  postmark: ['id-1', '<m-1@example.com>'],
+  postmark: ['id-1', null],
   resend: ['id-1', null],
   sendgrid: ['id-1', '<m-1@example.com>'],
   ses: ['id-1', '<m-1@example.com>'],
@@ -113,6 +113,12 @@ test('a token of Mailgun is returned, because its signature does not cover the e
   const message = signMessage.mailgun(hardBounces.mailgun(), { at: now })
   const { signature } = JSON.parse(message.body.toString()) as { signature: { token: string } }
   expect(await read('mailgun', message)).toMatchObject({ signedToken: signature.token })
+})
+
+test('Postmark names an email by the returned Message-ID only without its own id', async () => {
+  const bounce = { ...hardBounces.postmark({ messageId: '<m-1@example.com>' }), MessageID: null }
+  const { reports } = await read('postmark', signMessage.postmark(bounce))
+  expect(reports).toMatchObject([{ providerMessageId: null, messageId: '<m-1@example.com>' }])
 })
 
 test('Postmark may send its secret as a bearer token', async () => {

@@ -37,26 +37,25 @@ export async function findReportedMail(ctx: Ctx, report: MailReport): Promise<Re
     const token = openRecipientToken(ctx.settings.keys, recipientToken)
     return token?.isOfWorkspace(ctx.workspaceId) ? findByToken(ctx, token, email) : undefined
   }
-  const recipient = await findRecipient(ctx, report)
+  const { recipient, mail } = await findByIds(ctx, report)
   if (recipient) return { address: email, recipient, ...(await findPerson(ctx, recipient.contactId)) }
-  const mail = await findMailByProviderId(ctx, report.providerMessageId)
   const address = email ?? mail?.email
   return address === undefined ? undefined : { address, isErased: false, ...(mail && { mailId: mail.id }) }
 }
 
-/** Some providers replace the Message-ID, and some report only one of both. */
-async function findRecipient(
-  ctx: Ctx,
-  { messageId, providerMessageId }: MailReport,
-): Promise<RecipientKey | undefined> {
-  const named = messageId === null ? undefined : parseMessageId(messageId)
-  if (named && (await isCampaignRecipient(ctx, named))) return named
-  return providerMessageId === null ? undefined : findRecipientByProviderId(ctx, providerMessageId)
+/**
+ * Some providers replace the Message-ID, and some report only one of both ids. That of the provider comes first: a remote
+ * server may have written the Message-ID.
+ */
+async function findByIds(ctx: Ctx, { messageId, providerMessageId: id }: MailReport) {
+  const recipient = id === null ? undefined : await findRecipientByProviderId(ctx, id)
+  const mail = recipient || id === null ? undefined : await findMailByProviderId(ctx, id)
+  const named = recipient || mail || messageId === null ? undefined : parseMessageId(messageId)
+  return { recipient: named && (await isCampaignRecipient(ctx, named)) ? named : recipient, mail }
 }
 
 /** Finds a single email. */
-async function findMailByProviderId(ctx: Ctx, id: string | null) {
-  if (id === null) return undefined
+async function findMailByProviderId(ctx: Ctx, id: string) {
   const [mail] = await ctx.db
     .select({ id: mails.id, email: mails.toAddress })
     .from(mails)

@@ -13,7 +13,7 @@ import type { MailReport } from './mail-report.ts'
  */
 export async function findReportedWorkspace(base: BaseCtx, report: MailReport): Promise<WorkspaceId | undefined> {
   if (report.recipientToken !== null) return findByToken(base, report.recipientToken)
-  return (await findByMessageId(base, report.messageId)) ?? (await findByProviderId(base, report.providerMessageId))
+  return (await findByProviderId(base, report.providerMessageId)) ?? (await findByMessageId(base, report.messageId))
 }
 
 async function findByMessageId({ db }: BaseCtx, messageId: string | null): Promise<WorkspaceId | undefined> {

@@ -10,6 +10,8 @@ import {
 } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readStats } from '../../campaigns/campaign-stats.ts'
+import { RecipientQuery } from '../../campaigns/campaigns.schema.ts'
+import { listRecipients } from '../../campaigns/list-recipients.ts'
 import type { MailHookId } from '../../kernel/ids.ts'
 import { newId } from '../../kernel/ids.ts'
 import { createInstallationHook, createMailHook, listInstallationHooks } from '../../mail-hooks/mail-hooks.ts'
@@ -34,13 +36,24 @@ async function reasonsOf(of: Ctx, email: string) {
   return (await readSuppressions(of, { email })).map(({ reason }) => reason)
 }
 
-/** Sends a campaign to person-1. Its email gets the id `<prefix>-person-1`. */
+/** Sends a campaign to person-1 and person-2. The emails get the ids `<prefix>-person-1` and `<prefix>-person-2`. */
 async function sendTestCampaign(of: Ctx, prefix: string) {
-  const { id, batches } = await startTestCampaign(of, 1)
+  const { id, batches } = await startTestCampaign(of, 2)
   const batch = await claimTestBatch(of, batches[0], await createTestWorker(database.db))
   const { recipients } = await sendTestBatch(of, batch, { providerPrefix: prefix })
-  const [{ id: contactId, email } = { id: newId('con'), email: '' }] = recipients
-  return { id, contactId, email, messageId: `<${id}.${contactId}@example.com>`, providerId: `${prefix}-person-1` }
+  const [first, second] = [1, 2].map((number) => {
+    const email = `person-${number}@example.com`
+    const contactId = recipients.find((recipient) => recipient.email === email)?.id ?? newId('con')
+    return {
+      id,
+      contactId,
+      email,
+      messageId: `<${id}.${contactId}@example.com>`,
+      providerId: `${prefix}-person-${number}`,
+    }
+  })
+  if (!first || !second) throw new Error('There are no recipients')
+  return { ...first, second }
 }
 
 test('a hook finds the campaign by the id that the mail server gave the email', async () => {
@@ -68,6 +81,25 @@ test("the ids of another workspace's emails change nothing there", async () => {
   expect(await reasonsOf(ctx, sent.email)).toEqual(['BOUNCED'])
 })
 
+describe('the id of the provider counts, not a Message-ID that a remote server wrote', () => {
+  test('for the recipient', async () => {
+    const { second, ...sent } = await sendTestCampaign(ctx, 'ses')
+    const hook = await createMailHook(ctx, inputOf('ses'))
+    await receive('ses', hook.id, signMessage.ses(hardBounces.ses({ ...sent, messageId: second.messageId })))
+    const { data } = await listRecipients(ctx, sent.id, RecipientQuery.parse({}))
+    const bounced = data.filter(({ bounceClass }) => bounceClass !== null)
+    expect(bounced.map((recipient) => recipient.contactId)).toEqual([sent.contactId])
+  })
+
+  test('for the workspace', async () => {
+    const other = await createTestCtx(database.db)
+    const [sent, foreign] = [await sendTestCampaign(ctx, ctx.workspaceId), await sendTestCampaign(other, 'foreign')]
+    const { id } = await createInstallationHook(ctx, inputOf('ses'))
+    await receive('ses', id, signMessage.ses(hardBounces.ses({ ...sent, messageId: foreign.messageId })))
+    expect([await reasonsOf(ctx, sent.email), await reasonsOf(other, sent.email)]).toEqual([['BOUNCED'], []])
+  })
+})
+
 describe('a hook of the installation', () => {
   const createHook = async (provider: MailProvider) => (await createInstallationHook(ctx, inputOf(provider))).id
 
@@ -77,7 +109,6 @@ describe('a hook of the installation', () => {
     ['sendgrid', 'providerId'],
     ['sendgrid', 'messageId'],
     ['postmark', 'providerId'],
-    ['postmark', 'messageId'],
     ['resend', 'providerId'],
     ['mailgun', 'messageId'],
   ] as const)('%s: finds the workspace by the %s, never by the address', async (provider, name) => {
