@@ -38,9 +38,27 @@ export async function findReportedMail(ctx: Ctx, report: MailReport): Promise<Re
     return token?.isOfWorkspace(ctx.workspaceId) ? findByToken(ctx, token, email) : undefined
   }
   const { recipient, mail } = await findByIds(ctx, report)
-  if (recipient) return { address: email, recipient, ...(await findPerson(ctx, recipient.contactId)) }
-  const address = email ?? mail?.email
-  return address === undefined ? undefined : { address, isErased: false, ...(mail && { mailId: mail.id }) }
+  if (recipient) {
+    const person = await findPerson(ctx, recipient.contactId)
+    const address = report.isEmailProven ? email : await findOwnAddress(ctx, report, person.contact)
+    return { address, recipient, ...person }
+  }
+  const address = mail?.email ?? email
+  return address === null ? undefined : { address, isErased: false, ...(mail && { mailId: mail.id }) }
+}
+
+/**
+ * The address of a report if the email can have been sent to it. The addresses of a deleted contact are unknown: only a
+ * complaint counts then, because it must not be lost.
+ */
+async function findOwnAddress(
+  ctx: Ctx,
+  { type, email }: MailReport,
+  contact: ReportedMail['contact'],
+): Promise<string | null> {
+  if (email === null || !contact) return type === 'COMPLAINT' ? email : null
+  const own = [contact.email, ...(await findConsentEmails(ctx, contact.id))]
+  return own.some((one) => one.toLowerCase() === email.toLowerCase()) ? email : null
 }
 
 /**

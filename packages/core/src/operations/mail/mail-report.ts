@@ -3,12 +3,17 @@ import type { MailEventInput } from './mail-events.schema.ts'
 
 /**
  * A report about one email, from a delivery report, a hook of a provider, a refusal while sending, or `POST
- * /mail-events`. What identifies the email must be authentic: `recipientToken` proves itself, the other fields are the
- * word of a client or provider that was authenticated. With a token, `email` may be anything.
+ * /mail-events`. What identifies the email must be authentic: `recipientToken` proves itself, the ids are the word of a
+ * client or provider that was authenticated. `email` may be anything, unless `isEmailProven`.
  */
 export interface MailReport {
   type: 'BOUNCE' | 'COMPLAINT'
   email: string | null
+  /**
+   * An authenticated client chose `email`. A provider may repeat what a remote server wrote: the address that the email
+   * was forwarded to, or any other.
+   */
+  isEmailProven?: boolean
   /** See `mail/bounces/recipient-token.ts`. An invalid one makes the report void. */
   recipientToken: string | null
   messageId: string | null
@@ -31,6 +36,7 @@ export function toMailReport(input: MailEventInput): MailReport {
   return {
     type,
     email,
+    isEmailProven: true,
     recipientToken: null,
     messageId: messageId ?? null,
     providerMessageId: null,

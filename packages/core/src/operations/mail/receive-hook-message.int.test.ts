@@ -1,6 +1,7 @@
+import { eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
-import { createTestCtx, createTestWorker, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { createTestCtx, createTestList, createTestWorker, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { complaints, hardBounces } from '@rapport/testing/mail-providers/provider-bounces.ts'
 import {
   type ProviderMessage,
@@ -12,14 +13,20 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { RecipientQuery } from '../../campaigns/campaigns.schema.ts'
 import { listRecipients } from '../../campaigns/list-recipients.ts'
+import { updateContact } from '../../contacts/update-contact.ts'
+import { mails } from '../../db/schema/index.ts'
 import type { MailHookId } from '../../kernel/ids.ts'
 import { newId } from '../../kernel/ids.ts'
+import { confirmSubscribers } from '../../lists/bulk-subscribe-contacts.ts'
 import { createInstallationHook, createMailHook, listInstallationHooks } from '../../mail-hooks/mail-hooks.ts'
 import { purgeHookTokens } from '../../mail-hooks/signed-tokens.ts'
+import { enqueueMail } from '../../mail/mails.ts'
 import { createRecipientToken } from '../../mail/bounces/recipient-token.ts'
+import { hashProviderMessageId } from '../../mail/providers/provider-message-id.ts'
 import type { MailProvider } from '../../mail/providers/read-message.ts'
 import type { Ctx } from '../../request/context.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { deleteContact } from '../contacts/delete-contact.ts'
 import { receiveHookMessage } from './receive-hook-message.ts'
 
 const database = useTestDatabase()
@@ -79,6 +86,48 @@ test("the ids of another workspace's emails change nothing there", async () => {
   expect(await readStats(other, sent.id)).toMatchObject({ bounced: 0 })
   expect([await reasonsOf(other, sent.email), await listEventTypes(other)]).toEqual([[], ['campaign.sending']])
   expect(await reasonsOf(ctx, sent.email)).toEqual(['BOUNCED'])
+})
+
+describe('an address that an email was forwarded to is not suppressed', () => {
+  const reportTo = async (mail: { providerId: string }, content: typeof hardBounces.ses, email: string) => {
+    const hook = await createMailHook(ctx, inputOf('ses'))
+    await receive('ses', hook.id, signMessage.ses(content({ ...mail, email })))
+  }
+
+  test('that of a campaign', async () => {
+    const { second, ...sent } = await sendTestCampaign(ctx, 'ses')
+    await reportTo(sent, hardBounces.ses, second.email)
+    await reportTo(sent, complaints.ses, second.email)
+    expect([await reasonsOf(ctx, sent.email), await reasonsOf(ctx, second.email)]).toEqual([['COMPLAINED'], []])
+  })
+
+  test('unless the recipient consented for it', async () => {
+    const { second } = await sendTestCampaign(ctx, 'ses')
+    const { id: listId } = await createTestList(ctx)
+    await confirmSubscribers(ctx, { listId, contacts: [{ id: second.contactId, email: second.email }] })
+    await updateContact(ctx, second.contactId, { email: 'changed@example.com' })
+    await reportTo(second, hardBounces.ses, 'Person-2@example.com')
+    expect(await reasonsOf(ctx, second.email)).toEqual(['BOUNCED'])
+  })
+
+  test('that of a campaign whose recipient was deleted; a complaint still counts', async () => {
+    const { second, ...sent } = await sendTestCampaign(ctx, 'ses')
+    await deleteContact(ctx, sent.contactId)
+    await reportTo(sent, hardBounces.ses, second.email)
+    await reportTo(sent, complaints.ses, sent.email)
+    expect([await reasonsOf(ctx, sent.email), await reasonsOf(ctx, second.email)]).toEqual([['COMPLAINED'], []])
+  })
+
+  test('that of a single email', async () => {
+    await enqueueMail(ctx, { kind: 'CAMPAIGN_TEST', to: 'ada@example.com', data: {} })
+    const sent = { providerMessageHash: hashProviderMessageId('single') }
+    await ctx.db.update(mails).set(sent).where(eq(mails.workspaceId, ctx.workspaceId))
+    await reportTo({ providerId: 'single' }, hardBounces.ses, 'eve@example.com')
+    expect([await reasonsOf(ctx, 'ada@example.com'), await reasonsOf(ctx, 'eve@example.com')]).toEqual([
+      ['BOUNCED'],
+      [],
+    ])
+  })
 })
 
 describe('the id of the provider counts, not a Message-ID that a remote server wrote', () => {
