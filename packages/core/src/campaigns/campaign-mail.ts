@@ -154,7 +154,8 @@ export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contac
 /**
  * Enqueues one test mail. The campaign can have any status. With `contactId`, the mail shows the values of that
  * contact. Throws `validation_error` if a template exceeds its limits, `quota_exceeded` if the workspace has used up
- * its quotas of emails, `opted_out` if the address is suppressed, and `forbidden` if no owner has verified an address, where the operator requires this.
+ * its quotas of emails, `opted_out` if the address is suppressed, and `forbidden` if the operator requires an owner with
+ * a verified address and there is none.
  */
 export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
   // Before the transaction: it must not stay open while the templates are rendered.

@@ -9,7 +9,10 @@ import type { CampaignStats } from './campaigns.schema.ts'
 
 const sum = (column: AnyColumn) => sql<number>`coalesce(sum(${column}), 0)::int`
 
-/** Reads the counters of a campaign, those by status in one snapshot. Sums the counters of its batches: one row per 200 recipients. */
+/**
+ * Reads the counters of a campaign, those by status in one snapshot. Sums the counters of its batches: one row per 200
+ * recipients.
+ */
 export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats> {
   const [row] = await ctx.db
     .select({

@@ -44,7 +44,7 @@ export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engage
   if (rowCount) recordedEngagements.add(ctx.db, { kind: engagement }, 1)
 }
 
-/** Records whose fault a bounce of the mail is. HARD overrides what was recorded before. */
+/** Records the class and code of a bounce. A HARD bounce replaces an earlier one, and stays. */
 export async function recordBounce(ctx: Ctx, recipient: RecipientKey, bounce: Bounce): Promise<void> {
   await ctx.db
     .update(campaignRecipients)

@@ -41,10 +41,9 @@ export const minConclusiveGroupSize = 5
  * - Ambiguous outcome: INTERRUPTED. Only a user can retry the recipient.
  * - Permanent refusal: FAILED.
  * - Temporary refusal: WAITING, and FAILED after the third attempt.
- * - The server refused every mail of the group for a reason that affects all mails (login, sender, connection), or as
- *   the fault of the message or the sender:
- *   every recipient is WAITING. The refusal is final if it is permanent or if this was the third attempt. A final
- *   refusal resets the attempts to 0, so that each recipient has three attempts again when the campaign is resumed.
+ * - The server refused every mail of the group because of the login, the connection, the sender or the message: every
+ *   recipient is WAITING. The refusal is final if it is permanent or if this was the third attempt. A final refusal
+ *   resets the attempts to 0, so that each recipient has three attempts again when the campaign is resumed.
  */
 export function decideOutcomes(group: readonly SmtpOutcome[]): GroupOutcome {
   const reason = findGroupRefusal(group)

@@ -70,8 +70,9 @@ export const claimGroup = namedStatement('claim recipients', {
 })
 
 /**
- * Records the outcomes of recipients whose last attempt has this token. A bounce may be reported before the outcome. Selects the rows by batch, not by campaign: without
- * table statistics, the planner may choose an index on the campaign and read all recipients of the campaign.
+ * Records the outcomes of recipients whose last attempt has this token. A bounce that was reported before the outcome
+ * stays. Selects the rows by batch, not by campaign: without table statistics, the planner may choose an index on the
+ * campaign and read all of its recipients.
  */
 export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
   isPrepared: true,

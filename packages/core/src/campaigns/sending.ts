@@ -137,9 +137,9 @@ const toBatchParams = (ctx: Ctx, claim: Claim) => ({
 })
 
 /**
- * Records the outcomes of the group that was claimed last, in one statement. An outcome that arrives after recovery overwrites INTERRUPTED,
- * unless another attempt has begun. Then WAITING is recorded as FAILED, because the batch may already be DONE, and no
- * job would claim the recipient again.
+ * Records the outcomes of the group that was claimed last, in one statement. An outcome that arrives after recovery
+ * overwrites INTERRUPTED, unless another attempt has begun. Then WAITING is recorded as FAILED, because the batch may
+ * already be DONE, and no job would claim the recipient again.
  */
 export async function recordRecipientOutcomes(
   ctx: Ctx,

@@ -64,7 +64,7 @@ export const campaigns = tenantTable(
     queued: integer().notNull().default(0),
     /** Why a worker paused the campaign; null if a user paused it. */
     pauseReason: text(),
-    /** When a user resumed the campaign although its rates of bounces or complaints are high: they pause it no more. */
+    /** When a user resumed the campaign after its rate of bounces or complaints had paused it. The rates are ignored since. */
     ratesAcceptedAt: timestamptz(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
