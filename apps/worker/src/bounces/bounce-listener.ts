@@ -4,21 +4,15 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
-import type { Logger } from 'pino'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { type ListenOptions, listenWhenFree } from './listen-when-free.ts'
 import { findValidToken, maxMessageBytes, recordBounceMail } from './record-bounce-mail.ts'
 
-export interface BounceListenerOptions {
-  host: string
-  port: number
+export interface BounceListenerOptions extends ListenOptions {
   /** Of a connection, from its begin to its end. */
   connectionTimeoutMs: number
-  /** How soon a worker tries to take over the port from another worker on the same machine. */
-  retryMs: number
-  log: Logger
 }
 
 const maxConnections = 100
@@ -29,8 +23,9 @@ const maxConcurrent = 4
 
 export async function openBounceListener(
   base: Omit<BaseCtx, 'requestId'>,
-  { host, port, connectionTimeoutMs, retryMs, log }: BounceListenerOptions,
+  { connectionTimeoutMs, ...options }: BounceListenerOptions,
 ): Promise<{ port: number; close(): Promise<void> }> {
+  const { port, log } = options
   const limit = limitConcurrency(maxConcurrent)
   const refusals = new WeakMap<SMTPServerSession, number>()
   const server = new SMTPServer({
@@ -74,41 +69,17 @@ export async function openBounceListener(
     const timer = setTimeout(() => socket.destroy(), connectionTimeoutMs)
     socket.once('close', () => clearTimeout(timer))
   })
-  const closing = new AbortController()
-  const isListening = await tryToListen(server, host, port)
-  if (!isListening) log.info({ port }, 'another worker of this machine receives bounces')
-  const retrying = isListening ? undefined : listenLater()
-
-  async function listenLater(): Promise<void> {
-    while (!closing.signal.aborted) {
-      await sleep(retryMs, undefined, { signal: closing.signal }).catch(() => {})
-      if (!closing.signal.aborted && (await tryToListen(server, host, port))) return
-    }
-  }
-
+  // Errors of single connections are ignored.
+  server.on('error', () => {})
+  const listening = await listenWhenFree(server.server, options)
   return {
     /** The port that the system chose, if `port` is 0. */
     port: portOf(server) ?? port,
     async close() {
-      closing.abort()
-      await retrying
+      await listening.stop()
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
-}
-
-/** Returns false if another process has the port. */
-function tryToListen(server: SMTPServer, host: string, port: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? resolve(false) : reject(error))
-    server.once('error', fail)
-    server.listen(port, host, () => {
-      server.removeListener('error', fail)
-      // Errors of single connections are ignored.
-      server.on('error', () => {})
-      resolve(true)
-    })
-  })
 }
 
 function portOf(server: SMTPServer): number | undefined {
