@@ -5,7 +5,6 @@ import type { BaseCtx, Settings } from '@rapport/core/request/context.ts'
 import { parseReport } from './parse-report.ts'
 
 export const maxMessageBytes = 512 * 1024
-const maxDetailLength = 2_000
 
 /** Returns the token of a return path. Undefined for any other address. */
 export function findValidToken({ keys }: Settings, address: string): string | undefined {
@@ -29,16 +28,10 @@ export async function recordBounceMail(base: BaseCtx, token: string, raw: Uint8A
     messageId: null,
     providerMessageId: null,
     ...bounce,
-    detail: toPlainText(parsed.detail),
+    detail: parsed.detail,
   }
   const workspaceId = await findReportedWorkspace(base, report)
   if (workspaceId === undefined) return false
   await reportMailEvent({ ...base, workspaceId, actor: { kind: 'system' } }, report)
   return true
 }
-
-const toPlainText = (text: string) =>
-  text
-    .replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ')
-    .slice(0, maxDetailLength)
-    .toWellFormed()

@@ -47,6 +47,12 @@ test.each([
   expect(classifyError(error(message, more), false)).toEqual(unsent)
 })
 
+test('removes from a response what PostgreSQL cannot store', () => {
+  const response = `550 5.1.1 a\0b\ud800 ${'x'.repeat(3_000)}`
+  const outcome = classifyError(error('refused', { responseCode: 550, command: 'RCPT TO', response }), false)
+  expect(outcome).toMatchObject({ error: `550 5.1.1 a b\ufffd ${'x'.repeat(1_985)}`, bounce: { class: 'HARD' } })
+})
+
 test('classifies a thrown string', () => {
   expect(classifyError('boom', true)).toEqual({ kind: 'ambiguous', error: 'boom' })
 })

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { DkimKey } from '@rapport/core/runtime/config.ts'
 import { escapeRegExp } from '@rapport/core/kernel/values/encode-text.ts'
+import { cleanDetail } from '@rapport/core/mail/bounces/clean-text.ts'
 import { classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
@@ -125,7 +126,7 @@ interface SmtpError extends Error {
  */
 export function classifyError(error: unknown, isMessageStarted: boolean): MailOutcome {
   const { responseCode, response, code, message } = error as SmtpError
-  const text = response ?? message ?? String(error)
+  const text = cleanDetail(response ?? message ?? String(error))
   if (responseCode === undefined && isMessageStarted) return { kind: 'ambiguous', error: text }
   const temporary = responseCode === undefined ? code !== 'EENVELOPE' : responseCode < 500
   if (affectsAllMails(error as SmtpError)) return { kind: 'refused', temporary, error: text, affectsAll: true }

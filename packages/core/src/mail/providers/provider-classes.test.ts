@@ -101,4 +101,16 @@ test('removes what PostgreSQL cannot store from the texts of a provider', async 
   const context = { secret: providerSecrets.postmark, now: new Date(), readUrl: readTestCertificate }
   const { reports } = await readProviderMessage.postmark(signMessage.postmark(content), context)
   expect(reports[0]?.detail).toBe('550  5.1.1 \ufffd')
+  const headers = [{ name: 'Message-ID', value: '<a\u0000b\ud800@example.com>' }]
+  const complaint = { notificationType: 'Complaint', mail: { headers }, complaint: { complainedRecipients: [{}] } }
+  const ses = await readProviderMessage.ses(signMessage.ses(complaint), { ...context, secret: providerSecrets.ses })
+  expect(ses.reports[0]?.messageId).toBe('<a b\ufffd@example.com>')
 })
+
+test.each(['not-spam', 'auth-failure', 'virus'])(
+  'Amazon SES: feedback of the type %s is no complaint',
+  async (type) => {
+    const complaint = { complainedRecipients: [{ emailAddress: 'ada@example.com' }], complaintFeedbackType: type }
+    expect(await classOf('ses', { notificationType: 'Complaint', mail: { messageId: 'id' }, complaint })).toEqual([])
+  },
+)

@@ -2,18 +2,22 @@
 import { z } from 'zod'
 import type { BounceClass } from '../bounces/bounce.schema.ts'
 import { type Bounce, classifyBounce } from '../bounces/classify-bounce.ts'
+import { cleanText } from '../bounces/clean-text.ts'
 import { findToken } from '../bounces/recipient-token.ts'
 
-/** See `MailReport` of `operations/mail`. */
 export interface ProviderReport {
   type: 'BOUNCE' | 'COMPLAINT'
   email: string | null
+  /** See `recipient-token.ts`. An invalid one makes the report void. */
   recipientToken: string | null
   messageId: string | null
   /** The id that the provider gave the email in its SMTP response. */
   providerMessageId: string | null
+  /** Null for a complaint. */
   class: BounceClass | null
+  /** Null for a complaint, or if unknown. */
   code: string | null
+  /** The explanation of the server or the provider. `recordReport` cleans it. */
   detail: string
 }
 
@@ -25,13 +29,6 @@ export const Text = z
   .nullish()
   .catch(null)
   .transform((text) => (text && cleanText(text)) || null)
-
-const maxDetailLength = 2_000
-const cleanText = (text: string) =>
-  text
-    .toWellFormed()
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]+/g, ' ')
-    .trim()
 
 /**
  * Describes a bounce. A status code decides the class, but an address is HARD only if the provider gave up on it too
@@ -52,7 +49,7 @@ export function describeBounce(bounce: {
     type: 'BOUNCE',
     class: found === 'HARD' && !isPermanent ? 'SOFT' : found,
     code: classified.code,
-    detail: (response ?? detail ?? '').slice(0, maxDetailLength).toWellFormed(),
+    detail: response ?? detail ?? '',
   }
 }
 

@@ -2,8 +2,15 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { isSameSecret } from '../../kernel/crypto.ts'
-import { type HookReader, type HookRequest, isRecent, malformedMessage, parseJson } from './hook-message.ts'
-import { parseSeconds, refusedMessage } from './hook-message.ts'
+import {
+  type HookReader,
+  type HookRequest,
+  isRecent,
+  malformedMessage,
+  parseJson,
+  parseSeconds,
+  refusedMessage,
+} from './hook-message.ts'
 import { describeBounce, describeComplaint, type ProviderReport, Text } from './provider-report.ts'
 import { classOfSesWords } from './ses-words.ts'
 

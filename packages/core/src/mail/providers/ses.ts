@@ -3,12 +3,13 @@
  * https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html
  */
 import { z } from 'zod'
+import { isComplaint } from '../bounces/feedback-type.ts'
 import { type HookReader, malformedMessage, parseJson } from './hook-message.ts'
 import { describeBounce, describeComplaint, findTokenOf, type ProviderReport, Text } from './provider-report.ts'
 import { classOfSesWords } from './ses-words.ts'
 import { readSnsMessage } from './sns.ts'
 
-const Header = z.object({ name: z.string(), value: z.string() })
+const Header = z.object({ name: z.string(), value: Text })
 
 const Mail = z.object({
   messageId: Text,
@@ -72,7 +73,7 @@ function readReports({ notificationType, eventType, mail, bounce, complaint }: N
       }),
     }))
   }
-  if (kind !== 'Complaint' || !complaint || !isAboutSpam(complaint.complaintFeedbackType)) return []
+  if (kind !== 'Complaint' || !complaint || !isComplaint(complaint.complaintFeedbackType)) return []
   return complaint.complainedRecipients.map(({ emailAddress: email }) => {
     // SES did not try the address, because of a complaint about another email of the account.
     if (complaint.complaintSubType === 'OnAccountSuppressionList') {
@@ -81,9 +82,6 @@ function readReports({ notificationType, eventType, mail, bounce, complaint }: N
     return { email, ...about, ...describeComplaint(complaint.complaintFeedbackType ?? undefined) }
   })
 }
-
-/** `not-spam` takes a complaint back, and `auth-failure` is of a server. */
-const isAboutSpam = (feedbackType: string | null) => feedbackType !== 'not-spam' && feedbackType !== 'auth-failure'
 
 /** The Message-ID that was sent to SES, if the notification includes the headers. SES replaces it in the email. */
 function findMessageId(mail: z.output<typeof Mail> | null | undefined): string | null {

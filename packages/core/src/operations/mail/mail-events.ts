@@ -18,6 +18,7 @@ import { toTimestamp } from '../../kernel/validation.ts'
 import { isUndeliverable, recordSoftBounce } from '../../suppressions/soft-bounces.ts'
 import { suppress } from '../../suppressions/suppress.ts'
 import { mailReports } from '../../db/schema/index.ts'
+import { cleanDetail } from '../../mail/bounces/clean-text.ts'
 import { findReportedMail, type ReportedMail } from './find-reported-mail.ts'
 import { mailBounced, mailComplained } from './mail-events.schema.ts'
 import type { MailReport } from './mail-report.ts'
@@ -53,7 +54,7 @@ export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedM
     permanent: isPermanent,
     class: report.class,
     code: report.code,
-    detail: report.detail,
+    detail: cleanDetail(report.detail),
     messageId: report.messageId,
     contactId: contact?.id ?? null,
     campaignId: mail.recipient?.campaignId ?? null,

@@ -1,4 +1,5 @@
-import { type Bounce, classifyBounce } from '../../mail/bounces/classify-bounce.ts'
+import { classifyBounce } from '../../mail/bounces/classify-bounce.ts'
+import type { ProviderReport } from '../../mail/providers/provider-report.ts'
 import type { MailEventInput } from './mail-events.schema.ts'
 
 /**
@@ -6,25 +7,12 @@ import type { MailEventInput } from './mail-events.schema.ts'
  * /mail-events`. What identifies the email must be authentic: `recipientToken` proves itself, the ids are the word of a
  * client or provider that was authenticated. `email` may be anything, unless `isEmailProven`.
  */
-export interface MailReport {
-  type: 'BOUNCE' | 'COMPLAINT'
-  email: string | null
+export interface MailReport extends ProviderReport {
   /**
    * An authenticated client chose `email`. A provider may repeat what a remote server wrote: the address that the email
    * was forwarded to, or any other.
    */
   isEmailProven?: boolean
-  /** See `mail/bounces/recipient-token.ts`. An invalid one makes the report void. */
-  recipientToken: string | null
-  messageId: string | null
-  /** The id that the mail provider gave the email. */
-  providerMessageId: string | null
-  /** Null for a complaint. */
-  class: Bounce['class'] | null
-  /** Null for a complaint, or if unknown. */
-  code: string | null
-  /** The response of the receiving server. */
-  detail: string
   /** The server refused the email while it was sent: its recipient is FAILED, and not counted as `bounced`. */
   isRefusal?: boolean
 }

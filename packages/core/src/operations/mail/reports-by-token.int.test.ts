@@ -72,6 +72,16 @@ test('a bounce finds its campaign and its recipient by the token alone', async (
   ])
 })
 
+test('a text that a server wrote is recorded as text that PostgreSQL reads', async () => {
+  const detail = `550\0 5.1.1\n\ud800${'x'.repeat(1_987)}\u{1f4eb}`
+  await report({ detail })
+  await report({ detail, email: ada.email, class: 'SOFT' })
+  const { rows } = await database.db.execute<{ detail: string }>(sql`
+    select data ->> 'detail' as detail from events where type = 'mail.bounced'
+      and workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  expect(new Set(rows.map((row) => row.detail))).toEqual(new Set([`550  5.1.1\n\ufffd${'x'.repeat(1_987)}`]))
+})
+
 test('a delivery report and a report of the provider about one bounce count once', async () => {
   await Promise.all([
     report({ email: 'PERSON-1@example.com' }),
