@@ -1,7 +1,7 @@
 /** Lower-case names to values. Of repeated fields, the first counts. */
 export type Fields = ReadonlyMap<string, string>
 
-const maxGroups = 100
+export const maxGroups = 100
 const maxFields = 50
 
 /** Parses groups of header fields, separated by empty lines, as in a delivery status or a feedback report. */

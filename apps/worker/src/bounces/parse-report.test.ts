@@ -40,11 +40,18 @@ test('reads the original recipient, also encoded as xtext', async () => {
   expect(await reportOf(encoded)).toMatchObject({ emails: expect.arrayContaining(['ada+news@example.com']) })
 })
 
-test('a complaint is one with and without an address; "not spam" is none', async () => {
+test('a complaint is one with and without an address', async () => {
   const complaint = await parse(composeComplaint('Original-Rcpt-To: <ada@example.com>'))
   expect(complaint).toMatchObject({ type: 'COMPLAINT', emails: ['ada@example.com'] })
   expect(await parse(composeComplaint('Original-Rcpt-To: redacted'))).toMatchObject({ type: 'COMPLAINT', emails: [] })
-  expect(await parse(composeComplaint().replace('abuse', 'not-spam'))).toBeUndefined()
+})
+
+test.each(['not-spam', 'auth-failure', 'virus', 'Not-Spam'])('a feedback report "%s" is no complaint', async (type) => {
+  expect(await parse(composeComplaint().replace('abuse', type))).toBeUndefined()
+})
+
+test.each(['fraud', 'other', 'opt-out', ''])('a feedback report "%s" is a complaint', async (type) => {
+  expect(await parse(composeComplaint().replace('abuse', type))).toMatchObject({ type: 'COMPLAINT' })
 })
 
 test('mails that are large, deep, damaged or full of headers report nothing', async () => {

@@ -4,8 +4,9 @@
  * of a delay, report nothing. The content is untrusted: it only says what happened, never to whom.
  */
 import { type Bounce, classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
+import { isComplaint } from '@rapport/core/mail/bounces/feedback-type.ts'
 import PostalMime, { type Email } from 'postal-mime'
-import { parseFieldGroups, type Fields } from './field-groups.ts'
+import { type Fields, maxGroups, parseFieldGroups } from './field-groups.ts'
 
 export type ParsedReport = { detail: string; emails: string[] } & (
   | { type: 'BOUNCE'; bounce: Bounce }
@@ -30,7 +31,7 @@ export async function parseReport(
   if (complaint !== undefined) return parseComplaint(complaint)
   const status = findPart(mail, /^message\/(global-)?delivery-status$/)
   if (status !== undefined) return parseDeliveryStatus(status, isRecipient)
-  return parseUnformatted(mail)
+  return parseUnformatted(mail, isRecipient)
 }
 
 function findPart(mail: Email, type: RegExp): string | undefined {
@@ -41,7 +42,7 @@ function findPart(mail: Email, type: RegExp): string | undefined {
 function parseComplaint(text: string): ParsedReport | undefined {
   const [fields = new Map<string, string>()] = parseFieldGroups(text)
   const type = fields.get('feedback-type')?.toLowerCase() ?? 'abuse'
-  if (type === 'not-spam') return undefined
+  if (!isComplaint(type)) return undefined
   const emails = addressesOf(fields, ['original-rcpt-to', 'removal-recipient'])
   return { type: 'COMPLAINT', emails, detail: type }
 }
@@ -110,19 +111,31 @@ function addressesOf(fields: Fields, names: readonly string[]): string[] {
 
 // Both are bounded, because `^` matches after more characters than \n: else the time would grow with the square.
 const qmailIntroduction = /^Hi\. This is the .{0,200}(?:qmail|program at)/m
-const qmailRecipient = /^<[^>\n]{0,320}>:[ ]*\n([\s\S]*?)(?:\n\n|$)/m
+const qmailParagraph = /^<([^>\n]{0,320})>:[ ]*\n([\s\S]*?)(?:\n\n|(?![\s\S]))/gm
+
+/** The bounce of qmail has a paragraph for each recipient, with a reason of one or more lines, and then the email. */
+function parseQmail(text: string, isRecipient: (email: string) => boolean): ParsedReport {
+  const [report = ''] = text.replaceAll('\r\n', '\n').split(/^--- Below this line is/m, 1)
+  const paragraphs = [...report.matchAll(qmailParagraph)].slice(0, maxGroups)
+  const groups = paragraphs.map(([, email = '', reason = '']) => ({
+    emails: [email],
+    hasFailed: true,
+    bounce: classifyBounce({ text: reason }),
+    detail: reason,
+  }))
+  const none = { emails: [], bounce: classifyBounce({}), detail: '' }
+  const { emails, bounce, detail } = selectGroup(groups, isRecipient) ?? none
+  return { type: 'BOUNCE', emails, bounce, detail }
+}
 
 /**
  * A bounce that has no delivery status, such as that of qmail and of old Exim. Its words may be in any language, so
  * without the format of qmail it is SOFT.
  */
-function parseUnformatted(mail: Email): ParsedReport | undefined {
+function parseUnformatted(mail: Email, isRecipient: (email: string) => boolean): ParsedReport | undefined {
   const text = mail.text ?? ''
   const header = (name: string) => mail.headers.find(({ key }) => key === name)?.value
-  if (qmailIntroduction.test(text)) {
-    const [, reason = ''] = qmailRecipient.exec(text.replaceAll('\r\n', '\n')) ?? []
-    return { type: 'BOUNCE', emails: [], bounce: classifyBounce({ text: reason }), detail: reason.trim() }
-  }
+  if (qmailIntroduction.test(text)) return parseQmail(text, isRecipient)
   const failed = header('x-failed-recipients')
   if (failed === undefined && !isFromMailServer(mail, header)) return undefined
   const [quoted = ''] = /^.*\b[45]\d\d[ -].*$/m.exec(text) ?? []
@@ -131,7 +144,7 @@ function parseUnformatted(mail: Email): ParsedReport | undefined {
     type: 'BOUNCE',
     emails: failed?.split(/[\s,]+/) ?? [],
     bounce: { class: 'SOFT', code },
-    detail: quoted.trim(),
+    detail: quoted,
   }
 }
 

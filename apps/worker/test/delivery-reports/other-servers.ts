@@ -106,6 +106,41 @@ export const otherServers: Shape[] = [
     { class: 'HARD', code: '5.1.1' },
   ],
   [
+    'qmail, a reason of several lines',
+    composeReport({
+      subject: 'failure notice',
+      text: lines(
+        'Hi. This is the qmail-send program at mx.example.',
+        '',
+        '<ada@example.com>:',
+        '192.0.2.1 does not like recipient.',
+        'Remote host said: 550 5.1.1 User unknown',
+        'Giving up on 192.0.2.1.',
+        '',
+        '--- Below this line is a copy of the message.',
+      ),
+    }),
+    { class: 'HARD', code: '5.1.1' },
+  ],
+  [
+    'qmail, of two recipients',
+    composeReport({
+      subject: 'failure notice',
+      text: lines(
+        'Hi. This is the qmail-send program at mx.example.',
+        '',
+        '<eve@example.com>:',
+        'Sorry, no mailbox here by that name. (#5.1.1)',
+        '',
+        '<ada@example.com>:',
+        'Sorry, the mailbox is over its quota. (#5.2.2)',
+        '',
+        '--- Below this line is a copy of the message.',
+      ),
+    }),
+    { class: 'SOFT', code: '5.2.2' },
+  ],
+  [
     'sendmail, message too large',
     composeReport({
       subject: 'Returned mail: see transcript for details',
