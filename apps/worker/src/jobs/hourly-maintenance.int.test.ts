@@ -94,6 +94,12 @@ test('a domain with a strange record, or that cannot be checked, holds up no oth
   ])
 })
 
+test('checks no more sending domains once the worker stops', async () => {
+  const { id } = await addTestDomain(ctx, 'waiting.example')
+  await maintain({ stopping: AbortSignal.abort() })
+  expect(await readDomain(ctx, id)).toMatchObject({ checkedAt: null })
+})
+
 describe('deletes records that are older than their retention', () => {
   const retention = { submissionsDays: 2, eventsDays: 2, auditDays: 2, importsDays: 2 }
   /** Backdates one of the two records of each kind. */

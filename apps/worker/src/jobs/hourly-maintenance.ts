@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { DomainRow } from '@rapport/core/domains/domain-records.ts'
 import { recheckDomains } from '@rapport/core/domains/verify-domain.ts'
 import { disableFailingWebhooks, warnAboutFailingWebhooks } from '@rapport/core/operations/webhooks/webhook-health.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
@@ -27,12 +28,10 @@ async function checkWebhookHealth({ db, settings, log, stopping }: WorkerDeps): 
 
 async function checkDomains({ db, settings, log, stopping }: WorkerDeps): Promise<void> {
   const base: BaseCtx = { db, settings, requestId: randomUUID() }
-  const checked = recheckDomains(base, ({ id, workspaceId }, error) =>
-    log.error({ err: error, workspaceId, domainId: id }, 'sending domain not checked'),
-  )
-  for await (const { id, workspaceId, name, status } of checked) {
+  const onFailure = ({ id, workspaceId }: DomainRow, error: unknown) =>
+    log.error({ err: error, workspaceId, domainId: id }, 'sending domain not checked')
+  for await (const { id, workspaceId, name, status } of recheckDomains(base, { onFailure, stopping })) {
     const level = status === 'FAILED' ? 'warn' : 'info'
     log[level]({ workspaceId, domainId: id, domain: name }, `sending domain ${status.toLowerCase()}`)
-    if (stopping.aborted) return
   }
 }

@@ -11,26 +11,35 @@ import type { Settings } from '../request/context.ts'
 export const formerKeyDays = 7
 
 const generate = promisify(generateKeyPair)
-/** A key pair takes a thread for up to a second: threads stay free for passwords and files. */
-const runAlone = limitConcurrency(1, { maxWaiting: 20, message: 'Too many keys are being generated; try again' })
+/**
+ * A key pair takes a thread for up to a second: threads stay free for passwords and files. Few wait, because a request
+ * with an idempotency key holds a database connection meanwhile.
+ */
+const runAlone = limitConcurrency(1, { maxWaiting: 3, message: 'Too many keys are being generated; try again' })
 
 /** What receivers verify everywhere; the record of a longer key does not fit into one UDP packet. */
 export const defaultKeyBits = 2_048
 
 type KeySettings = Pick<Settings, 'keys' | 'domainKeyBits'>
 
-export async function createKeys(settings: KeySettings, id: DomainId): Promise<DomainKeys> {
-  return { signing: await createKey(settings, id, 1), next: await createKey(settings, id, 2), former: null }
+/** Generates the keys of a new domain. Not within a transaction. */
+export function createKeys(settings: KeySettings, id: DomainId): Promise<DomainKeys> {
+  return runAlone(async () => ({
+    signing: await createKey(settings, id, 1),
+    next: await createKey(settings, id, 2),
+    former: null,
+  }))
 }
 
-/** The next key signs from now on, the one before still verifies, and a new one is the next. */
-export async function rotateKeys(
-  settings: KeySettings,
-  id: DomainId,
-  { signing, next }: DomainKeys,
-): Promise<DomainKeys> {
+/** Generates the key that follows the keys of a domain. Not within a transaction. */
+export function createFollowingKey(settings: KeySettings, id: DomainId, { next }: DomainKeys): Promise<DomainKey> {
+  return runAlone(() => createKey(settings, id, numberOf(next) + 1))
+}
+
+/** The next key signs from now on, the one before still verifies, and the following one is the next. */
+export function rotateKeys({ signing, next }: DomainKeys, following: DomainKey): DomainKeys {
   const until = new Date(Date.now() + formerKeyDays * 24 * 60 * 60 * 1000).toISOString()
-  return { signing: next, next: await createKey(settings, id, numberOf(next) + 1), former: { ...signing, until } }
+  return { signing: next, next: following, former: { ...signing, until } }
 }
 
 /** The keys whose records must be published. */
@@ -47,13 +56,11 @@ async function createKey(
   id: DomainId,
   number: number,
 ): Promise<DomainKey> {
-  const { publicKey, privateKey } = await runAlone(() =>
-    generate('rsa', {
-      modulusLength: domainKeyBits,
-      publicKeyEncoding: { type: 'spki', format: 'der' },
-      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-    }),
-  )
+  const { publicKey, privateKey } = await generate('rsa', {
+    modulusLength: domainKeyBits,
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
   return toDomainKey(keys, id, { number, publicKey: publicKey.toString('base64'), privateKey })
 }
 

@@ -101,6 +101,23 @@ test('a rotation signs with the published key; the former record stays for seven
   expect(names).toEqual(dkim.slice(0, 2).map((record) => record.name))
 })
 
+test('a rotation generates the key before it locks the domain', async () => {
+  const domain = await addTestDomain(ctx, 'pulleys.example')
+  publishRecords(dns, ctx, domain)
+  await verifyDomain(ctx, domain.id)
+  const locks: Promise<unknown>[] = []
+  const settings = {
+    ...ctx.settings,
+    get domainKeyBits() {
+      const lock = sql`select from domains where id = ${uuidOf(domain.id)} for update nowait`
+      locks.push(Promise.resolve(database.db.execute(lock)))
+      return 2_048
+    },
+  }
+  await rotateDomainKey({ ...ctx, settings }, domain.id)
+  expect((await Promise.all(locks)).length).toBe(1)
+})
+
 test('the return path is of the domain once its record is verified', async () => {
   const domain = await addTestDomain(ctx, 'gears.example')
   expect(await returnPathOf(ctx, 'gears.example')).toBe(returnPathDomain)

@@ -9,7 +9,7 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { createKeys, formerKeyDays, rotateKeys } from './domain-keys.ts'
+import { createFollowingKey, createKeys, formerKeyDays, rotateKeys } from './domain-keys.ts'
 import { type DomainRow, recordsOf, findCheck, toDomain } from './domain-records.ts'
 import type { Domain, DomainInput, DomainQuery } from './domains.schema.ts'
 
@@ -122,11 +122,12 @@ export function deleteDomain(ctx: Ctx, id: DomainId): Promise<void> {
  * unless the last check found the record of the next key, and `quota_exceeded` within seven days of a rotation.
  */
 export async function rotateDomainKey(ctx: Ctx, id: DomainId): Promise<Domain> {
-  requireRotatable(ctx, await readDomainRow(ctx, id))
+  const { keys } = requireRotatable(ctx, await readDomainRow(ctx, id))
+  const following = await createFollowingKey(ctx.settings, id, keys)
   return inTransaction(ctx, async (ctx) => {
-    const current = await lockDomain(ctx, id)
-    requireRotatable(ctx, current)
-    const keys = await rotateKeys(ctx.settings, id, current.keys)
+    // A concurrent rotation makes it not rotatable: `following` follows the keys that the row has now.
+    const current = requireRotatable(ctx, await lockDomain(ctx, id))
+    const keys = rotateKeys(current.keys, following)
     await ctx.db
       .update(domains)
       .set({ keys })
@@ -136,7 +137,7 @@ export async function rotateDomainKey(ctx: Ctx, id: DomainId): Promise<Domain> {
   })
 }
 
-function requireRotatable({ settings }: Ctx, row: DomainRow): void {
+function requireRotatable({ settings }: Ctx, row: DomainRow): DomainRow {
   const waitMs = row.keys.former ? Date.parse(row.keys.former.until) - Date.now() : 0
   if (waitMs > 0)
     throw new AppError('quota_exceeded', `A key can be rotated once in ${formerKeyDays} days`, {
@@ -145,4 +146,5 @@ function requireRotatable({ settings }: Ctx, row: DomainRow): void {
   const [, next] = recordsOf(row, settings)
   if (next && findCheck(row.checks, next)?.status !== 'VERIFIED')
     throw conflict('wrong_state', `The next key is not published yet: add the TXT record at ${next.name}, then verify`)
+  return row
 }

@@ -74,16 +74,25 @@ const isDue = or(
 )
 
 const batchSize = 20
-type OnFailure = (row: DomainRow, error: unknown) => void
+
+interface RecheckOptions {
+  onFailure: (row: DomainRow, error: unknown) => void
+  /** Ends the checks after those that have begun. */
+  stopping: AbortSignal
+}
 
 /**
  * Checks the domains of all workspaces that were not checked for a day, or PENDING ones for an hour. For the hourly
  * maintenance. Yields each domain whose status changes, after the commit. The failure of one domain keeps no other one
  * from being checked.
  */
-export async function* recheckDomains(base: BaseCtx, onFailure: OnFailure): AsyncGenerator<DomainRow> {
+export async function* recheckDomains(
+  base: BaseCtx,
+  { onFailure, stopping }: RecheckOptions,
+): AsyncGenerator<DomainRow> {
   const dns = createDnsReader(base.settings.dnsServers)
   for (let due = await findDue(base.db); due.length > 0; due = await findDue(base.db, due.at(-1))) {
+    if (stopping.aborted) return
     const verified = await Promise.all(due.map((row) => recheck(base, row, { dns, onFailure })))
     yield* verified.flatMap((result) => (result?.isChanged ? [result.row] : []))
   }
@@ -101,7 +110,7 @@ function findDue(db: Db, after?: DomainRow): Promise<DomainRow[]> {
 async function recheck(
   base: BaseCtx,
   row: DomainRow,
-  { dns, onFailure }: { dns: DnsReader; onFailure: OnFailure },
+  { dns, onFailure }: { dns: DnsReader } & Pick<RecheckOptions, 'onFailure'>,
 ): Promise<Verified | undefined> {
   const ctx: Ctx = { ...base, workspaceId: row.workspaceId, actor: { kind: 'system' } }
   try {
