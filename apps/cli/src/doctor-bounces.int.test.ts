@@ -23,6 +23,12 @@ test('Bounces: checks the MX record of the return path', async () => {
   expect(await findings()).toEqual([`ok: ${domain} has the mail server mx.example.com`, receiver])
 })
 
+test('Bounces: asks the name servers of DNS_SERVER', async () => {
+  dns.setExchanges(domain, 'mx.example.com')
+  const findings = await runDoctor({ RETURN_PATH_DOMAIN: domain, DNS_SERVER: dns.address })
+  expect(findings('Bounces')).toContain(`ok: ${domain} has the mail server mx.example.com`)
+})
+
 test('Bounces: reads the greeting of the worker that listens', async () => {
   dns.setExchanges(domain, 'mx.example.com')
   let greeting = '220 mx ESMTP\r\n'

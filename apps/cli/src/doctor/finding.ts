@@ -24,6 +24,14 @@ export interface CheckInput {
   backupDirectory: string | undefined
 }
 
+/** The name servers of `--dns-server` or else `DNS_SERVER`. Undefined: those of the machine. */
+export function dnsServersOf({
+  dnsServers,
+  config: { DNS_SERVER: configured = [] },
+}: Pick<CheckInput, 'config' | 'dnsServers'>): readonly string[] | undefined {
+  return dnsServers ?? (configured.length > 0 ? configured : undefined)
+}
+
 export interface Check {
   about: string
   /** If it throws, the error becomes a finding. */

@@ -6,6 +6,8 @@ export interface DnsReader {
   readTexts(name: string): Promise<string[]>
   /** The target of a CNAME record, in lower case; undefined if there is none. */
   readAlias(name: string): Promise<string | undefined>
+  /** The mail servers of a name, the preferred one first. Empty if there is none. */
+  readExchanges(name: string): Promise<string[]>
 }
 
 /** No name server responded, or it could not tell. Says nothing about the records. */
@@ -28,6 +30,10 @@ export function createDnsReader(servers?: readonly string[]): DnsReader {
     async readAlias(name) {
       const [target] = await query(resolver.resolveCname(name), [])
       return target?.toLowerCase().replace(/\.$/, '')
+    },
+    async readExchanges(name) {
+      const records = await query(resolver.resolveMx(name), [])
+      return records.toSorted((one, other) => one.priority - other.priority).map(({ exchange }) => exchange)
     },
   }
 }

@@ -1,14 +1,15 @@
 /** Checks that bounces reach a worker: the MX record of the return path, and the port or mailbox that receives them. */
-import { Resolver } from 'node:dns/promises'
 import { connect } from 'node:net'
+import { createDnsReader, DnsFailure } from '@rapport/core/domains/dns.ts'
 import { checkMailbox } from './mailbox.ts'
-import { type Check, findingsAbout, type Finding, messageOf } from '../finding.ts'
+import { type Check, dnsServersOf, findingsAbout, type Finding, messageOf } from '../finding.ts'
 
 const { ok, warn, fail } = findingsAbout('Bounces')
 
 export const bouncesCheck: Check = {
   about: 'Bounces',
-  async run({ config, dnsServers }) {
+  async run(input) {
+    const { config } = input
     const { RETURN_PATH_DOMAIN: domain, BOUNCE_PORT, BOUNCE_IMAP_URL } = config
     const isReceiving = BOUNCE_PORT !== undefined || BOUNCE_IMAP_URL !== undefined
     if (domain === undefined && !isReceiving) return []
@@ -20,7 +21,7 @@ export const bouncesCheck: Check = {
     )
     // At once, as each may take most of the time of the check.
     const found = await Promise.all([
-      checkExchanges(domain, dnsServers),
+      checkExchanges(domain, dnsServersOf(input)),
       BOUNCE_PORT === undefined ? [] : checkPort(BOUNCE_PORT, config.BOUNCE_HOST),
       BOUNCE_IMAP_URL === undefined ? [] : checkMailbox(BOUNCE_IMAP_URL),
     ])
@@ -29,16 +30,13 @@ export const bouncesCheck: Check = {
 }
 
 async function checkExchanges(domain: string, dnsServers: readonly string[] | undefined): Promise<Finding[]> {
-  const resolver = new Resolver({ timeout: 1_000, tries: 2 })
-  if (dnsServers) resolver.setServers(dnsServers)
   try {
-    const records = await resolver.resolveMx(domain)
-    return [ok(`${domain} has the mail server ${records.map(({ exchange }) => exchange).join(', ')}`)]
+    const hosts = await createDnsReader(dnsServers).readExchanges(domain)
+    if (hosts.length > 0) return [ok(`${domain} has the mail server ${hosts.join(', ')}`)]
+    return [fail(`${domain} has no MX record, so bounces are lost`, 'Publish one: see docs/bounces.md.')]
   } catch (error) {
-    const { code = String(error) } = error as NodeJS.ErrnoException
-    if (code === 'ENOTFOUND' || code === 'ENODATA')
-      return [fail(`${domain} has no MX record, so bounces are lost`, 'Publish one: see docs/bounces.md.')]
-    return [warn(`unknown, because DNS does not respond (${code})`, 'Check the name server of this machine.')]
+    if (!(error instanceof DnsFailure)) throw error
+    return [warn(`unknown, because DNS does not respond (${error.message})`, 'Check the name server of this machine.')]
   }
 }
 

@@ -4,7 +4,7 @@ import { createDnsReader, type DnsReader } from '@rapport/core/domains/dns.ts'
 import { type CheckResult, type DomainRow, recordsOf } from '@rapport/core/domains/domain-records.ts'
 import { listSendingDomains } from '@rapport/core/domains/sending-domains.ts'
 import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
-import { type Check, type CheckInput, findingsAbout, type Finding } from '../finding.ts'
+import { type Check, type CheckInput, dnsServersOf, findingsAbout, type Finding } from '../finding.ts'
 
 const { ok, warn, fail } = findingsAbout('Domains')
 const maxChecked = 50
@@ -17,16 +17,13 @@ export const domainsCheck: Check = {
     if (!database) return []
     const { rows, count } = await listSendingDomains(database.db, maxChecked)
     if (count === 0) return []
-    const dns = createDnsReader(dnsServers ?? configuredServers(config))
+    const dns = createDnsReader(dnsServersOf({ config, dnsServers }))
     const found = await Promise.all(rows.map((row) => checkDomain(dns, row, config)))
     const findings = found.flat()
     if (findings.length === 0) findings.push(ok(`the records of ${rows.length} domains are published`))
     return count > rows.length ? [...findings, ok(`${count - rows.length} more domains are not checked`)] : findings
   },
 }
-
-const configuredServers = ({ DNS_SERVER: servers = [] }: CheckInput['config']) =>
-  servers.length > 0 ? servers : undefined
 
 /** One finding for a domain, unless all of its records are right. */
 async function checkDomain(dns: DnsReader, row: DomainRow, config: CheckInput['config']): Promise<Finding[]> {

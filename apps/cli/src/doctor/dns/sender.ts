@@ -1,11 +1,10 @@
 /** Checks the DNS records of the sender's domain, which receiving mail servers verify. */
 import { createPublicKey } from 'node:crypto'
-import { Resolver } from 'node:dns/promises'
+import { createDnsReader, DnsFailure } from '@rapport/core/domains/dns.ts'
 import { type DkimKey, dkimKeyOf } from '@rapport/core/runtime/config.ts'
 import { mailDomain } from '@rapport/core/mail/outgoing-mail.ts'
-import { type Check, findingsAbout, type Finding } from '../finding.ts'
+import { type Check, dnsServersOf, findingsAbout, type Finding } from '../finding.ts'
 
-/** Returns the TXT records of a name, or none if the name does not exist. */
 type ReadText = (name: string) => Promise<string[]>
 
 /** Reserved names, which do not exist in public DNS (RFC 2606, 6761, 6762). */
@@ -13,7 +12,9 @@ const reservedDomain = /(^|\.)(localhost|test|invalid|local|internal|example|exa
 
 export const senderCheck: Check = {
   about: 'Sender',
-  async run({ config, dnsServers }) {
+  async run(input) {
+    const { config } = input
+    const dnsServers = dnsServersOf(input)
     if (!config.MAIL_FROM) return []
     const domain = mailDomain(config.MAIL_FROM)
     const { warn } = findingsAbout('Sender')
@@ -25,7 +26,8 @@ export const senderCheck: Check = {
         ),
       ]
     }
-    const readText = createTextReader(dnsServers)
+    const dns = createDnsReader(dnsServers)
+    const readText: ReadText = (name) => dns.readTexts(name)
     const findings = await Promise.all([
       warnIfUnknown('SPF', () => checkSpf(readText, domain)),
       warnIfUnknown('DKIM', () => checkDkim(readText, domain, dkimKeyOf(config))),
@@ -35,27 +37,13 @@ export const senderCheck: Check = {
   },
 }
 
-function createTextReader(servers: readonly string[] | undefined): ReadText {
-  const resolver = new Resolver({ timeout: 1_000, tries: 2 })
-  if (servers) resolver.setServers(servers)
-  return async (name) => {
-    try {
-      // A long record consists of several pieces.
-      return (await resolver.resolveTxt(name)).map((pieces) => pieces.join(''))
-    } catch (error) {
-      if (['ENOTFOUND', 'ENODATA'].includes((error as NodeJS.ErrnoException).code ?? '')) return []
-      throw error
-    }
-  }
-}
-
 async function warnIfUnknown(about: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await check()
   } catch (error) {
-    const { code = String(error) } = error as NodeJS.ErrnoException
+    if (!(error instanceof DnsFailure)) throw error
     const advice = 'Check the name server of this machine, or use another with --dns-server.'
-    return [findingsAbout(about).warn(`unknown, because DNS does not respond (${code})`, advice)]
+    return [findingsAbout(about).warn(`unknown, because DNS does not respond (${error.message})`, advice)]
   }
 }
 

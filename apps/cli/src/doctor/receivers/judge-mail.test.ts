@@ -38,6 +38,7 @@ const goodRecords: Record<string, string[]> = {
 const readFrom = (records: Record<string, string[]>): DnsReader => ({
   readTexts: (name) => Promise.resolve(records[name] ?? []),
   readAlias: () => Promise.resolve(undefined),
+  readExchanges: () => Promise.resolve([]),
 })
 
 /** The findings that are not ok, by what they are about. */
@@ -115,6 +116,7 @@ test('without DNS, what depends on it is unknown', async () => {
   const dns: DnsReader = {
     readTexts: () => Promise.reject(new DnsFailure('ETIMEOUT')),
     readAlias: () => Promise.reject(new DnsFailure('ETIMEOUT')),
+    readExchanges: () => Promise.reject(new DnsFailure('ETIMEOUT')),
   }
   const findings = await judgeMail({ mail: goodMail, dns, installationKey: undefined }, ['yahoo'])
   const unknown = findings.filter(({ level }) => level === 'warn').map(({ about }) => about)
