@@ -1,5 +1,5 @@
 import { createServer } from 'node:https'
-import type { AddressInfo, LookupFunction } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { foreignCertificate, testKey } from '@rapport/testing/network/certificates.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createUrlReader } from './read-public-url.ts'
@@ -21,9 +21,9 @@ beforeEach(() => {
   paths.splice(0)
 })
 
-const lookup: LookupFunction = (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
+const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
 const readerWith = (allowedNetworks: string[], ca = foreignCertificate) =>
-  createUrlReader({ timeoutMs: 500, connection: { lookup, ca }, allowedNetworks })
+  createUrlReader({ timeoutMs: 500, connection: { resolve, ca }, allowedNetworks })
 const urlOf = (path: string) => `https://elsewhere.example:${(server.address() as AddressInfo).port}${path}`
 const unavailable = { code: 'unavailable' }
 
@@ -45,12 +45,13 @@ test('is unavailable after a failure, a timeout, or with a wrong certificate', a
     await expect(readerWith(['127.0.0.0/8'])(urlOf(path))).rejects.toMatchObject(unavailable)
   paths.splice(0)
   await expect(
-    createUrlReader({ timeoutMs: 500, connection: { lookup }, allowedNetworks: ['127.0.0.0/8'] })(urlOf('/')),
+    createUrlReader({ timeoutMs: 500, connection: { resolve }, allowedNetworks: ['127.0.0.0/8'] })(urlOf('/')),
   ).rejects.toMatchObject(unavailable)
   expect(paths).toEqual([])
 })
 
 test('connects to no private address', async () => {
-  await expect(readerWith([])(urlOf('/'))).rejects.toMatchObject(unavailable)
+  const address = urlOf('/').replace('elsewhere.example', '127.0.0.1')
+  for (const url of [urlOf('/'), address]) await expect(readerWith([])(url)).rejects.toMatchObject(unavailable)
   expect(paths).toEqual([])
 })

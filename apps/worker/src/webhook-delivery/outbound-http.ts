@@ -1,7 +1,8 @@
 /** All HTTP requests to the URLs of webhooks. */
-import { isIP, type LookupFunction, type Socket } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { isAllowedAddress, isAllowedName, isLoopbackAddress } from '@rapport/core/webhooks/address-policy.ts'
+import { isLoopbackAddress } from '@rapport/core/webhooks/address-policy.ts'
+import { BlockedAddress, guardLookup, requireAllowedHost } from '@rapport/core/webhooks/outbound-guard.ts'
 import { Agent, buildConnector } from 'undici'
 import { openNameResolver } from './name-resolver.ts'
 import { defaultTimings, type WorkerTimings } from '../process/worker-timings.ts'
@@ -35,15 +36,12 @@ export interface HttpOutcome {
   durationMs: number
 }
 
-class BlockedAddress extends Error {}
-
 /**
  * Opens the HTTP client for webhooks.
  *
  * - Each request is sent once, on a new connection. A server that restarts closes its idle connections, and a request
  *   on one of them would be lost (docs/bench.md).
- * - The addresses that DNS returns are checked during the connection attempt itself, without a second lookup, which
- *   prevents DNS rebinding.
+ * - The addresses that DNS returns are checked: see `guardLookup`.
  * - `refusedPorts` are ports of this machine that a request never reaches, although loopback addresses are allowed. They
  *   are checked on the connection, before anything is sent on it.
  * - Redirects are not followed, and TLS certificates are verified.
@@ -60,26 +58,14 @@ export function openOutboundHttp(
 ): OutboundHttp {
   const { timings = defaultTimings, dnsServers, ca, refusedPorts = [] } = options
   const resolver = openNameResolver(timings.nameQueryTimeoutMs, dnsServers)
-  const guardedLookup: LookupFunction = (hostname, options, done) => {
-    resolver.resolve(hostname).then(
-      (addresses) => {
-        if (!addresses.every(({ address }) => isAllowedAddress(address, allowedNetworks))) {
-          return done(new BlockedAddress(), '', 0)
-        }
-        const [first] = addresses
-        if (options.all) return done(null, addresses)
-        return done(null, first?.address ?? '', first?.family ?? 0)
-      },
-      (error: unknown) => done(error as NodeJS.ErrnoException, '', 0),
-    )
-  }
+  const lookup = guardLookup((hostname) => resolver.resolve(hostname), allowedNetworks)
   // Created once: creating it for each connection takes a quarter of the CPU time of a POST over TLS.
   const secureContext = createSecureContext({ minVersion: 'TLSv1.2', ...(ca !== undefined && { ca }) })
   const agents = new Set<Agent>()
 
   return {
     openConnections() {
-      const agent = openAgent({ lookup: guardedLookup, secureContext, refusedPorts, timings })
+      const agent = openAgent({ lookup, secureContext, refusedPorts, timings })
       agents.add(agent)
       return {
         async post(url, message) {
@@ -109,10 +95,7 @@ export function openOutboundHttp(
 
   async function attempt(agent: Agent, url: string, message: Message) {
     const address = new URL(url)
-    const host = address.hostname.replace(/^\[|\]$/g, '')
-    // undici does not call `lookup` for an IP address, so it is checked here.
-    const isAllowed = isIP(host) ? isAllowedAddress : isAllowedName
-    if (!isAllowed(host, allowedNetworks)) throw new BlockedAddress()
+    requireAllowedHost(address, allowedNetworks)
     const { status, body } = await sendRequest({ agent, timeoutMs: timings.requestTimeoutMs }, address, message)
     if (status >= 200 && status < 300) return { status, body }
     const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver responded with ${status}`

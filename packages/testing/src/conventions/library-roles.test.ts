@@ -18,7 +18,10 @@ const roles: Record<string, { in: RegExp; only?: RegExp }> = {
   pg: { in: /^packages\/core\/src\/db\// },
   bullmq: { in: /^apps\/worker\/src\/queues\/queue-backend\.ts$/, only: /^apps\/(worker|api)\/src\/queues\// },
   ioredis: { in: /^packages\/core\/src\/runtime\/redis\.ts$/ },
-  undici: { in: /^apps\/worker\/src\/webhook-delivery\//, only: /^apps\/worker\// },
+  undici: {
+    in: /^apps\/worker\/src\/webhook-delivery\//,
+    only: /^apps\/(worker\/|api\/src\/http\/read-public-url\.ts$)/,
+  },
 }
 
 const importers = (library: string) =>

@@ -129,9 +129,9 @@ export const isolationGuards: readonly TestedGuard[] = [
   {
     promise: 'isolation',
     name: 'a webhook reaches a private address by its name',
-    file: 'apps/worker/src/webhook-delivery/outbound-http.ts',
-    search: "          return done(new BlockedAddress(), '', 0)\n",
-    replacement: '',
+    file: `${core}/webhooks/outbound-guard.ts`,
+    search: 'if (!first || !addresses.every(({ address }) => isAllowedAddress(address, allowedNetworks)))',
+    replacement: 'if (!first)',
     tests: [
       'apps/worker/src/webhook-delivery/outbound-http.test.ts',
       'apps/worker/src/webhook-delivery/outbound-names.test.ts',
@@ -140,9 +140,9 @@ export const isolationGuards: readonly TestedGuard[] = [
   {
     promise: 'isolation',
     name: 'a webhook reaches a private address by its IP address',
-    file: 'apps/worker/src/webhook-delivery/outbound-http.ts',
-    search: 'if (!isAllowed(host, allowedNetworks)) throw new BlockedAddress()',
-    replacement: "if (!isAllowed(host, [...allowedNetworks, '0.0.0.0/0'])) throw new BlockedAddress()",
+    file: `${core}/webhooks/outbound-guard.ts`,
+    search: 'if (!isAllowed(host, allowedNetworks)) throw',
+    replacement: "if (!isAllowed(host, [...allowedNetworks, '0.0.0.0/0'])) throw",
     tests: ['apps/worker/src/webhook-delivery/outbound-http.test.ts'],
   },
   {
