@@ -4,7 +4,7 @@ import type { BaseCtx, Ctx } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { lockUniqueValue } from '../db/distribution/conflicts.ts'
 import { conflict } from '../kernel/errors.ts'
-import { idOf, newId, type UserId } from '../kernel/ids.ts'
+import { idOf, newId, nilUuid, type UserId } from '../kernel/ids.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { User } from './auth.schema.ts'
 import { members, users } from '../db/schema/index.ts'
@@ -12,7 +12,7 @@ import { members, users } from '../db/schema/index.ts'
 type UserRow = typeof users.$inferSelect
 
 /** Never the id of a user. */
-export const noUserId = idOf('usr', '00000000-0000-0000-0000-000000000000')
+export const noUserId = idOf('usr', nilUuid)
 
 /** A user signs up, which creates a workspace too, or accepts an invite. */
 export const userOrigins = ['sign_up', 'invite'] as const

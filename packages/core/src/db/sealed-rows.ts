@@ -1,5 +1,6 @@
 /** Seals stored secrets again after a change of SECRET_KEY, so that the former key is not needed. */
 import { canUnseal, type Keys, seal, storageKeyIds, unseal } from '../kernel/crypto.ts'
+import { nilUuid } from '../kernel/ids.ts'
 import type { Db } from './client.ts'
 
 /** The key of a row, as UUIDs. */
@@ -27,7 +28,6 @@ export interface SealedTable {
 export type Reseal = (sealed: string, boundTo: string) => string
 
 const batchSize = 100
-const nil = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Seals the secrets of a table, with a transaction for each row, so that it can run while the secrets are used. It can
@@ -36,7 +36,7 @@ const nil = '00000000-0000-0000-0000-000000000000'
 export async function resealRows(db: Db, keys: Keys, { findBatch, resealRow }: SealedTable): Promise<ResealResult> {
   const [currentKeyId = ''] = storageKeyIds(keys)
   const total = { resealed: 0, lost: 0 }
-  let after: RowKey | undefined = { workspaceId: nil, id: nil }
+  let after: RowKey | undefined = { workspaceId: nilUuid, id: nilUuid }
   while (after) {
     const batch: RowKey[] = await findBatch(db, currentKeyId, { after, limit: batchSize })
     for (const key of batch) {

@@ -108,7 +108,7 @@ export async function findMailHook(
 }
 
 /** Records that a message with a valid signature arrived. At most once a minute, so that busy hooks cause few writes. */
-export async function recordMessage(db: Db, { id }: Pick<MailHookRow, 'id'>): Promise<void> {
+export async function touchMailHook(db: Db, { id }: Pick<MailHookRow, 'id'>): Promise<void> {
   const isStale = or(isNull(mailHooks.lastMessageAt), lt(mailHooks.lastMessageAt, sql`now() - interval '1 minute'`))
   await ignoreUnavailability(
     db

@@ -2,9 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import { mailHooks } from '../db/schema/index.ts'
 import type { SealedTable } from '../db/sealed-rows.ts'
 import { transaction } from '../db/transaction.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
-
-const noWorkspace = '00000000-0000-0000-0000-000000000000'
+import { idOf, nilUuid, uuidOf } from '../kernel/ids.ts'
 
 /** The secrets of mail hooks. The key of a row is its id alone: a hook of the installation has no workspace. */
 export const sealedMailHooks: SealedTable = {
@@ -16,7 +14,7 @@ export const sealedMailHooks: SealedTable = {
       .where(and(sql`${mailHooks.id} > ${after.id}::uuid`, isUnderOtherKey))
       .orderBy(mailHooks.id)
       .limit(limit)
-    return rows.map(({ id }) => ({ workspaceId: noWorkspace, id: uuidOf(id) }))
+    return rows.map(({ id }) => ({ workspaceId: nilUuid, id: uuidOf(id) }))
   },
   resealRow(db, { id: uuid }, reseal) {
     const isHook = eq(mailHooks.id, idOf('mhk', uuid))

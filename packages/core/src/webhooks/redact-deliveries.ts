@@ -4,13 +4,12 @@ import { deliveries, events } from '../db/schema/index.ts'
 import { arrayOf, bool, int, required, uuid } from '../db/statements/sql-types.ts'
 import type { EmittedType } from '../events/event-definition.ts'
 import { redactedText, type StepResult } from '../kernel/erase-step.ts'
-import type { ContactId } from '../kernel/ids.ts'
+import { type ContactId, nilUuid } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { drainId } from '../work/queues.ts'
 
 const batchSize = 5_000
 const deleted: EmittedType = 'contact.deleted'
-const nil = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Redacts what receivers responded to the events of a deleted contact: a receiver may echo the request. Reads the
@@ -18,7 +17,7 @@ const nil = '00000000-0000-0000-0000-000000000000'
  * that are in flight, because their outcome is recorded later; `contact.deleted` has only an id.
  */
 export async function redactDeliveries(ctx: Ctx, contactIds: readonly ContactId[], after: string): Promise<StepResult> {
-  const [webhookId = nil, id = nil] = after ? after.split(' ') : []
+  const [webhookId = nilUuid, id = nilUuid] = after ? after.split(' ') : []
   const [last] = await redactPassed(ctx.db, { workspaceId: ctx.workspaceId, contactIds, webhookId, id })
   if (!last) return {}
   if (last.isInFlight) return { isWaiting: true, after }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { workKinds } from '../db/schema/index.ts'
-import { Id, type WorkspaceId } from '../kernel/ids.ts'
+import { Id, nilUuid, type WorkspaceId } from '../kernel/ids.ts'
 
 /**
  * The queues and the data of a job, independent of the queue library. The queues are separate, so that a campaign never
@@ -21,7 +21,7 @@ export const WorkJob = z.object({
 export type WorkJob = z.output<typeof WorkJob>
 
 /** The id of every drain: its subject is the workspace, whose own id is that of the work that clears it. */
-export const drainId = '00000000-0000-0000-0000-000000000000'
+export const drainId = nilUuid
 /** The job that drains the webhooks of a workspace. */
 export const drainJobOf = (workspaceId: WorkspaceId): WorkJob => ({ workspaceId, kind: 'DRAIN', id: drainId })
 

@@ -2,7 +2,7 @@ import type { Db } from '../../db/client.ts'
 import { transaction } from '../../db/transaction.ts'
 import type { MailHookId } from '../../kernel/ids.ts'
 import { normalizeEmail } from '../../kernel/validation.ts'
-import { findMailHook, type MailHookRow, recordMessage } from '../../mail-hooks/mail-hooks.ts'
+import { findMailHook, type MailHookRow, touchMailHook } from '../../mail-hooks/mail-hooks.ts'
 import { acceptToken } from '../../mail-hooks/signed-tokens.ts'
 import { type HookContext, type HookRequest, refusedMessage } from '../../mail/providers/hook-message.ts'
 import type { ProviderReport } from '../../mail/providers/provider-report.ts'
@@ -26,7 +26,7 @@ export async function receiveHookMessage(base: BaseCtx, received: ReceivedMessag
   if (!found) throw refusedMessage()
   const { hook, secret } = found
   const { reports, signedToken } = await readProviderMessage[hook.provider](received, { ...received, secret })
-  await recordMessage(base.db, hook)
+  await touchMailHook(base.db, hook)
   if (signedToken === undefined) return recordReports(base, hook, reports)
   if (reports.length === 0) return
   await transaction(base.db, async (db: Db) => {

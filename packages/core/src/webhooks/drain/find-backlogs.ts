@@ -4,7 +4,7 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { deliveries } from '../../db/schema/index.ts'
 import { bool, timestamptz } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
-import { idOf, type WorkspaceId } from '../../kernel/ids.ts'
+import { idOf, nilUuid, type WorkspaceId } from '../../kernel/ids.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { drainId } from '../../work/queues.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
@@ -36,7 +36,7 @@ export async function findBacklogs(db: Db, after?: WorkspaceId): Promise<Backlog
   return { workspaceIds, last: lastRow?.isFullPage ? lastRow.workspaceId : undefined }
 }
 
-const lowestId = idOf('wsp', '00000000-0000-0000-0000-000000000000')
+const lowestId = idOf('wsp', nilUuid)
 
 /**
  * A condition: the workspace has PENDING deliveries of a webhook that is not paused, or of a disabled one.
