@@ -10,7 +10,8 @@ import type { Ctx } from '../request/context.ts'
 import { hashEmail, hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
 
 const dayMs = 86_400_000
-const minBounces = 3
+/** With fewer, no address is undeliverable. */
+export const minBounces = 3
 const lastMails = 5
 const minSpanMs = 7 * dayMs
 

@@ -93,11 +93,11 @@ async function findByToken(ctx: Ctx, token: RecipientToken, email: string | null
     return { address, mailId: subject.mailId, isErased: mail === undefined }
   }
   const person = await findPerson(ctx, subject.contactId)
-  const former = person.contact ? await findConsentEmails(ctx, person.contact.id) : []
-  const known = [person.contact?.email, email, ...former]
   const campaignId = await findCampaignOfRecipient(ctx, subject)
+  const named = [person.contact?.email, email].find((one) => one && token.isAddress(one))
+  const former = named || !person.contact ? [] : await findConsentEmails(ctx, person.contact.id)
   return {
-    address: known.find((one) => one && token.isAddress(one)) ?? null,
+    address: named ?? former.find(token.isAddress) ?? null,
     ...(campaignId && { recipient: { campaignId, contactId: subject.contactId } }),
     ...person,
   }

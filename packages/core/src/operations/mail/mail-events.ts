@@ -15,7 +15,7 @@ import type { Db } from '../../db/client.ts'
 import { emit } from '../../events/emit.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
-import { isUndeliverable, recordSoftBounce } from '../../suppressions/soft-bounces.ts'
+import { isUndeliverable, minBounces, recordSoftBounce } from '../../suppressions/soft-bounces.ts'
 import { suppress } from '../../suppressions/suppress.ts'
 import { mailReports } from '../../db/schema/index.ts'
 import { cleanDetail } from '../../mail/bounces/clean-text.ts'
@@ -43,7 +43,7 @@ export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedM
   const isPermanent = isComplaint || report.class === 'HARD'
   if (isPermanent) await suppressRecipient(ctx, mail, isComplaint ? 'COMPLAINED' : 'BOUNCED')
   if (mail.isErased) return
-  const contact = (mail.address !== null && (await findContactByEmail(ctx, mail.address))) || mail.contact
+  const contact = await findContact(ctx, mail)
   if (contact && !(await touchLastActivity(ctx, contact.id))) return
   if (report.class === 'SOFT' && contact) await countSoftBounce(ctx, mail, contact)
   if (mail.recipient) await recordOnRecipient(ctx, report, mail.recipient)
@@ -62,6 +62,14 @@ export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedM
   })
 }
 
+/** The contact with the address, or else the recipient. Usually they are the same, and known. */
+async function findContact(ctx: Ctx, { address, contact }: ReportedMail): Promise<ReportedMail['contact']> {
+  if (address === null || isSameAddress(address, contact?.email)) return contact
+  return (await findContactByEmail(ctx, address)) ?? contact
+}
+
+const isSameAddress = (one: string, other: string | undefined) => one.toLowerCase() === other?.toLowerCase()
+
 async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, reason: 'BOUNCED' | 'COMPLAINED') {
   const emails = [address, reason === 'COMPLAINED' ? contact?.email : null].filter((email) => typeof email === 'string')
   const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
@@ -70,9 +78,10 @@ async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, r
 
 /** Suppresses the address if it is undeliverable by now. A bounce of a former address does not concern the contact. */
 async function countSoftBounce(ctx: Ctx, mail: ReportedMail, contact: { id: ContactId; email: string }) {
-  if (mail.address?.toLowerCase() !== contact.email.toLowerCase()) return
+  if (mail.address === null || !isSameAddress(mail.address, contact.email)) return
   const mailedAt = (mail.recipient && (await findMailedAt(ctx, mail.recipient))) ?? new Date()
   const bounced = await recordSoftBounce(ctx, { email: contact.email, mailedAt })
+  if (bounced.length < minBounces) return
   if (isUndeliverable(bounced, await listMailedAt(ctx, contact.id))) await suppressRecipient(ctx, mail, 'BOUNCED')
 }
 

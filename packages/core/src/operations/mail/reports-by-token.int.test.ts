@@ -16,6 +16,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { deleteContact } from '../contacts/delete-contact.ts'
 import { mergeContacts } from '../contacts/merge-contacts.ts'
 import { reportMailEvent } from './mail-events.ts'
@@ -94,6 +95,15 @@ test('a delivery report and a report of the provider about one bounce count once
     }),
   ])
   expect(await readBounces()).toHaveLength(1)
+})
+
+test.each([
+  ['SOFT', 11],
+  ['POLICY', 8],
+] as const)('a report of the class %s takes at most %d statements', async (kind, most) => {
+  const statements = await recordStatements(database, ctx, (by) => report({ class: kind, email: ada.email }, by))
+  const texts = statements.map(({ text }) => text)
+  expect(texts.slice(0, most)).toEqual(texts)
 })
 
 test('a complaint without an address counts for the recipient of the token', async () => {
