@@ -61,7 +61,7 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await expectAccessible('invite')
     await page.getByLabel('Password').fill('too short')
     await page.getByRole('button').click()
-    await page.getByText('The password must have at least 12 characters.').waitFor()
+    await page.getByText('The password must have 12 to 128 characters.').waitFor()
     await expectAccessible('invite with a mistake')
     await page.getByLabel('Password').fill('a long and secret sentence')
     await page.getByRole('button').click()

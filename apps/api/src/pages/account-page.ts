@@ -4,6 +4,8 @@ import type { FastifyReply } from 'fastify'
 import type { z } from 'zod'
 import { type ErrorBody, toErrorBody } from '../http/errors/error-handler.ts'
 import { engine, sendDocument } from './document.ts'
+import type { PageLanguage } from './page-language.ts'
+import type { PageTexts } from './texts/en.ts'
 
 /**
  * The hidden field has no `name`, so that it is not posted: with it, a password manager saves the password for the
@@ -16,29 +18,30 @@ const template = engine.parse(`<p>{{ text }}</p>
 <form method="post">
 {%- if hasName %}
 <div class="field">
-<label for="name">Your name <span class="optional">(optional)</span></label>
+<label for="name">{{ texts.name }} <span class="optional">{{ optional }}</span></label>
 <input id="name" name="name" value="{{ name }}" autocomplete="name">
 </div>
 {%- endif %}
 {%- if password %}
 <div class="trap" aria-hidden="true"><input type="email" value="{{ email }}" autocomplete="username" readonly tabindex="-1"></div>
 <div class="field">
-<label for="password">Password</label>
+<label for="password">{{ texts.password }}</label>
 <input type="password" id="password" name="password" required autocomplete="{{ password }}"{{ invalid | raw }}>
 </div>
 {%- else %}
 <div class="field">
-<label for="email">Email</label>
+<label for="email">{{ texts.email }}</label>
 <input type="email" id="email" name="email" value="{{ email }}" required autocomplete="username"{{ invalid | raw }}>
 </div>
 {%- endif %}
 <button>{{ button }}</button>
 </form>
 {%- if password == 'current-password' %}
-<p><a href="forgot-password">Forgot your password?</a></p>
+<p><a href="{{ forgotPasswordUrl }}">{{ texts.forgotPassword.title }}</a></p>
 {%- endif %}`)
 
 export interface AccountPage {
+  language: PageLanguage
   heading: string
   /** The title of the window. Default: the heading. */
   title?: string
@@ -60,10 +63,12 @@ export interface RejectedInput {
 
 /** Sends a page that asks for a password, or for the address of an account. */
 export function sendAccountPage(reply: FastifyReply, page: AccountPage, rejected?: RejectedInput): FastifyReply {
-  const { heading, title = heading, branding } = page
+  const { language, heading, title = heading, branding } = page
+  const { account: texts, form } = language.texts
   const invalid = rejected ? ' aria-invalid="true" aria-describedby="problem"' : ''
-  const content = String(engine.renderSync(template, { ...page, ...rejected, invalid }))
-  return sendDocument(reply, { heading, title, content, branding })
+  const shared = { texts, optional: form.optional, forgotPasswordUrl: language.link('forgot-password') }
+  const content = String(engine.renderSync(template, { ...page, ...rejected, invalid, ...shared }))
+  return sendDocument(reply, { language, heading, title, content, branding })
 }
 
 /** Parses the fields of a posted page. Throws `validation_error`. */
@@ -74,19 +79,32 @@ export function parseFields<Schema extends z.ZodType>(schema: Schema, fields: un
   throw new AppError('validation_error', 'Invalid request', { issues })
 }
 
-/** The status and the sentence for rejected input. Throws any other error again. */
-export function describeRejection(error: unknown): { statusCode: number; problem: string } {
-  const body = error instanceof AppError && error.code !== 'invalid_token' ? toErrorBody(error) : undefined
-  if (!body) throw error
-  return { statusCode: body.statusCode, problem: toSentence(body) }
+interface Rejection {
+  /** The texts of the page. */
+  texts: PageTexts
+  /** What the page says about a wrong password. */
+  wrongPassword: string
+  password: string | undefined
 }
 
-const fieldNames: Record<string, string> = { name: 'Your name', password: 'The password' }
+/** The status and the sentence for rejected input. Throws any other error again. */
+export function describeRejection(error: unknown, rejection: Rejection): { statusCode: number; problem: string } {
+  const body = error instanceof AppError && error.code !== 'invalid_token' ? toErrorBody(error) : undefined
+  if (!body) throw error
+  return { statusCode: body.statusCode, problem: toSentence(body, rejection) }
+}
 
-/** Turns an error into a sentence for the page, with the field name that the page shows. */
-function toSentence({ statusCode, message, issues: [issue] = [] }: ErrorBody): string {
-  if (statusCode === 429) return 'Too many failed attempts. Please wait a few minutes and try again.'
-  const problem = (issue?.message ?? message).replace(/^\w+: /, '')
-  const subject = issue && fieldNames[issue.path]
-  return `${subject ? `${subject} ` : ''}${problem}.`
+function toSentence({ statusCode, code, issues: [issue] = [] }: ErrorBody, rejection: Rejection): string {
+  const { problems } = rejection.texts.account
+  if (statusCode === 429) return problems.tooManyAttempts
+  if (code === 'unauthorized') return rejection.wrongPassword
+  if (code === 'workspace_suspended') return rejection.texts.suspended.text
+  if (issue?.path === 'name') return problems.name
+  return issue?.path === 'password' ? describePassword(rejection) : problems.failed
+}
+
+function describePassword({ texts, password }: Rejection): string {
+  const { problems } = texts.account
+  if (!password) return problems.passwordMissing
+  return password.length < 12 || password.length > 128 ? problems.passwordLength : problems.passwordUnsuitable
 }

@@ -11,14 +11,17 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { ConstantTime } from '../http/constant-time.ts'
 import { toErrorBody } from '../http/errors/error-handler.ts'
-import { PublicQuery } from '../routes/shapes.ts'
 import { type AccountPage, describeRejection, parseFields, sendAccountPage } from './account-page.ts'
 import { acceptsHtml, errorPageResponse, pageResponse, parsePostedForm } from './document.ts'
 import { forgotPasswordPage } from './forgot-password-page.ts'
 import { type Message, sendMessage } from './message-page.ts'
+import { PageQuery, readPageLanguage } from './page-language.ts'
+import type { PageTexts } from './texts/en.ts'
 
-const TokenQuery = PublicQuery.extend({ token: LinkToken(200).describe('The token in the link.') })
+const TokenQuery = PageQuery.extend({ token: LinkToken(200).describe('The token in the link.') })
 const PostedFields = z.record(z.string(), z.string()).nullish().describe('The fields of the page.')
+
+type AccountTexts = PageTexts['account']
 
 interface Page {
   /** The name of the page in its operationIds. */
@@ -30,11 +33,19 @@ interface Page {
   /** Error responses besides the 400 that every page has. */
   errorResponses?: Record<number, typeof errorPageResponse>
   /** Checks the token without changing anything. Throws `invalid_token` if the link does not work any more. */
-  inspect: (base: BaseCtx, token: string) => Promise<AccountPage>
+  inspect: (request: FastifyRequest, token: string) => Promise<AccountPage>
   submit: (base: BaseCtx, fields: Record<string, string>) => Promise<void>
-  done: Message
+  describe: (texts: AccountTexts) => Outcomes
+}
+
+/** What the page says afterwards. */
+interface Outcomes {
+  done: Pick<Message, 'title' | 'text'>
   /** What to do about a link that does not work. */
-  invalidLink: Pick<Message, 'text' | 'link'>
+  broken: string
+  /** The label of a link to the page "Forgot your password?". */
+  requestLink?: string
+  wrongPassword?: string
 }
 
 const pages: Record<string, Page> = {
@@ -42,39 +53,30 @@ const pages: Record<string, Page> = {
     name: 'ResetPassword',
     summary: 'Choose a new password',
     limit: { max: 10 },
-    async inspect(base, token) {
-      const { email, branding } = await inspectPasswordReset(base, token)
-      return {
-        heading: `Choose a new password for ${email}`,
-        title: 'Choose a new password',
-        text: 'Use at least 12 characters. You will be logged out on all devices.',
-        button: 'Set password',
-        password: 'new-password',
-        email,
-        branding,
-      }
+    async inspect(request, token) {
+      const { email, branding } = await inspectPasswordReset(request.baseCtx, token)
+      const language = readPageLanguage(request)
+      const { heading, title, text, button } = language.texts.account.resetPassword
+      return { language, heading: heading(email), title, text, button, password: 'new-password', email, branding }
     },
     submit: (base, { token, password }) => resetPassword(base, parseFields(ResetPasswordInput, { token, password })),
-    done: { title: 'Your password is set', text: 'You can now log in with your new password.' },
-    invalidLink: {
-      text: 'It may be incomplete, already used or older than one hour. Request a new link to choose a password.',
-      link: { url: 'forgot-password', label: 'Request a new link' },
-    },
+    describe: ({ resetPassword }) => resetPassword,
   },
   '/accept-invite': {
     name: 'AcceptInvite',
     summary: 'Accept the invite',
     limit: { max: 10 },
     errorResponses: { 401: errorPageResponse, 403: errorPageResponse, 409: errorPageResponse },
-    async inspect(base, token) {
-      const { email, branding, hasAccount } = await inspectInvite(base, token)
+    async inspect(request, token) {
+      const { email, branding, hasAccount } = await inspectInvite(request.baseCtx, token)
+      const language = readPageLanguage(request)
+      const { heading, title, knownAccount, newAccount, button } = language.texts.account.acceptInvite
       return {
-        heading: `Join ${branding.name} as ${email}`,
-        title: `Join ${branding.name}`,
-        text: hasAccount
-          ? 'You already have an account with this address. Enter its password.'
-          : 'Choose a password with at least 12 characters.',
-        button: 'Join',
+        language,
+        heading: heading(branding.name, email),
+        title: title(branding.name),
+        text: hasAccount ? knownAccount : newAccount,
+        button,
         hasName: !hasAccount,
         password: hasAccount ? 'current-password' : 'new-password',
         email,
@@ -82,33 +84,20 @@ const pages: Record<string, Page> = {
       }
     },
     submit: (base, fields) => acceptInvite(base, parseFields(AcceptInviteInput, fields)),
-    done: { title: 'Welcome', text: 'You have joined the workspace. You can now log in.' },
-    invalidLink: {
-      text: 'It may be incomplete, already used, withdrawn or older than seven days. Ask the person who invited you to send the invite again.',
-    },
+    describe: ({ acceptInvite }) => acceptInvite,
   },
   '/verify-email': {
     name: 'VerifyEmail',
     summary: 'Verify your email address',
     errorResponses: { 401: errorPageResponse },
-    async inspect(base, token) {
-      const { email, branding } = await inspectVerification(base, token)
-      return {
-        heading: `Verify ${email}`,
-        title: 'Verify your email address',
-        text: 'Enter your password to verify that this email address is yours.',
-        button: 'Verify',
-        password: 'current-password',
-        email,
-        branding,
-      }
+    async inspect(request, token) {
+      const { email, branding } = await inspectVerification(request.baseCtx, token)
+      const language = readPageLanguage(request)
+      const { heading, title, text, button } = language.texts.account.verifyEmail
+      return { language, heading: heading(email), title, text, button, password: 'current-password', email, branding }
     },
     submit: (base, { token, password }) => verifyEmail(base, parseFields(VerifyEmailInput, { token, password })),
-    done: { title: 'Your email address is verified', text: 'Thank you. You can close this page.' },
-    invalidLink: {
-      text: 'It may be incomplete or older than seven days. Request a new verification email. Or choose a new password: this verifies your address too.',
-      link: { url: 'forgot-password', label: 'Choose a new password' },
-    },
+    describe: ({ verifyEmail, resetPassword }) => ({ ...verifyEmail, requestLink: resetPassword.title }),
   },
 }
 
@@ -125,7 +114,11 @@ export const accountPages: FastifyPluginAsyncZod<ConstantTime> = async (app, tim
   app.setErrorHandler((error, request, reply) => {
     const page = pages[request.routeOptions.url ?? '']
     if (!page || toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
-    return sendMessage(reply.code(400), { title: 'This link does not work', ...page.invalidLink })
+    const language = readPageLanguage(request)
+    const { broken: text, requestLink } = page.describe(language.texts.account)
+    const link =
+      requestLink === undefined ? {} : { link: { url: language.link('forgot-password'), label: requestLink } }
+    return sendMessage(reply.code(400), { language, title: language.texts.brokenLink, text, ...link })
   })
   await app.register(forgotPasswordPage, timings)
   for (const [path, page] of Object.entries(pages)) {
@@ -145,7 +138,7 @@ export const accountPages: FastifyPluginAsyncZod<ConstantTime> = async (app, tim
             'The page that the link in an email opens. It names the account, and changes nothing: its form sends the POST. Returns 400 if the link does not work any more.',
         },
       },
-      async ({ baseCtx, query }, reply) => sendAccountPage(reply, await page.inspect(baseCtx, query.token)),
+      async (request, reply) => sendAccountPage(reply, await page.inspect(request, request.query.token)),
     )
     app.post(
       path,
@@ -168,13 +161,18 @@ export const accountPages: FastifyPluginAsyncZod<ConstantTime> = async (app, tim
 
 type PostRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery>; Body: z.output<typeof PostedFields> }>
 
-async function submitPage({ baseCtx, query, body }: PostRequest, reply: FastifyReply, page: Page) {
-  const shown = await page.inspect(baseCtx, query.token)
+async function submitPage(request: PostRequest, reply: FastifyReply, page: Page) {
+  const { baseCtx, query, body } = request
+  const shown = await page.inspect(request, query.token)
+  const { language, branding } = shown
+  const { texts } = language
+  const { done, wrongPassword = texts.account.problems.failed } = page.describe(texts.account)
   try {
     await page.submit(baseCtx, { ...body, token: query.token })
   } catch (error) {
-    const { statusCode, problem } = describeRejection(error)
+    const password = body?.['password']
+    const { statusCode, problem } = describeRejection(error, { texts, wrongPassword, password })
     return sendAccountPage(reply.code(statusCode), shown, { problem, name: body?.['name'] })
   }
-  return sendMessage(reply, { ...page.done, branding: shown.branding })
+  return sendMessage(reply, { language, ...done, branding })
 }

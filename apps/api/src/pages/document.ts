@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
 import { mixWithWhite } from '@rapport/core/workspaces/color-contrast.ts'
+import { type ChosenLanguage, textDirections } from '@rapport/core/kernel/values/languages.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Liquid } from 'liquidjs'
 import { z } from 'zod'
@@ -46,7 +47,7 @@ li { margin-top: 6px }
 
 export const engine = new Liquid({ outputEscape: 'escape', templates: {}, ownPropertyOnly: true })
 const layout = engine.parse(`<!doctype html>
-<html lang="en">
+<html lang="{{ language.locale }}" dir="{{ direction }}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -88,6 +89,7 @@ export const pageResponse = { content: { 'text/html': { schema: z.string().descr
 export const errorPageResponse = { content: { ...pageResponse.content, 'application/json': { schema: ErrorBody } } }
 
 interface Document {
+  language: ChosenLanguage
   /** The title of the window. Default: the heading. */
   title?: string
   heading: string
@@ -100,7 +102,8 @@ interface Document {
 }
 
 export function sendDocument(reply: FastifyReply, document: Document): FastifyReply {
-  const { heading, title = heading, content, branding, frameAncestors = `'none'` } = document
+  const { language, heading, title = heading, content, branding, frameAncestors = `'none'` } = document
+  const direction = textDirections[language.language]
   const brandStyle = branding?.accentColor && accentStyle(branding.accentColor)
   const policy = [
     `default-src 'none'`,
@@ -110,11 +113,15 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
     `base-uri 'none'`,
     `frame-ancestors ${frameAncestors}`,
   ]
+  reply.vary('accept-language')
   return reply
     .type('text/html; charset=utf-8')
     .header('content-security-policy', policy.join('; '))
+    .header('content-language', language.locale)
     .preventCache()
-    .send(String(engine.renderSync(layout, { title, heading, content, style, branding, brandStyle })))
+    .send(
+      String(engine.renderSync(layout, { language, direction, title, heading, content, style, branding, brandStyle })),
+    )
 }
 
 /** Whether the request comes from a browser rather than a program. */

@@ -42,12 +42,12 @@ test('an invalid address is shown again with the error, and sends nothing', asyn
   for (const email of ['', 'ada', '"><script>', 'a@example.com\r\nBcc: b@example.com', 'x'.repeat(300)]) {
     const { status, text } = await post({ email })
     expect([email, status]).toEqual([email, 400])
-    expect(text).toMatch(/role="alert"[^>]*><p>The email must/)
+    expect(text).toMatch(/role="alert"[^>]*><p>Please enter an email address/)
     expect(text).toMatch(
       /name="email" value="[^"]*" required autocomplete="username" aria-invalid="true" aria-describedby="problem">/,
     )
     expect(text).not.toContain('<script')
   }
-  expect((await post({})).text).toContain('The email is required.')
+  expect((await post({})).text).toContain('Please enter an email address such as ada@example.com.')
   expect(await countMails()).toBe(before)
 })

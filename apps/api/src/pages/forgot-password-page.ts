@@ -1,25 +1,27 @@
 import { ForgotPasswordInput } from '@rapport/core/auth/auth.schema.ts'
 import { requestPasswordReset } from '@rapport/core/auth/password-resets.ts'
+import { formTexts } from '@rapport/core/forms/texts/form-texts.ts'
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
-import { PublicQuery } from '../routes/shapes.ts'
 import { sendAccountPage } from './account-page.ts'
 import { errorPageResponse, pageResponse } from './document.ts'
 import { sendMessage } from './message-page.ts'
+import { PageQuery, readPageLanguage } from './page-language.ts'
 
 const path = '/forgot-password'
 const PostedFields = z.record(z.string(), z.string()).nullish().describe('The fields of the page: `email`.')
 
-const page = {
-  heading: 'Forgot your password?',
-  text: 'Enter the email address of your account. We will send you a link to choose a new password.',
-  button: 'Send link',
+function preparePage(request: FastifyRequest) {
+  const language = readPageLanguage(request)
+  const { title: heading, text, button, done } = language.texts.account.forgotPassword
+  return { page: { language, heading, text, button }, done }
 }
 
 /** The page that emails a link to choose a new password. The pages that ask for a password link to it. */
 export const forgotPasswordPage: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
-  const schema = { tags: ['Hosted pages'], querystring: PublicQuery }
+  const schema = { tags: ['Hosted pages'], querystring: PageQuery }
   app.get(
     path,
     {
@@ -31,7 +33,7 @@ export const forgotPasswordPage: FastifyPluginAsyncZod<ConstantTime> = async (ap
         response: { 200: pageResponse },
       },
     },
-    async (_request, reply) => sendAccountPage(reply, page),
+    async (request, reply) => sendAccountPage(reply, preparePage(request).page),
   )
   app.post(
     path,
@@ -48,18 +50,16 @@ export const forgotPasswordPage: FastifyPluginAsyncZod<ConstantTime> = async (ap
         response: { 200: pageResponse, 400: errorPageResponse },
       },
     },
-    async ({ baseCtx, body }, reply) => {
-      const email = body?.['email']
-      const { data: input, error } = ForgotPasswordInput.safeParse({ email })
-      if (error) {
-        const problem = `The email ${error.issues[0]?.message ?? 'is invalid'}.`
+    async (request, reply) => {
+      const { page, done } = preparePage(request)
+      const email = request.body?.['email']
+      const { data: input } = ForgotPasswordInput.safeParse({ email })
+      if (!input) {
+        const problem = formTexts[page.language.language].email
         return sendAccountPage(reply.code(400), { ...page, email: email ?? '' }, { problem })
       }
-      await inConstantTime(timings, () => requestPasswordReset(baseCtx, input))
-      return sendMessage(reply, {
-        title: 'Check your email',
-        text: 'If this address has an account, we have sent a link to it. The link expires after one hour.',
-      })
+      await inConstantTime(timings, () => requestPasswordReset(request.baseCtx, input))
+      return sendMessage(reply, { language: page.language, ...done })
     },
   )
 }

@@ -4,11 +4,12 @@ import { honeypotId, type PublicForm } from '@rapport/core/forms/forms.schema.ts
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply } from 'fastify'
 import { engine, sendDocument } from './document.ts'
+import type { PageLanguage } from './page-language.ts'
 
 const template = engine.parse(`
 {%- if issues.length > 0 or notice %}
 <div class="problems" role="alert" tabindex="-1" autofocus>
-<p>{{ notice | default: "Please correct the following:" }}</p>
+<p>{{ notice | default: texts.problems }}</p>
 {%- if issues.length > 0 %}
 <ul>
 {%- for issue in issues %}
@@ -23,16 +24,16 @@ const template = engine.parse(`
 {%- if field.isCheckbox %}
 <div class="field tick">
 <input type="checkbox" id="{{ field.anchor }}" name="{{ field.id }}" {{ field.flags | raw }}>
-<label for="{{ field.anchor }}">{{ field.label }}{% if field.optional %} <span class="optional">(optional)</span>{% endif %}</label>
+<label for="{{ field.anchor }}">{{ field.label }}{% if field.optional %} <span class="optional">{{ texts.optional }}</span>{% endif %}</label>
 {%- else %}
 <div class="field">
-<label for="{{ field.anchor }}">{{ field.label }}{% if field.optional %} <span class="optional">(optional)</span>{% endif %}</label>
+<label for="{{ field.anchor }}">{{ field.label }}{% if field.optional %} <span class="optional">{{ texts.optional }}</span>{% endif %}</label>
 {%- if field.type == "TEXTAREA" %}
 <textarea id="{{ field.anchor }}" name="{{ field.id }}" {{ field.flags | raw }}>
 {{ field.value }}</textarea>
 {%- elsif field.type == "SELECT" %}
 <select id="{{ field.anchor }}" name="{{ field.id }}" {{ field.flags | raw }}>
-<option value="">Please choose</option>
+<option value="">{{ texts.choose }}</option>
 {%- for option in field.options %}
 <option value="{{ option }}"{% if option == field.value %} selected{% endif %}>{{ option }}</option>
 {%- endfor %}
@@ -47,29 +48,31 @@ const template = engine.parse(`
 </div>
 {%- endfor %}
 <div class="trap" aria-hidden="true">
-<label for="{{ trap }}">Leave this empty</label>
+<label for="{{ trap }}">{{ texts.honeypot }}</label>
 <input id="{{ trap }}" name="{{ trap }}" tabindex="-1" autocomplete="off">
 </div>
 <input type="hidden" name="_version" value="{{ version }}">
 <input type="hidden" name="_key" value="{{ key }}">
-<button>Send</button>
+<button>{{ texts.send }}</button>
 </form>`)
 
 interface FormPage {
+  language: PageLanguage
   form: FormRow
   branding: Branding | undefined
   /** The idempotency key of the page: posting it twice makes one submission. */
   key: string
   /** The posted values and their errors. */
-  filled?: { texts: Record<string, string>; issues: readonly Issue[]; notice?: string }
+  filled?: { values: Record<string, string>; issues: readonly Issue[]; notice?: string }
 }
 
 /** Sends a form as a page, with a label for each control and an error message below each invalid one. */
-export function sendFormPage(reply: FastifyReply, { form, branding, key, filled }: FormPage): FastifyReply {
-  const { texts = {}, issues = [], notice } = filled ?? {}
+export function sendFormPage(reply: FastifyReply, { language, form, branding, key, filled }: FormPage): FastifyReply {
+  const { values = {}, issues = [], notice } = filled ?? {}
+  const texts = language.texts.form
   const textOf = ({ id, type }: ShownField) =>
     // A notice says that the form has changed: a consent to the old wording does not count for the new one.
-    Object.hasOwn(texts, id) && !(notice && type === 'CONSENT') ? texts[id] : undefined
+    Object.hasOwn(values, id) && !(notice && type === 'CONSENT') ? values[id] : undefined
   const fields = toPublicForm(form).fields.map((field) =>
     fieldView(field, textOf(field), findProblem(issues, field.id)),
   )
@@ -80,6 +83,7 @@ export function sendFormPage(reply: FastifyReply, { form, branding, key, filled 
   const hasErrors = labeled.length > 0 || notice !== undefined
   const content = String(
     engine.renderSync(template, {
+      texts,
       fields,
       issues: labeled,
       notice,
@@ -89,8 +93,9 @@ export function sendFormPage(reply: FastifyReply, { form, branding, key, filled 
     }),
   )
   return sendDocument(reply, {
+    language,
     heading: form.name,
-    title: hasErrors ? `Please check: ${form.name}` : form.name,
+    title: hasErrors ? texts.titleWithProblems(form.name) : form.name,
     content,
     branding,
     frameAncestors: '*',

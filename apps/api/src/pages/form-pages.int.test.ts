@@ -44,7 +44,7 @@ function expectPage(response: ApiResponse, status: number) {
   })
   expect(response.headers['set-cookie']).toBeUndefined()
   expect(response.headers['access-control-allow-origin']).toBeUndefined()
-  expect(response.text).toMatch(/^<!doctype html>\n<html lang="en">/)
+  expect(response.text).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/)
   expect(response.text).not.toMatch(/<script|\ssrc=|\son\w+=|\{\{|\}\}/)
 }
 

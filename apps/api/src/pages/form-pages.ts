@@ -9,16 +9,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { toErrorBody } from '../http/errors/error-handler.ts'
-import { IdParams, PublicQuery } from '../routes/shapes.ts'
+import { IdParams } from '../routes/shapes.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { pageResponse, parsePostedForm, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
 import { sendMessage, suspendedMessage } from './message-page.ts'
+import { PageQuery, readPageLanguage } from './page-language.ts'
 
 const params = IdParams('frm')
 const PostedForm = z.record(z.string(), z.string()).describe('The values by field id, as a browser posts them.')
 const page = { 200: pageResponse, 404: errorPageResponse }
-const schema = { tags: ['Hosted pages'], params, querystring: PublicQuery }
+const schema = { tags: ['Hosted pages'], params, querystring: PageQuery }
 
 /** Hidden inputs that the page adds to the fields. The id of a field cannot start with an underscore. */
 const versionName = '_version'
@@ -36,14 +37,11 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
   })
   app.setErrorHandler((error, request, reply) => {
     const body = acceptsHtml(request) ? toErrorBody(error) : undefined
+    const language = readPageLanguage(request)
     if (body?.code === 'workspace_suspended')
-      return sendMessage(reply.code(403), { ...suspendedMessage, frameAncestors: '*' })
+      return sendMessage(reply.code(403), { ...suspendedMessage(language), frameAncestors: '*' })
     if (body?.statusCode !== 404) throw error
-    return sendMessage(reply.code(404), {
-      title: 'This form is not available',
-      text: 'It may have been closed, or the link may be incomplete.',
-      frameAncestors: '*',
-    })
+    return sendMessage(reply.code(404), { language, ...language.texts.form.unavailable, frameAncestors: '*' })
   })
 
   app.get(
@@ -60,7 +58,7 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
       const branding = await findBranding(request.baseCtx, form.workspaceId)
-      return sendFormPage(reply, { form, branding, key: randomUUID() })
+      return sendFormPage(reply, { language: readPageLanguage(request), form, branding, key: randomUUID() })
     },
   )
 
@@ -104,6 +102,7 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
       return sendMessage(reply, {
+        language: readPageLanguage(request),
         title: form.name,
         text: form.successMessage,
         branding: await findBranding(request.baseCtx, form.workspaceId),
@@ -119,23 +118,26 @@ type PostRequest = FastifyRequest<{ Body: z.output<typeof PostedForm> }>
 /** Redirects to the thank-you page, or shows the form again with the posted values and their errors. */
 async function submitPage(request: PostRequest, reply: FastifyReply, form: FormRow): Promise<FastifyReply> {
   const { [versionName]: version, [keyName]: key = randomUUID(), ...texts } = request.body
+  const language = readPageLanguage(request)
   const values = parsePostedValues(form.fields, texts)
   try {
     await submitForm(request.baseCtx, form.id, {
       values,
+      language,
       ...(version !== undefined && { versions: [version] }),
       repetitionKey: key,
     })
   } catch (error) {
     if (!(error instanceof AppError) || (error.code !== 'validation_error' && error.code !== 'precondition_failed'))
       throw error
-    const notice = error.code === 'precondition_failed' ? error.message : undefined
+    const notice = error.code === 'precondition_failed' ? language.texts.form.changed : undefined
     const issues: readonly Issue[] = error.issues ?? []
     const branding = await findBranding(request.baseCtx, form.workspaceId)
     reply.code(notice ? 412 : 400)
-    return sendFormPage(reply, { form, branding, key, filled: { texts, issues, ...(notice && { notice }) } })
+    const filled = { values: texts, issues, ...(notice && { notice }) }
+    return sendFormPage(reply, { language, form, branding, key, filled })
   }
   // Relative, so that it also works behind a proxy that adds a path prefix. Not the form's `redirectUrl`, which may
   // redirect to any site: browsers check `form-action` at every step of a redirect.
-  return reply.redirect(`./${form.id}/thanks`, 303)
+  return reply.redirect(language.link(`./${form.id}/thanks`), 303)
 }

@@ -1,4 +1,5 @@
 import { Readiness } from '@rapport/core/db/readiness.ts'
+import { english } from '@rapport/core/kernel/values/languages.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { acceptsHtml, engine, pageResponse, sendDocument } from './document.ts'
@@ -50,7 +51,7 @@ export const homePage: FastifyPluginAsyncZod = async (app) => {
       const isJsonWanted = /\bapplication\/json\b/.test(request.headers.accept ?? '') && !acceptsHtml(request)
       if (!isJsonWanted) {
         const content = String(engine.renderSync(template, { status, parts, version }))
-        return sendDocument(reply, { heading: 'Rapport', content })
+        return sendDocument(reply, { language: english, heading: 'Rapport', content })
       }
       const { publicUrl } = request.baseCtx.settings
       const home: z.input<typeof Home> = {

@@ -1,6 +1,7 @@
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply } from 'fastify'
 import { engine, sendDocument } from './document.ts'
+import type { PageLanguage } from './page-language.ts'
 
 const template = engine.parse(`<p>{{ text }}</p>
 {%- if button %}
@@ -11,6 +12,7 @@ const template = engine.parse(`<p>{{ text }}</p>
 {%- endif %}`)
 
 export interface Message {
+  language: PageLanguage
   title: string
   text: string
   button?: string
@@ -26,16 +28,13 @@ export interface Message {
 }
 
 /** The page for a visitor of a workspace that the operator has suspended. */
-export const suspendedMessage: Message = {
-  title: 'This is not possible at the moment',
-  text: 'The sender cannot accept subscriptions or forms now. Please try again later.',
-}
+export const suspendedMessage = (language: PageLanguage): Message => ({ language, ...language.texts.suspended })
 
 /** Sends a page with a message, and optionally a button and a link. Values are escaped. */
 export function sendMessage(reply: FastifyReply, message: Message): FastifyReply {
-  const { title, text, button, action, isSecondary, redirectUrl, branding, frameAncestors } = message
+  const { language, title, text, button, action, isSecondary, redirectUrl, branding, frameAncestors } = message
   if (redirectUrl !== undefined) reply.header('refresh', `0; url=${redirectUrl}`)
-  const link = redirectUrl === undefined ? message.link : { url: redirectUrl, label: 'Continue' }
+  const link = redirectUrl === undefined ? message.link : { url: redirectUrl, label: language.texts.continue }
   const content = String(engine.renderSync(template, { text, button, action, isSecondary, link }))
-  return sendDocument(reply, { heading: title, content, branding, ...(frameAncestors && { frameAncestors }) })
+  return sendDocument(reply, { language, heading: title, content, branding, ...(frameAncestors && { frameAncestors }) })
 }

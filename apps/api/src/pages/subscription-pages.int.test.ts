@@ -62,7 +62,7 @@ test('a page has no scripts or external resources, and allows no frame or cache'
       /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
     )
     expect(headers['set-cookie']).toBeUndefined()
-    expect(text).toMatch(/^<!doctype html>\n<html lang="en">/)
+    expect(text).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/)
     expect(text).not.toMatch(/<script|src=|href=|https?:|\son\w+=/)
   }
 })

@@ -9,18 +9,18 @@ import {
 } from '@rapport/core/lists/subscription-links.ts'
 import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
-import { findListSender, type ListSender } from '@rapport/core/lists/list-sender.ts'
+import { findListSender } from '@rapport/core/lists/list-sender.ts'
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import { toErrorBody } from '../http/errors/error-handler.ts'
-import { PublicQuery } from '../routes/shapes.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage, suspendedMessage } from './message-page.ts'
+import { type PageLanguage, PageQuery, readPageLanguage } from './page-language.ts'
 import { undoUnsubscribe, unsubscribe } from '@rapport/core/operations/contacts/unsubscribe.ts'
 
-const TokenQuery = PublicQuery.extend({ token: LinkToken(600).describe('The token in the link.') })
+const TokenQuery = PageQuery.extend({ token: LinkToken(600).describe('The token in the link.') })
 const schema = (operationId: string, summary: string, description: string) => ({
   tags: ['Hosted pages'],
   operationId,
@@ -47,10 +47,11 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   app.addContentTypeParser('*', async (_request: unknown, payload: IncomingMessage) => void payload.resume())
   app.setErrorHandler((error, request, reply) => {
     const body = acceptsHtml(request) ? toErrorBody(error) : undefined
-    if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage)
+    const language = readPageLanguage(request)
+    if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage(language))
     if (body?.statusCode !== 400) throw error
-    const text = invalidLinkTexts[request.routeOptions.url ?? ''] ?? ''
-    return sendMessage(reply.code(400), { title: 'This link does not work', text })
+    const text = describeBrokenLink(language)[request.routeOptions.url ?? ''] ?? ''
+    return sendMessage(reply.code(400), { language, title: language.texts.brokenLink, text })
   })
 
   app.get(
@@ -110,95 +111,89 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-const invalidLinkTexts: Record<string, string> = {
-  '/public/unsubscribe':
-    'The link is incomplete. Please click it again in the email, or reply to the email and ask to be removed.',
-  '/public/subscriptions/confirm':
-    'The link may be incomplete or older than seven days. Please use the link in the latest email, or subscribe again.',
-  '/public/subscriptions/undo-unsubscribe':
-    'You can undo this only within ten minutes after you unsubscribed. Please subscribe again where you signed up.',
-}
+const describeBrokenLink = ({ texts: { subscription } }: PageLanguage): Record<string, string> => ({
+  '/public/unsubscribe': subscription.brokenUnsubscribe,
+  '/public/subscriptions/confirm': subscription.brokenConfirmation,
+  '/public/subscriptions/undo-unsubscribe': subscription.brokenUndo,
+})
 
 type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>
 
-async function showConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  const listSender = await findListSender(baseCtx, openConfirmation(baseCtx, query.token))
-  return sendMessage(reply, {
-    title: 'Confirm your subscription',
-    text: `Click the button to receive ${describeEmails(listSender)}. You can unsubscribe at any time.`,
-    button: 'Confirm subscription',
-    branding: listSender?.branding,
-  })
+/** Finds the list of a link, and how the page of the link names it. */
+async function preparePage(request: FastifyRequest, link: SubscriptionLink) {
+  const listSender = await findListSender(request.baseCtx, link)
+  const language = readPageLanguage(request)
+  const texts = language.texts.subscription
+  const emails = listSender ? texts.emails(listSender.list, listSender.sender) : texts.anyEmails
+  return { language, texts, emails, branding: listSender?.branding }
 }
 
-async function submitConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  const subscription = openConfirmation(baseCtx, query.token)
-  const listSender = await findListSender(baseCtx, subscription)
-  await confirmSubscription(baseCtx, query.token)
-  return sendMessage(reply, {
-    title: 'You are subscribed',
-    text: `You will receive ${describeEmails(listSender)}. You can close this page.`,
-    link: linkToUnsubscribe(baseCtx, subscription),
-    branding: listSender?.branding,
-  })
+async function showConfirm(request: TokenRequest, reply: FastifyReply) {
+  const subscription = openConfirmation(request.baseCtx, request.query.token)
+  const { language, texts, emails, branding } = await preparePage(request, subscription)
+  const { title, text, button } = texts.confirm
+  return sendMessage(reply, { language, title, text: text(emails), button, branding })
 }
 
-async function showUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  if (isTestUnsubscribe(baseCtx, query.token)) return sendTestMessage(reply)
-  const listSender = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
-  return sendMessage(reply, {
-    title: 'Unsubscribe',
-    text: `Click the button to stop receiving ${describeEmails(listSender)}.`,
-    button: 'Unsubscribe',
-    branding: listSender?.branding,
-  })
+async function submitConfirm(request: TokenRequest, reply: FastifyReply) {
+  const subscription = openConfirmation(request.baseCtx, request.query.token)
+  const { language, texts, emails, branding } = await preparePage(request, subscription)
+  await confirmSubscription(request.baseCtx, request.query.token)
+  const { title, text } = texts.confirmed
+  const link = linkToUnsubscribe(request.baseCtx, subscription, language)
+  return sendMessage(reply, { language, title, text: text(emails), link, branding })
 }
 
-async function submitUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  if (isTestUnsubscribe(baseCtx, query.token)) return sendTestMessage(reply)
-  const listSender = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
-  const undo = await unsubscribe(baseCtx, query.token)
-  const text = `You will no longer receive ${describeEmails(listSender)}.`
-  if (undo === undefined || !listSender)
-    return sendMessage(reply, { title: unsubscribed, text, branding: listSender?.branding })
+async function showUnsubscribe(request: TokenRequest, reply: FastifyReply) {
+  if (isTestUnsubscribe(request.baseCtx, request.query.token)) return sendTestMessage(request, reply)
+  const subscription = openUnsubscribe(request.baseCtx, request.query.token)
+  const { language, texts, emails, branding } = await preparePage(request, subscription)
+  const { title, text, button } = texts.unsubscribe
+  return sendMessage(reply, { language, title, text: text(emails), button, branding })
+}
+
+async function submitUnsubscribe(request: TokenRequest, reply: FastifyReply) {
+  if (isTestUnsubscribe(request.baseCtx, request.query.token)) return sendTestMessage(request, reply)
+  const subscription = openUnsubscribe(request.baseCtx, request.query.token)
+  const { language, texts, emails, branding } = await preparePage(request, subscription)
+  const undo = await unsubscribe(request.baseCtx, request.query.token)
+  const { title, button, ...unsubscribed } = texts.unsubscribed
+  const text = unsubscribed.text(emails)
+  if (undo === undefined || !branding) return sendMessage(reply, { language, title, text, branding })
   return sendMessage(reply, {
-    title: unsubscribed,
-    text: `${text} If this was a mistake, you can undo it within ten minutes.`,
-    button: 'Subscribe again',
-    action: `subscriptions/undo-unsubscribe?token=${undo}`,
+    language,
+    title,
+    text: `${text} ${unsubscribed.undo}`,
+    button,
+    action: language.link(`subscriptions/undo-unsubscribe?token=${undo}`),
     isSecondary: true,
-    branding: listSender.branding,
+    branding,
   })
 }
 
-const unsubscribed = 'You are unsubscribed'
-
-async function submitUndo({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  const subscription = openUndo(baseCtx, query.token)
-  await undoUnsubscribe(baseCtx, query.token)
-  const listSender = await findListSender(baseCtx, subscription)
-  return sendMessage(reply, {
-    title: 'You are subscribed again',
-    text: `You will receive ${describeEmails(listSender)} as before. You can close this page.`,
-    link: linkToUnsubscribe(baseCtx, subscription),
-    branding: listSender?.branding,
-  })
+async function submitUndo(request: TokenRequest, reply: FastifyReply) {
+  const subscription = openUndo(request.baseCtx, request.query.token)
+  await undoUnsubscribe(request.baseCtx, request.query.token)
+  const { language, texts, emails, branding } = await preparePage(request, subscription)
+  const { title, text } = texts.restored
+  const link = linkToUnsubscribe(request.baseCtx, subscription, language)
+  return sendMessage(reply, { language, title, text: text(emails), link, branding })
 }
 
-const sendTestMessage = (reply: FastifyReply) =>
-  sendMessage(reply, {
-    title: 'This is a test email',
-    text: 'The link does nothing. In the campaign, it unsubscribes the recipient.',
-  })
-
-/** Relative to a page below `/public/subscriptions/`, so that it also works behind a proxy that adds a path prefix. */
-function linkToUnsubscribe(base: BaseCtx, { workspaceId, listId, contactId, emailHash }: SubscriptionOfAddress) {
-  const token = unsubscribeToken(base, { workspaceId, listId, contactId, emailHash })
-  return { url: `../unsubscribe?token=${token}`, label: 'Unsubscribe' }
+function sendTestMessage(request: TokenRequest, reply: FastifyReply) {
+  const language = readPageLanguage(request)
+  return sendMessage(reply, { language, ...language.texts.subscription.test })
 }
 
 type SubscriptionOfAddress = SubscriptionLink & { emailHash: string }
 
-/** The list and its sender; the list may have been deleted. */
-const describeEmails = (listSender: ListSender | undefined) =>
-  listSender ? `“${listSender.list}” from ${listSender.sender}` : 'emails from this list'
+/** Relative to a page below `/public/subscriptions/`, so that it also works behind a proxy that adds a path prefix. */
+function linkToUnsubscribe(
+  base: BaseCtx,
+  { workspaceId, listId, contactId, emailHash }: SubscriptionOfAddress,
+  language: PageLanguage,
+) {
+  const token = unsubscribeToken(base, { workspaceId, listId, contactId, emailHash })
+  const url = language.link(`../unsubscribe?token=${token}`)
+  return { url, label: language.texts.subscription.unsubscribe.button }
+}

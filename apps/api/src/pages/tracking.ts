@@ -4,13 +4,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { toErrorBody } from '../http/errors/error-handler.ts'
-import { PublicQuery } from '../routes/shapes.ts'
 import { errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
+import { PageQuery, readPageLanguage } from './page-language.ts'
 
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 /** Enough for the longest URL, encoded twice, and its signature. */
-const TokenQuery = PublicQuery.extend({ token: LinkToken(12_000).describe('The token in the link.') })
+const TokenQuery = PageQuery.extend({ token: LinkToken(12_000).describe('The token in the link.') })
 const common = {
   tags: ['Hosted pages'],
   querystring: TokenQuery,
@@ -48,10 +48,9 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     {
       errorHandler(error, request, reply) {
         if (toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
-        sendMessage(reply.status(400 as never) as FastifyReply, {
-          title: 'This link does not work',
-          text: 'The link may be incomplete. Please click it again in the email.',
-        })
+        const language = readPageLanguage(request)
+        const { brokenLink: title, brokenTrackedLink: text } = language.texts
+        sendMessage(reply.status(400 as never) as FastifyReply, { language, title, text })
       },
       schema: {
         ...common,

@@ -7,32 +7,39 @@ import { exceedsSize } from '../kernel/stored-size.ts'
 import { suggestForEach } from '../kernel/suggestion.ts'
 import { Email, MultiLine, normalizeText, SingleLine } from '../kernel/validation.ts'
 import type { FormField } from '../db/schema/index.ts'
+import { type ChosenLanguage, english } from '../kernel/values/languages.ts'
+import { formTexts } from './texts/form-texts.ts'
 
 export type FormValues = Record<string, string | number | boolean>
 
 /**
  * Returns the values to store: trimmed, in the type of their field, without empty values. Throws `validation_error`
  * with one issue for each invalid value and each unknown field, by field id, or for the longest value if they are too
- * large together.
+ * large together. The messages are in the language of the visitor.
  */
-export function checkFormValues(fields: readonly FormField[], input: Record<string, unknown>): FormValues {
+export function checkFormValues(
+  fields: readonly FormField[],
+  input: Record<string, unknown>,
+  language: ChosenLanguage = english,
+): FormValues {
   const known = fields.map((field) => field.id)
   const unknown = Object.keys(input).filter((id) => !known.includes(id))
   const messages = suggestForEach('unknown field', unknown, known)
   const issues: Issue[] = unknown.map((path, index) => ({ path, message: messages[index] ?? '' }))
   const values: FormValues = {}
   for (const field of fields) {
-    const result = checkFormValue(field, Object.hasOwn(input, field.id) ? input[field.id] : undefined)
+    const result = checkFormValue(field, Object.hasOwn(input, field.id) ? input[field.id] : undefined, language)
     if ('message' in result) issues.push({ path: field.id, message: result.message })
     else if (result.value !== undefined) values[field.id] = result.value
   }
   if (issues.length > 0) throw invalidFields(issues)
-  if (exceedsSize(values, { maxBytes: maxValueBytes })) throw invalidField(findLongest(values), tooLarge)
+  if (exceedsSize(values, { maxBytes: maxValueBytes })) {
+    throw invalidField(findLongest(values), formTexts[language.language].tooLarge)
+  }
   return values
 }
 
 const maxValueBytes = 32_768
-const tooLarge = 'Please shorten your answers. Together they can have at most 32 KiB.'
 
 function findLongest(values: FormValues): string {
   const [longest = ''] = Object.keys(values).toSorted((a, b) => lengthOf(values[b]) - lengthOf(values[a]))
@@ -44,41 +51,46 @@ const lengthOf = (value: unknown) => String(value).length
 function checkFormValue(
   field: FormField,
   input: unknown,
+  language: ChosenLanguage,
 ): { value: FormValues[string] | undefined } | { message: string } {
+  const texts = formTexts[language.language]
   const isCheckbox = field.type === 'CHECKBOX' || field.type === 'CONSENT'
   const isEmpty = input === undefined || input === null || (typeof input === 'string' && input.trim() === '')
-  if (field.required && isCheckbox && (isEmpty || input === false)) return { message: 'Please check this box.' }
-  if (field.required && isEmpty) return { message: 'Please fill out this field.' }
+  if (field.required && isCheckbox && (isEmpty || input === false)) return { message: texts.emptyBox }
+  if (field.required && isEmpty) return { message: texts.empty }
   if (isEmpty) return { value: undefined }
-  const { schema, message } = checks[field.type](field)
-  const result = schema.safeParse(input)
-  return result.success ? { value: result.data } : { message }
+  const result = checks[field.type](field).safeParse(input)
+  return result.success ? { value: result.data } : { message: describeCheck(field, language) }
 }
 
-interface Check {
-  schema: z.ZodType<FormValues[string]>
-  message: string
+const checks: Record<FormField['type'], (field: FormField) => z.ZodType<FormValues[string]>> = {
+  TEXT: (field) => SingleLine(maxLength(field)),
+  TEXTAREA: (field) => MultiLine(maxLength(field)),
+  EMAIL: () => Email,
+  PHONE: () => Phone,
+  NUMBER: () => z.number().refine(isExactNumber),
+  DATE: () => z.iso.date(),
+  SELECT: ({ options = [] }) => z.string().overwrite(normalizeText).pipe(z.enum(options)),
+  CHECKBOX: () => z.boolean(),
+  CONSENT: () => z.boolean(),
 }
 
-const checks: Record<FormField['type'], (field: FormField) => Check> = {
-  TEXT: (field) => ({
-    schema: SingleLine(maxLength(field)),
-    message: `Please enter a single line of at most ${maxLength(field).toLocaleString('en')} characters.`,
-  }),
-  TEXTAREA: (field) => ({
-    schema: MultiLine(maxLength(field)),
-    message: `Please enter at most ${maxLength(field).toLocaleString('en')} characters.`,
-  }),
-  EMAIL: () => ({ schema: Email, message: 'Please enter an email address such as ada@example.com.' }),
-  PHONE: () => ({ schema: Phone, message: 'Please enter a phone number such as +44 20 7946 0958.' }),
-  NUMBER: () => ({ schema: z.number().refine(isExactNumber), message: 'Please enter a number of at most 15 digits.' }),
-  DATE: () => ({ schema: z.iso.date(), message: 'Please enter a date such as 2026-11-21.' }),
-  SELECT: ({ options = [] }) => ({
-    schema: z.string().overwrite(normalizeText).pipe(z.enum(options)),
-    message: 'Please choose one of the options.',
-  }),
-  CHECKBOX: () => ({ schema: z.boolean(), message: 'Please check or uncheck this box.' }),
-  CONSENT: () => ({ schema: z.boolean(), message: 'Please check or uncheck this box.' }),
+/** Says what the field accepts. */
+function describeCheck(field: FormField, { language, locale }: ChosenLanguage): string {
+  const texts = formTexts[language]
+  const length = maxLength(field).toLocaleString(locale)
+  const descriptions: Record<FormField['type'], string> = {
+    TEXT: texts.line(length),
+    TEXTAREA: texts.text(length),
+    EMAIL: texts.email,
+    PHONE: texts.phone,
+    NUMBER: texts.number,
+    DATE: texts.date,
+    SELECT: texts.option,
+    CHECKBOX: texts.box,
+    CONSENT: texts.box,
+  }
+  return descriptions[field.type]
 }
 
 /** The maximum length of a text, which its `mapsTo` target must be able to store. */

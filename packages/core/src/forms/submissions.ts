@@ -9,6 +9,7 @@ import { onConstraint } from '../db/database-errors.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
 import { hashText } from '../kernel/values/encode-text.ts'
 import { emit } from '../events/emit.ts'
+import type { ChosenLanguage } from '../kernel/values/languages.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
@@ -32,6 +33,8 @@ import { formSubmitted } from './form-events.ts'
 export type SubmissionRow = typeof formSubmissions.$inferSelect
 
 interface SubmitOptions extends SubmitInput {
+  /** The language of the errors of the values. */
+  language?: ChosenLanguage
   /** Deduplicates submissions: the same key with the same values returns the first submission. */
   repetitionKey?: string | undefined
   /**
@@ -59,7 +62,7 @@ export async function submitForm(base: BaseCtx, formId: FormId, input: SubmitOpt
   if (input.versions && !input.versions.includes(computeFormVersion(form))) {
     throw new AppError('precondition_failed', 'This form has changed. Please review your answers and submit again.')
   }
-  const values = checkFormValues(form.fields, fieldValues)
+  const values = checkFormValues(form.fields, fieldValues, input.language)
   const repetitionHash = input.repetitionKey === undefined ? null : hashRepetition(input.repetitionKey, values)
   const submissionId = await inTransaction(visitor, (ctx) => saveSubmission(ctx, form, { values, repetitionHash }))
   return { success: true, submissionId }

@@ -5136,6 +5136,10 @@ export type PagesShowConfirmationData = {
     path?: never;
     query: {
         /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+        /**
          * The token in the link.
          */
         token: string;
@@ -5177,6 +5181,10 @@ export type PublicConfirmSubscriptionData = {
     body?: never;
     path?: never;
     query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
         /**
          * The token in the link.
          */
@@ -5236,6 +5244,10 @@ export type PagesShowUnsubscribeData = {
     path?: never;
     query: {
         /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+        /**
          * The token in the link.
          */
         token: string;
@@ -5277,6 +5289,10 @@ export type PublicUnsubscribeData = {
     body?: never;
     path?: never;
     query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
         /**
          * The token in the link.
          */
@@ -5331,6 +5347,10 @@ export type PublicUndoUnsubscribeData = {
     body?: never;
     path?: never;
     query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
         /**
          * The token in the link.
          */
@@ -5393,7 +5413,12 @@ export type PagesShowFormData = {
          */
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+    };
     url: '/f/{id}';
 };
 
@@ -5444,7 +5469,12 @@ export type PagesSubmitFormData = {
          */
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+    };
     url: '/f/{id}';
 };
 
@@ -5501,7 +5531,12 @@ export type PagesShowThanksData = {
          */
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+    };
     url: '/f/{id}/thanks';
 };
 
@@ -5542,7 +5577,12 @@ export type PagesShowThanksResponse = PagesShowThanksResponses[keyof PagesShowTh
 export type PagesShowForgotPasswordData = {
     body?: never;
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+    };
     url: '/forgot-password';
 };
 
@@ -5584,7 +5624,12 @@ export type PagesSubmitForgotPasswordData = {
         [key: string]: string;
     };
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+    };
     url: '/forgot-password';
 };
 
@@ -5635,6 +5680,10 @@ export type PagesShowResetPasswordData = {
     path?: never;
     query: {
         /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+        /**
          * The token in the link.
          */
         token: string;
@@ -5681,6 +5730,10 @@ export type PagesSubmitResetPasswordData = {
     };
     path?: never;
     query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
         /**
          * The token in the link.
          */
@@ -5736,6 +5789,10 @@ export type PagesShowAcceptInviteData = {
     path?: never;
     query: {
         /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+        /**
          * The token in the link.
          */
         token: string;
@@ -5782,6 +5839,10 @@ export type PagesSubmitAcceptInviteData = {
     };
     path?: never;
     query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
         /**
          * The token in the link.
          */
@@ -5849,6 +5910,10 @@ export type PagesShowVerifyEmailData = {
     path?: never;
     query: {
         /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+        /**
          * The token in the link.
          */
         token: string;
@@ -5895,6 +5960,10 @@ export type PagesSubmitVerifyEmailData = {
     };
     path?: never;
     query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
         /**
          * The token in the link.
          */
@@ -5991,6 +6060,10 @@ export type PagesTrackOpenData = {
     path?: never;
     query: {
         /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+        /**
          * The token in the link.
          */
         token: string;
@@ -6030,6 +6103,10 @@ export type PagesTrackClickData = {
     body?: never;
     path?: never;
     query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
         /**
          * The token in the link.
          */

@@ -1,0 +1,51 @@
+import {
+  canonicalLocale,
+  type ChosenLanguage,
+  choosePageLanguage,
+  type Locales,
+  type Translations,
+} from '@rapport/core/kernel/values/languages.ts'
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { PublicQuery } from '../routes/shapes.ts'
+import { de } from './texts/de.ts'
+import { en, type PageTexts } from './texts/en.ts'
+import { es } from './texts/es.ts'
+import { fr } from './texts/fr.ts'
+import { it } from './texts/it.ts'
+import { pt } from './texts/pt.ts'
+
+export const pageTexts: Translations<PageTexts> = { en, de, fr, es, it, pt }
+
+/** The query of a page. */
+export const PageQuery = PublicQuery.extend({
+  lang: z
+    .string()
+    .optional()
+    .catch(undefined)
+    .describe(
+      'The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.',
+    ),
+})
+
+/** The language of one page, with its texts. */
+export interface PageLanguage extends ChosenLanguage {
+  texts: PageTexts
+  /** Whether there was a reason to choose it. */
+  isKnown: boolean
+  /** Returns a relative link to another page in the same language, if the visitor asked for the language. */
+  link: (url: string) => string
+}
+
+/** Returns the language of a page. `locales` are those of the records that the page is about. */
+export function readPageLanguage({ query, headers }: FastifyRequest, locales?: Locales): PageLanguage {
+  const lang = query instanceof Object && 'lang' in query ? query.lang : undefined
+  const requested = typeof lang === 'string' ? lang : undefined
+  const chosen = choosePageLanguage({ requested, accepted: headers['accept-language'] }, locales)
+  const isRequested = requested !== undefined && chosen.locale === canonicalLocale(requested)
+  return {
+    ...chosen,
+    texts: pageTexts[chosen.language],
+    link: (url) => (isRequested ? `${url}${url.includes('?') ? '&' : '?'}lang=${chosen.locale}` : url),
+  }
+}

@@ -1,0 +1,119 @@
+import type { PageTexts } from './en.ts'
+
+export const de: PageTexts = {
+  brokenLink: 'Dieser Link funktioniert nicht',
+  brokenTrackedLink: 'Der Link ist vermutlich unvollständig. Bitte klicken Sie ihn in der E-Mail noch einmal an.',
+  suspended: {
+    title: 'Das ist im Moment nicht möglich',
+    text: 'Der Absender kann zurzeit keine Anmeldungen und Formulare annehmen. Bitte versuchen Sie es später noch einmal.',
+  },
+  continue: 'Weiter',
+  subscription: {
+    emails: (list, sender) => `„${list}“ von ${sender}`,
+    anyEmails: 'die E-Mails dieser Liste',
+    confirm: {
+      title: 'Bestätigen Sie Ihre Anmeldung',
+      text: (emails) =>
+        `Klicken Sie auf die Schaltfläche, um ${emails} zu erhalten. Sie können sich jederzeit abmelden.`,
+      button: 'Anmeldung bestätigen',
+    },
+    confirmed: {
+      title: 'Sie sind angemeldet',
+      text: (emails) => `Sie erhalten ab jetzt ${emails}. Sie können diese Seite schließen.`,
+    },
+    unsubscribe: {
+      title: 'Abmelden',
+      text: (emails) => `Klicken Sie auf die Schaltfläche, wenn Sie ${emails} nicht mehr erhalten möchten.`,
+      button: 'Abmelden',
+    },
+    unsubscribed: {
+      title: 'Sie sind abgemeldet',
+      text: (emails) => `Sie erhalten ${emails} nicht mehr.`,
+      undo: 'Falls das ein Versehen war, können Sie es innerhalb von zehn Minuten rückgängig machen.',
+      button: 'Wieder anmelden',
+    },
+    restored: {
+      title: 'Sie sind wieder angemeldet',
+      text: (emails) => `Sie erhalten ${emails} wie bisher. Sie können diese Seite schließen.`,
+    },
+    test: {
+      title: 'Dies ist eine Test-E-Mail',
+      text: 'Der Link hat hier keine Wirkung. In der Kampagne meldet er den Empfänger ab.',
+    },
+    brokenConfirmation:
+      'Der Link ist unvollständig oder älter als sieben Tage. Bitte verwenden Sie den Link in der neuesten E-Mail oder melden Sie sich noch einmal an.',
+    brokenUnsubscribe:
+      'Der Link ist unvollständig. Bitte klicken Sie ihn in der E-Mail noch einmal an, oder antworten Sie auf die E-Mail und bitten Sie um Abmeldung.',
+    brokenUndo:
+      'Das ist nur innerhalb von zehn Minuten nach der Abmeldung möglich. Bitte melden Sie sich dort wieder an, wo Sie sich zuerst angemeldet haben.',
+  },
+  form: {
+    problems: 'Bitte korrigieren Sie Folgendes:',
+    titleWithProblems: (form) => `Bitte prüfen: ${form}`,
+    changed: 'Dieses Formular wurde geändert. Bitte prüfen Sie Ihre Angaben und senden Sie es noch einmal ab.',
+    optional: '(freiwillig)',
+    choose: 'Bitte auswählen',
+    honeypot: 'Bitte leer lassen',
+    send: 'Absenden',
+    unavailable: {
+      title: 'Dieses Formular ist nicht verfügbar',
+      text: 'Es wurde vielleicht geschlossen, oder der Link ist unvollständig.',
+    },
+    failed: 'Das Formular konnte nicht gesendet werden. Bitte versuchen Sie es noch einmal.',
+    tooManyAttempts: 'Zu viele Versuche. Bitte versuchen Sie es in einer Minute noch einmal.',
+  },
+  account: {
+    name: 'Ihr Name',
+    email: 'E-Mail-Adresse',
+    password: 'Passwort',
+    forgotPassword: {
+      title: 'Passwort vergessen?',
+      text: 'Geben Sie die E-Mail-Adresse Ihres Kontos ein. Wir senden Ihnen einen Link, mit dem Sie ein neues Passwort wählen können.',
+      button: 'Link senden',
+      done: {
+        title: 'Sehen Sie in Ihr Postfach',
+        text: 'Falls es zu dieser Adresse ein Konto gibt, haben wir einen Link dorthin gesendet. Er ist eine Stunde lang gültig.',
+      },
+    },
+    resetPassword: {
+      title: 'Neues Passwort wählen',
+      heading: (email) => `Neues Passwort für ${email} wählen`,
+      text: 'Verwenden Sie mindestens 12 Zeichen. Sie werden auf allen Geräten abgemeldet.',
+      button: 'Passwort speichern',
+      done: { title: 'Ihr Passwort ist gespeichert', text: 'Sie können sich jetzt mit dem neuen Passwort anmelden.' },
+      broken:
+        'Er ist unvollständig, wurde schon benutzt oder ist älter als eine Stunde. Fordern Sie einen neuen Link an, um ein Passwort zu wählen.',
+      requestLink: 'Neuen Link anfordern',
+    },
+    acceptInvite: {
+      title: (workspace) => `${workspace} beitreten`,
+      heading: (workspace, email) => `${workspace} als ${email} beitreten`,
+      newAccount: 'Wählen Sie ein Passwort mit mindestens 12 Zeichen.',
+      knownAccount: 'Zu dieser Adresse haben Sie bereits ein Konto. Geben Sie dessen Passwort ein.',
+      button: 'Beitreten',
+      done: { title: 'Willkommen', text: 'Sie sind dem Arbeitsbereich beigetreten. Sie können sich jetzt anmelden.' },
+      broken:
+        'Er ist unvollständig, wurde schon benutzt oder zurückgezogen oder ist älter als sieben Tage. Bitten Sie die Person, die Sie eingeladen hat, die Einladung noch einmal zu senden.',
+      wrongPassword: 'Zu dieser Adresse gibt es bereits ein Konto: Geben Sie dessen Passwort ein.',
+    },
+    verifyEmail: {
+      title: 'E-Mail-Adresse bestätigen',
+      heading: (email) => `${email} bestätigen`,
+      text: 'Geben Sie Ihr Passwort ein, um zu bestätigen, dass diese E-Mail-Adresse Ihnen gehört.',
+      button: 'Bestätigen',
+      done: { title: 'Ihre E-Mail-Adresse ist bestätigt', text: 'Vielen Dank. Sie können diese Seite schließen.' },
+      broken:
+        'Er ist unvollständig oder älter als sieben Tage. Fordern Sie eine neue E-Mail zur Bestätigung an. Oder wählen Sie ein neues Passwort: Auch damit wird Ihre Adresse bestätigt.',
+      wrongPassword: 'Das Passwort ist falsch.',
+    },
+    problems: {
+      passwordMissing: 'Bitte geben Sie ein Passwort ein.',
+      passwordLength: 'Das Passwort muss 12 bis 128 Zeichen haben.',
+      passwordUnsuitable:
+        'Das Passwort ist zu verbreitet oder enthält unzulässige Zeichen. Bitte wählen Sie ein anderes.',
+      name: 'Ihr Name darf höchstens 200 Zeichen und keine Zeilenumbrüche haben.',
+      tooManyAttempts: 'Zu viele Fehlversuche. Bitte warten Sie einige Minuten und versuchen Sie es noch einmal.',
+      failed: 'Das hat nicht funktioniert. Bitte versuchen Sie es später noch einmal.',
+    },
+  },
+}

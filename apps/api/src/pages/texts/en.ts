@@ -1,0 +1,118 @@
+export const en = {
+  brokenLink: 'This link does not work',
+  brokenTrackedLink: 'The link may be incomplete. Please click it again in the email.',
+  suspended: {
+    title: 'This is not possible at the moment',
+    text: 'The sender cannot accept subscriptions or forms now. Please try again later.',
+  },
+  continue: 'Continue',
+  subscription: {
+    /** The object of the sentences below. */
+    emails: (list: string, sender: string) => `“${list}” from ${sender}`,
+    anyEmails: 'emails from this list',
+    confirm: {
+      title: 'Confirm your subscription',
+      text: (emails: string) => `Click the button to receive ${emails}. You can unsubscribe at any time.`,
+      button: 'Confirm subscription',
+    },
+    confirmed: {
+      title: 'You are subscribed',
+      text: (emails: string) => `You will receive ${emails}. You can close this page.`,
+    },
+    unsubscribe: {
+      title: 'Unsubscribe',
+      text: (emails: string) => `Click the button to stop receiving ${emails}.`,
+      button: 'Unsubscribe',
+    },
+    unsubscribed: {
+      title: 'You are unsubscribed',
+      text: (emails: string) => `You will no longer receive ${emails}.`,
+      undo: 'If this was a mistake, you can undo it within ten minutes.',
+      button: 'Subscribe again',
+    },
+    restored: {
+      title: 'You are subscribed again',
+      text: (emails: string) => `You will receive ${emails} as before. You can close this page.`,
+    },
+    test: {
+      title: 'This is a test email',
+      text: 'The link does nothing. In the campaign, it unsubscribes the recipient.',
+    },
+    brokenConfirmation:
+      'The link may be incomplete or older than seven days. Please use the link in the latest email, or subscribe again.',
+    brokenUnsubscribe:
+      'The link is incomplete. Please click it again in the email, or reply to the email and ask to be removed.',
+    brokenUndo:
+      'You can undo this only within ten minutes after you unsubscribed. Please subscribe again where you signed up.',
+  },
+  form: {
+    problems: 'Please correct the following:',
+    titleWithProblems: (form: string) => `Please check: ${form}`,
+    changed: 'This form has changed. Please review your answers and submit again.',
+    optional: '(optional)',
+    choose: 'Please choose',
+    honeypot: 'Leave this empty',
+    send: 'Send',
+    unavailable: {
+      title: 'This form is not available',
+      text: 'It may have been closed, or the link may be incomplete.',
+    },
+    failed: 'The form could not be sent. Please try again.',
+    tooManyAttempts: 'Too many attempts. Please try again in a minute.',
+  },
+  account: {
+    name: 'Your name',
+    email: 'Email',
+    password: 'Password',
+    forgotPassword: {
+      title: 'Forgot your password?',
+      text: 'Enter the email address of your account. We will send you a link to choose a new password.',
+      button: 'Send link',
+      done: {
+        title: 'Check your email',
+        text: 'If this address has an account, we have sent a link to it. The link expires after one hour.',
+      },
+    },
+    resetPassword: {
+      title: 'Choose a new password',
+      heading: (email: string) => `Choose a new password for ${email}`,
+      text: 'Use at least 12 characters. You will be logged out on all devices.',
+      button: 'Set password',
+      done: { title: 'Your password is set', text: 'You can now log in with your new password.' },
+      broken: 'It may be incomplete, already used or older than one hour. Request a new link to choose a password.',
+      requestLink: 'Request a new link',
+    },
+    acceptInvite: {
+      title: (workspace: string) => `Join ${workspace}`,
+      heading: (workspace: string, email: string) => `Join ${workspace} as ${email}`,
+      newAccount: 'Choose a password with at least 12 characters.',
+      knownAccount: 'You already have an account with this address. Enter its password.',
+      button: 'Join',
+      done: { title: 'Welcome', text: 'You have joined the workspace. You can now log in.' },
+      broken:
+        'It may be incomplete, already used, withdrawn or older than seven days. Ask the person who invited you to send the invite again.',
+      wrongPassword: 'This address already has an account: use its password.',
+    },
+    verifyEmail: {
+      title: 'Verify your email address',
+      heading: (email: string) => `Verify ${email}`,
+      text: 'Enter your password to verify that this email address is yours.',
+      button: 'Verify',
+      done: { title: 'Your email address is verified', text: 'Thank you. You can close this page.' },
+      broken:
+        'It may be incomplete or older than seven days. Request a new verification email. Or choose a new password: this verifies your address too.',
+      wrongPassword: 'The password is wrong.',
+    },
+    problems: {
+      passwordMissing: 'Please enter a password.',
+      passwordLength: 'The password must have 12 to 128 characters.',
+      passwordUnsuitable: 'The password is too common, or has characters that are not allowed. Please choose another.',
+      name: 'Your name can have at most 200 characters, without line breaks.',
+      tooManyAttempts: 'Too many failed attempts. Please wait a few minutes and try again.',
+      failed: 'This did not work. Please try again later.',
+    },
+  },
+}
+
+/** The texts of the hosted pages. */
+export type PageTexts = typeof en

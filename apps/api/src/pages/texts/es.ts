@@ -1,0 +1,117 @@
+import type { PageTexts } from './en.ts'
+
+export const es: PageTexts = {
+  brokenLink: 'Este enlace no funciona',
+  brokenTrackedLink: 'El enlace puede estar incompleto. Haga clic en él de nuevo en el correo.',
+  suspended: {
+    title: 'No es posible en este momento',
+    text: 'El remitente no puede recibir suscripciones ni formularios por ahora. Inténtelo de nuevo más tarde.',
+  },
+  continue: 'Continuar',
+  subscription: {
+    emails: (list, sender) => `«${list}» de ${sender}`,
+    anyEmails: 'los correos de esta lista',
+    confirm: {
+      title: 'Confirme su suscripción',
+      text: (emails) => `Haga clic en el botón para recibir ${emails}. Puede darse de baja en cualquier momento.`,
+      button: 'Confirmar suscripción',
+    },
+    confirmed: {
+      title: 'Su suscripción está confirmada',
+      text: (emails) => `A partir de ahora recibirá ${emails}. Ya puede cerrar esta página.`,
+    },
+    unsubscribe: {
+      title: 'Darse de baja',
+      text: (emails) => `Haga clic en el botón para dejar de recibir ${emails}.`,
+      button: 'Darse de baja',
+    },
+    unsubscribed: {
+      title: 'Se ha dado de baja',
+      text: (emails) => `Ya no recibirá ${emails}.`,
+      undo: 'Si ha sido un error, puede deshacerlo en los próximos diez minutos.',
+      button: 'Volver a suscribirse',
+    },
+    restored: {
+      title: 'Su suscripción vuelve a estar activa',
+      text: (emails) => `Recibirá ${emails} como antes. Ya puede cerrar esta página.`,
+    },
+    test: {
+      title: 'Este es un correo de prueba',
+      text: 'Aquí el enlace no tiene ningún efecto. En la campaña, da de baja al destinatario.',
+    },
+    brokenConfirmation:
+      'El enlace puede estar incompleto o tener más de siete días. Utilice el enlace del correo más reciente o suscríbase de nuevo.',
+    brokenUnsubscribe:
+      'El enlace está incompleto. Haga clic en él de nuevo en el correo, o responda al correo y solicite la baja.',
+    brokenUndo:
+      'Solo es posible deshacerlo durante los diez minutos posteriores a la baja. Suscríbase de nuevo donde lo hizo la primera vez.',
+  },
+  form: {
+    problems: 'Corrija lo siguiente:',
+    titleWithProblems: (form) => `Revise el formulario: ${form}`,
+    changed: 'Este formulario ha cambiado. Revise sus respuestas y envíelo de nuevo.',
+    optional: '(opcional)',
+    choose: 'Seleccione una opción',
+    honeypot: 'Deje este campo vacío',
+    send: 'Enviar',
+    unavailable: {
+      title: 'Este formulario no está disponible',
+      text: 'Es posible que se haya cerrado o que el enlace esté incompleto.',
+    },
+    failed: 'No se ha podido enviar el formulario. Inténtelo de nuevo.',
+    tooManyAttempts: 'Demasiados intentos. Inténtelo de nuevo dentro de un minuto.',
+  },
+  account: {
+    name: 'Su nombre',
+    email: 'Correo electrónico',
+    password: 'Contraseña',
+    forgotPassword: {
+      title: '¿Ha olvidado su contraseña?',
+      text: 'Escriba la dirección de correo de su cuenta. Le enviaremos un enlace para elegir una contraseña nueva.',
+      button: 'Enviar enlace',
+      done: {
+        title: 'Revise su correo',
+        text: 'Si existe una cuenta con esta dirección, le hemos enviado un enlace. Caduca dentro de una hora.',
+      },
+    },
+    resetPassword: {
+      title: 'Elija una contraseña nueva',
+      heading: (email) => `Elija una contraseña nueva para ${email}`,
+      text: 'Utilice al menos 12 caracteres. Se cerrará la sesión en todos sus dispositivos.',
+      button: 'Guardar contraseña',
+      done: { title: 'Su contraseña se ha guardado', text: 'Ya puede iniciar sesión con su nueva contraseña.' },
+      broken:
+        'Puede estar incompleto, haberse utilizado ya o tener más de una hora. Solicite un enlace nuevo para elegir una contraseña.',
+      requestLink: 'Solicitar un enlace nuevo',
+    },
+    acceptInvite: {
+      title: (workspace) => `Unirse a ${workspace}`,
+      heading: (workspace, email) => `Unirse a ${workspace} como ${email}`,
+      newAccount: 'Elija una contraseña de al menos 12 caracteres.',
+      knownAccount: 'Ya tiene una cuenta con esta dirección. Escriba su contraseña.',
+      button: 'Unirse',
+      done: { title: 'Le damos la bienvenida', text: 'Se ha unido al espacio de trabajo. Ya puede iniciar sesión.' },
+      broken:
+        'Puede estar incompleto, haberse utilizado o retirado ya, o tener más de siete días. Pida a la persona que le invitó que envíe la invitación de nuevo.',
+      wrongPassword: 'Ya existe una cuenta con esta dirección: utilice su contraseña.',
+    },
+    verifyEmail: {
+      title: 'Verifique su correo electrónico',
+      heading: (email) => `Verifique ${email}`,
+      text: 'Escriba su contraseña para verificar que esta dirección de correo es suya.',
+      button: 'Verificar',
+      done: { title: 'Su correo electrónico está verificado', text: 'Gracias. Ya puede cerrar esta página.' },
+      broken:
+        'Puede estar incompleto o tener más de siete días. Solicite un nuevo correo de verificación. O elija una contraseña nueva: así también se verifica su dirección.',
+      wrongPassword: 'La contraseña no es correcta.',
+    },
+    problems: {
+      passwordMissing: 'Escriba una contraseña.',
+      passwordLength: 'La contraseña debe tener entre 12 y 128 caracteres.',
+      passwordUnsuitable: 'La contraseña es demasiado común o contiene caracteres no permitidos. Elija otra.',
+      name: 'Su nombre puede tener como máximo 200 caracteres, sin saltos de línea.',
+      tooManyAttempts: 'Demasiados intentos fallidos. Espere unos minutos e inténtelo de nuevo.',
+      failed: 'No ha funcionado. Inténtelo de nuevo más tarde.',
+    },
+  },
+}

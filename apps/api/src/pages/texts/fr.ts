@@ -1,0 +1,124 @@
+import type { PageTexts } from './en.ts'
+
+export const fr: PageTexts = {
+  brokenLink: 'Ce lien ne fonctionne pas',
+  brokenTrackedLink: 'Le lien est peut-être incomplet. Veuillez cliquer de nouveau dessus dans l’e-mail.',
+  suspended: {
+    title: 'Ce n’est pas possible pour le moment',
+    text: 'L’expéditeur ne peut actuellement recevoir ni inscription ni formulaire. Veuillez réessayer plus tard.',
+  },
+  continue: 'Continuer',
+  subscription: {
+    emails: (list, sender) => `« ${list} » (${sender})`,
+    anyEmails: 'les e-mails de cette liste',
+    confirm: {
+      title: 'Confirmez votre inscription',
+      text: (emails) => `Cliquez sur le bouton pour recevoir ${emails}. Vous pourrez vous désinscrire à tout moment.`,
+      button: 'Confirmer l’inscription',
+    },
+    confirmed: {
+      title: 'Votre inscription est confirmée',
+      text: (emails) => `Vous recevrez désormais ${emails}. Vous pouvez fermer cette page.`,
+    },
+    unsubscribe: {
+      title: 'Se désinscrire',
+      text: (emails) => `Cliquez sur le bouton pour ne plus recevoir ${emails}.`,
+      button: 'Se désinscrire',
+    },
+    unsubscribed: {
+      title: 'Vous êtes désinscrit',
+      text: (emails) => `Vous ne recevrez plus ${emails}.`,
+      undo: 'S’il s’agit d’une erreur, vous pouvez annuler dans les dix minutes.',
+      button: 'Se réinscrire',
+    },
+    restored: {
+      title: 'Vous êtes de nouveau inscrit',
+      text: (emails) => `Vous recevrez ${emails} comme auparavant. Vous pouvez fermer cette page.`,
+    },
+    test: {
+      title: 'Ceci est un e-mail de test',
+      text: 'Ici, le lien n’a aucun effet. Dans la campagne, il désinscrit le destinataire.',
+    },
+    brokenConfirmation:
+      'Le lien est peut-être incomplet ou date de plus de sept jours. Veuillez utiliser le lien du dernier e-mail reçu, ou vous inscrire de nouveau.',
+    brokenUnsubscribe:
+      'Le lien est incomplet. Veuillez cliquer de nouveau dessus dans l’e-mail, ou répondre à l’e-mail pour demander votre désinscription.',
+    brokenUndo:
+      'L’annulation n’est possible que dans les dix minutes qui suivent la désinscription. Veuillez vous inscrire de nouveau là où vous l’aviez fait.',
+  },
+  form: {
+    problems: 'Veuillez corriger les points suivants :',
+    titleWithProblems: (form) => `À vérifier : ${form}`,
+    changed: 'Ce formulaire a été modifié. Veuillez vérifier vos réponses et l’envoyer de nouveau.',
+    optional: '(facultatif)',
+    choose: 'Veuillez choisir',
+    honeypot: 'Laissez ce champ vide',
+    send: 'Envoyer',
+    unavailable: {
+      title: 'Ce formulaire n’est pas disponible',
+      text: 'Il a peut-être été fermé, ou le lien est incomplet.',
+    },
+    failed: 'Le formulaire n’a pas pu être envoyé. Veuillez réessayer.',
+    tooManyAttempts: 'Trop de tentatives. Veuillez réessayer dans une minute.',
+  },
+  account: {
+    name: 'Votre nom',
+    email: 'Adresse e-mail',
+    password: 'Mot de passe',
+    forgotPassword: {
+      title: 'Mot de passe oublié ?',
+      text: 'Saisissez l’adresse e-mail de votre compte. Nous vous enverrons un lien pour choisir un nouveau mot de passe.',
+      button: 'Envoyer le lien',
+      done: {
+        title: 'Consultez votre messagerie',
+        text: 'Si un compte existe pour cette adresse, nous y avons envoyé un lien. Il est valable une heure.',
+      },
+    },
+    resetPassword: {
+      title: 'Choisissez un nouveau mot de passe',
+      heading: (email) => `Choisissez un nouveau mot de passe pour ${email}`,
+      text: 'Utilisez au moins 12 caractères. Vous serez déconnecté de tous vos appareils.',
+      button: 'Enregistrer le mot de passe',
+      done: {
+        title: 'Votre mot de passe est enregistré',
+        text: 'Vous pouvez maintenant vous connecter avec votre nouveau mot de passe.',
+      },
+      broken:
+        'Il est peut-être incomplet, déjà utilisé ou date de plus d’une heure. Demandez un nouveau lien pour choisir un mot de passe.',
+      requestLink: 'Demander un nouveau lien',
+    },
+    acceptInvite: {
+      title: (workspace) => `Rejoindre ${workspace}`,
+      heading: (workspace, email) => `Rejoindre ${workspace} en tant que ${email}`,
+      newAccount: 'Choisissez un mot de passe d’au moins 12 caractères.',
+      knownAccount: 'Vous avez déjà un compte avec cette adresse. Saisissez son mot de passe.',
+      button: 'Rejoindre',
+      done: {
+        title: 'Bienvenue',
+        text: 'Vous avez rejoint l’espace de travail. Vous pouvez maintenant vous connecter.',
+      },
+      broken:
+        'Il est peut-être incomplet, déjà utilisé, retiré ou date de plus de sept jours. Demandez à la personne qui vous a invité de renvoyer l’invitation.',
+      wrongPassword: 'Un compte existe déjà pour cette adresse : saisissez son mot de passe.',
+    },
+    verifyEmail: {
+      title: 'Confirmez votre adresse e-mail',
+      heading: (email) => `Confirmez ${email}`,
+      text: 'Saisissez votre mot de passe pour confirmer que cette adresse e-mail est la vôtre.',
+      button: 'Confirmer',
+      done: { title: 'Votre adresse e-mail est confirmée', text: 'Merci. Vous pouvez fermer cette page.' },
+      broken:
+        'Il est peut-être incomplet ou date de plus de sept jours. Demandez un nouvel e-mail de confirmation. Ou choisissez un nouveau mot de passe : cela confirme aussi votre adresse.',
+      wrongPassword: 'Le mot de passe est incorrect.',
+    },
+    problems: {
+      passwordMissing: 'Veuillez saisir un mot de passe.',
+      passwordLength: 'Le mot de passe doit comporter de 12 à 128 caractères.',
+      passwordUnsuitable:
+        'Ce mot de passe est trop courant ou contient des caractères non autorisés. Veuillez en choisir un autre.',
+      name: 'Votre nom peut comporter au plus 200 caractères, sans saut de ligne.',
+      tooManyAttempts: 'Trop de tentatives infructueuses. Veuillez patienter quelques minutes avant de réessayer.',
+      failed: 'L’opération a échoué. Veuillez réessayer plus tard.',
+    },
+  },
+}

@@ -1,0 +1,117 @@
+import type { PageTexts } from './en.ts'
+
+export const pt: PageTexts = {
+  brokenLink: 'Este link não funciona',
+  brokenTrackedLink: 'O link pode estar incompleto. Clique nele novamente no e-mail.',
+  suspended: {
+    title: 'Isto não é possível no momento',
+    text: 'O remetente não pode receber inscrições nem formulários agora. Tente novamente mais tarde.',
+  },
+  continue: 'Continuar',
+  subscription: {
+    emails: (list, sender) => `“${list}”, de ${sender}`,
+    anyEmails: 'os e-mails desta lista',
+    confirm: {
+      title: 'Confirme sua inscrição',
+      text: (emails) => `Clique no botão para receber ${emails}. Você pode cancelar a inscrição a qualquer momento.`,
+      button: 'Confirmar inscrição',
+    },
+    confirmed: {
+      title: 'Sua inscrição está confirmada',
+      text: (emails) => `A partir de agora, você receberá ${emails}. Você já pode fechar esta página.`,
+    },
+    unsubscribe: {
+      title: 'Cancelar inscrição',
+      text: (emails) => `Clique no botão para deixar de receber ${emails}.`,
+      button: 'Cancelar inscrição',
+    },
+    unsubscribed: {
+      title: 'Sua inscrição foi cancelada',
+      text: (emails) => `Você não receberá mais ${emails}.`,
+      undo: 'Se foi um engano, você pode desfazer isso em até dez minutos.',
+      button: 'Inscrever-se novamente',
+    },
+    restored: {
+      title: 'Sua inscrição está ativa novamente',
+      text: (emails) => `Você receberá ${emails} como antes. Você já pode fechar esta página.`,
+    },
+    test: {
+      title: 'Este é um e-mail de teste',
+      text: 'Aqui o link não tem efeito. Na campanha, ele cancela a inscrição do destinatário.',
+    },
+    brokenConfirmation:
+      'O link pode estar incompleto ou ter mais de sete dias. Use o link do e-mail mais recente ou inscreva-se novamente.',
+    brokenUnsubscribe:
+      'O link está incompleto. Clique nele novamente no e-mail ou responda ao e-mail pedindo o cancelamento.',
+    brokenUndo:
+      'Só é possível desfazer nos dez minutos seguintes ao cancelamento. Inscreva-se novamente onde fez a primeira inscrição.',
+  },
+  form: {
+    problems: 'Corrija o seguinte:',
+    titleWithProblems: (form) => `Verifique: ${form}`,
+    changed: 'Este formulário foi alterado. Revise suas respostas e envie novamente.',
+    optional: '(opcional)',
+    choose: 'Selecione uma opção',
+    honeypot: 'Deixe este campo vazio',
+    send: 'Enviar',
+    unavailable: {
+      title: 'Este formulário não está disponível',
+      text: 'Ele pode ter sido encerrado ou o link pode estar incompleto.',
+    },
+    failed: 'Não foi possível enviar o formulário. Tente novamente.',
+    tooManyAttempts: 'Muitas tentativas. Tente novamente em um minuto.',
+  },
+  account: {
+    name: 'Seu nome',
+    email: 'E-mail',
+    password: 'Senha',
+    forgotPassword: {
+      title: 'Esqueceu sua senha?',
+      text: 'Digite o endereço de e-mail da sua conta. Enviaremos um link para você escolher uma nova senha.',
+      button: 'Enviar link',
+      done: {
+        title: 'Verifique seu e-mail',
+        text: 'Se houver uma conta com este endereço, enviamos um link para ele. O link expira em uma hora.',
+      },
+    },
+    resetPassword: {
+      title: 'Escolha uma nova senha',
+      heading: (email) => `Escolha uma nova senha para ${email}`,
+      text: 'Use pelo menos 12 caracteres. Sua sessão será encerrada em todos os dispositivos.',
+      button: 'Salvar senha',
+      done: { title: 'Sua senha foi salva', text: 'Agora você pode entrar com a nova senha.' },
+      broken:
+        'Ele pode estar incompleto, já ter sido usado ou ter mais de uma hora. Solicite um novo link para escolher uma senha.',
+      requestLink: 'Solicitar um novo link',
+    },
+    acceptInvite: {
+      title: (workspace) => `Participar de ${workspace}`,
+      heading: (workspace, email) => `Participar de ${workspace} como ${email}`,
+      newAccount: 'Escolha uma senha com pelo menos 12 caracteres.',
+      knownAccount: 'Você já tem uma conta com este endereço. Digite a senha dela.',
+      button: 'Participar',
+      done: { title: 'Boas-vindas', text: 'Agora você faz parte do espaço de trabalho e já pode entrar.' },
+      broken:
+        'Ele pode estar incompleto, já ter sido usado ou cancelado, ou ter mais de sete dias. Peça a quem convidou você que envie o convite novamente.',
+      wrongPassword: 'Já existe uma conta com este endereço: use a senha dela.',
+    },
+    verifyEmail: {
+      title: 'Confirme seu endereço de e-mail',
+      heading: (email) => `Confirme ${email}`,
+      text: 'Digite sua senha para confirmar que este endereço de e-mail é seu.',
+      button: 'Confirmar',
+      done: { title: 'Seu endereço de e-mail está confirmado', text: 'Obrigado. Você já pode fechar esta página.' },
+      broken:
+        'Ele pode estar incompleto ou ter mais de sete dias. Solicite um novo e-mail de confirmação. Ou escolha uma nova senha: isso também confirma seu endereço.',
+      wrongPassword: 'A senha está incorreta.',
+    },
+    problems: {
+      passwordMissing: 'Digite uma senha.',
+      passwordLength: 'A senha deve ter de 12 a 128 caracteres.',
+      passwordUnsuitable: 'A senha é muito comum ou contém caracteres não permitidos. Escolha outra.',
+      name: 'Seu nome pode ter no máximo 200 caracteres, sem quebras de linha.',
+      tooManyAttempts: 'Muitas tentativas sem sucesso. Aguarde alguns minutos e tente novamente.',
+      failed: 'Não funcionou. Tente novamente mais tarde.',
+    },
+  },
+}

@@ -1,0 +1,91 @@
+/** The languages of pages, mails and the errors of forms, and how one of them is chosen. */
+
+/** Every text exists in each of these languages: a missing one does not compile. */
+export const textDirections = { en: 'ltr', de: 'ltr', fr: 'ltr', es: 'ltr', it: 'ltr', pt: 'ltr' } as const
+export type Language = keyof typeof textDirections
+export const languages = Object.keys(textDirections) as Language[]
+
+/** The texts of one area in every language. */
+export type Translations<Texts> = Readonly<Record<Language, Texts>>
+
+/** The language of the texts, and the locale that dates and numbers are formatted for, such as `de` and `de-AT`. */
+export interface ChosenLanguage {
+  language: Language
+  locale: string
+}
+
+/** Where a mail or page can get its language from. */
+export interface Locales {
+  /** Of the person. */
+  contact?: string | null
+  /** Of the list or form. */
+  content?: string | null
+  workspace?: string | null
+}
+
+const maxLength = 35
+const languageTag = /^[a-z]{2,3}(-[a-z0-9]{1,8})*$/i
+const privateUse = /-x(-|$)/i
+
+/**
+ * Returns a language tag (BCP 47) in its canonical form: `de-at` as `de-AT`, `iw` as `he`. Undefined for any other text,
+ * and for a tag with a private part, which could hold anything.
+ */
+export function canonicalLocale(text: string): string | undefined {
+  if (text.length > maxLength || !languageTag.test(text) || privateUse.test(text)) return undefined
+  try {
+    return Intl.getCanonicalLocales(text)[0]
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Chooses the first locale whose language has texts: `de-AT` means German. Undefined if there is none. Any text may be
+ * among the locales.
+ */
+export function findLanguage(locales: readonly (string | null | undefined)[]): ChosenLanguage | undefined {
+  for (const text of locales) {
+    const locale = canonicalLocale(text ?? '')
+    const language = languages.find((language) => language === locale?.split('-')[0])
+    if (locale && language) return { language, locale }
+  }
+  return undefined
+}
+
+export const english: ChosenLanguage = { language: 'en', locale: 'en' }
+
+/** The language of a mail: the recipient's, then that of the list or form, then that of the workspace, then English. */
+export function chooseMailLanguage({ contact, content, workspace }: Locales): ChosenLanguage {
+  return findLanguage([contact, content, workspace]) ?? english
+}
+
+interface VisitorLanguages {
+  /** The parameter `lang` of the page. */
+  requested?: string | undefined
+  /** The header `Accept-Language`. */
+  accepted?: string | undefined
+}
+
+/**
+ * The language of a page. What a visitor asks for comes first, then the language of the mail that led to the page. The
+ * browser's languages decide before that of the workspace, which says nothing about the visitor. `isKnown` is false for
+ * English without any reason.
+ */
+export function choosePageLanguage(
+  { requested, accepted }: VisitorLanguages,
+  { contact, content, workspace }: Locales = {},
+): ChosenLanguage & { isKnown: boolean } {
+  const found = findLanguage([requested, contact, content, ...parseAcceptLanguage(accepted), workspace])
+  return { ...(found ?? english), isKnown: found !== undefined }
+}
+
+/** Returns the language tags of `Accept-Language` (RFC 9110), the most preferred first. */
+export function parseAcceptLanguage(header = ''): string[] {
+  const ranges = header.split(',').map((range) => {
+    const [tag = '', weight = '1'] = range.trim().split(/\s*;\s*q\s*=\s*/i)
+    return { tag, weight: Number(weight) }
+  })
+  const accepted = ranges.filter(({ weight }) => weight > 0)
+  return accepted.toSorted((a, b) => b.weight - a.weight).map(({ tag }) => tag)
+}
