@@ -26,6 +26,8 @@ async function startCuttingProxy(targetUrl: string): Promise<{ url: string; clos
       response.once('data', (part: Buffer) => outgoing.write(part, () => outgoing.destroy()))
     })
     forwarded.on('error', () => outgoing.destroy())
+    // Otherwise the API waits until this client reads on.
+    outgoing.on('close', () => forwarded.destroy())
     incoming.pipe(forwarded)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

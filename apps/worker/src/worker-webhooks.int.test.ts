@@ -66,6 +66,8 @@ describe.each([
       await receiver.waitFor(count)
     }
     expect(hanging.requests).toHaveLength(1)
+    // Otherwise the worker waits for its response while it closes.
+    await hanging.close()
   })
 
   test('a backlog is drained after its receiver is back, without a new event', async () => {
