@@ -2,13 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 
-const pollIntervalMs = 15
+const [minPollMs, maxPollMs] = [15, 50]
 
 type Falsy = false | 0 | 0n | '' | null | undefined
 
 /**
- * Calls `condition` every few milliseconds until it returns a truthy value, and returns that value. Tries again after
- * an error. Fails after `timeoutMs` (default: 20 seconds) with `describe` and the last value or error.
+ * Calls `condition` every few milliseconds until it returns a truthy value, and returns that value. Calls it less often
+ * the longer it waits, to leave the processors to what it waits for. Tries again after an error. Fails after `timeoutMs`
+ * (default: 20 seconds) with `describe` and the last value or error.
  */
 export async function waitUntil<T>(
   condition: () => T | Promise<T>,
@@ -16,6 +17,7 @@ export async function waitUntil<T>(
 ): Promise<Exclude<T, Falsy>> {
   const timeoutMs = options.timeoutMs ?? 20_000
   const polling = new AbortController()
+  const startedAt = performance.now()
   let last = 'no value yet'
 
   async function poll(): Promise<Exclude<T, Falsy>> {
@@ -23,7 +25,8 @@ export async function waitUntil<T>(
       const result = await evaluate(condition)
       if ('value' in result && result.value) return result.value as Exclude<T, Falsy>
       last = 'value' in result ? `last value: ${inspect(result.value)}` : `last error: ${inspect(result.error)}`
-      await pause(pollIntervalMs, undefined, { signal: polling.signal })
+      const pollMs = Math.min(Math.max((performance.now() - startedAt) / 20, minPollMs), maxPollMs)
+      await pause(pollMs, undefined, { signal: polling.signal })
     }
   }
   try {
