@@ -1,6 +1,6 @@
 /** Programs that tests need: found on the PATH, or unpacked from a Debian package. */
 import { execFile } from 'node:child_process'
-import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
@@ -70,20 +70,46 @@ export async function unpackDebianPackage(wanted: DebianPackage): Promise<string
   return launcher
 }
 
-/** Keeps package lists and archives in `work` too, so that apt needs no root and does not touch the system's state. */
+/** Keeps archives in `work`, and lists in the cache, so that apt needs no root and does not touch the system's state. */
 async function unpack(name: string, work: string): Promise<string> {
-  const [lists, cache, root] = [join(work, 'lists'), join(work, 'apt'), join(work, 'root')]
-  await Promise.all([join(lists, 'partial'), join(cache, 'archives', 'partial'), root].map(makeFolder))
-  const settings = [`Dir::State::Lists=${lists}`, `Dir::Cache=${cache}`, 'Debug::NoLocking=1', 'APT::Sandbox::User=']
-  const options = ['-qq', ...settings.flatMap((setting) => ['-o', setting])]
-  await run('apt-get', [...options, 'update'])
-  await run('apt-get', [...options, 'install', '--download-only', '--no-install-recommends', '--yes', name])
+  const [cache, root] = [join(work, 'apt'), join(work, 'root')]
+  await Promise.all([join(cache, 'archives', 'partial'), root].map(makeFolder))
+  const lists = await findPackageLists()
+  await apt({ lists, cache }, 'install', '--download-only', '--no-install-recommends', '--yes', name)
   const archives = (await readdir(join(cache, 'archives'))).filter((file) => file.endsWith('.deb'))
   // The C library must match the loader of the machine.
   for (const archive of archives.filter((file) => !file.startsWith('libc6_'))) {
     await run('dpkg-deb', ['--extract', join(cache, 'archives', archive), root])
   }
   return root
+}
+
+function apt(folders: { lists: string; cache: string }, ...parameters: string[]) {
+  const settings = [`Dir::State::Lists=${folders.lists}`, `Dir::Cache=${folders.cache}`]
+  const options = [...settings, 'Debug::NoLocking=1', 'APT::Sandbox::User='].flatMap((setting) => ['-o', setting])
+  return run('apt-get', ['-qq', ...options, ...parameters])
+}
+
+/** Returns the folder with the lists of packages. Downloads them if they are older than an hour. */
+async function findPackageLists(): Promise<string> {
+  const lists = join(cacheDirectory, 'apt-lists')
+  const age = await stat(lists).then(
+    ({ mtimeMs }) => Date.now() - mtimeMs,
+    () => Infinity,
+  )
+  if (age < 3_600_000) return lists
+  const work = await mkdtemp(join(cacheDirectory, 'unpack-'))
+  try {
+    const [updated, cache] = [join(work, 'lists'), join(work, 'apt')]
+    await Promise.all([join(updated, 'partial'), join(cache, 'archives', 'partial')].map(makeFolder))
+    await apt({ lists: updated, cache }, 'update')
+    await rename(lists, join(work, 'former')).catch(() => {})
+    // A concurrent download may have been faster.
+    await rename(updated, lists).catch(() => {})
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+  return lists
 }
 
 /** `exec` keeps the pid, so that signals reach the program itself. */
