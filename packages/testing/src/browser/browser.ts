@@ -4,6 +4,7 @@ import type { AxeResults } from 'axe-core'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { inject } from 'vitest'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
+import { isFullRun } from '../runs.ts'
 
 /** The reason to skip browser tests, for `describe.skipIf`; undefined if a browser is, or should be, available. */
 export function findBrowserSkipReason(): string | undefined {
@@ -28,7 +29,7 @@ const axeRules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22
  * strict policy would block axe too.
  */
 export async function findAccessibilityProblems(page: Page, shown: 'page' | 'mail' = 'page'): Promise<string[]> {
-  await page.evaluate(await axeSource())
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(await axeSource())
   const rules = Object.fromEntries((shown === 'mail' ? pageRules : []).map((rule) => [rule, { enabled: false }]))
   const options = { runOnly: axeRules, resultTypes: ['violations'], rules }
   const run = `axe.run(${JSON.stringify(options)})`
@@ -41,8 +42,17 @@ export async function findAccessibilityProblems(page: Page, shown: 'page' | 'mai
   )
 }
 
-const widths = [360, 1280]
-const colorSchemes = ['light', 'dark'] as const
+/** Each width and each color scheme; in a full run, each width with each color scheme. */
+const appearances = [
+  { width: 360, colorScheme: 'light' },
+  { width: 1280, colorScheme: 'dark' },
+  ...(isFullRun
+    ? ([
+        { width: 360, colorScheme: 'dark' },
+        { width: 1280, colorScheme: 'light' },
+      ] as const)
+    : []),
+] as const
 /** The width of the narrowest phones, and of a page at 400 % zoom (WCAG 1.4.10). */
 const narrowestPx = 320
 
@@ -52,14 +62,12 @@ const narrowestPx = 320
  */
 export async function checkAppearance(page: Page, name: string, shown: 'page' | 'mail' = 'page'): Promise<string[]> {
   const found: string[] = []
-  for (const width of widths) {
+  for (const { width, colorScheme } of appearances) {
     await page.setViewportSize({ width, height: 800 })
-    for (const colorScheme of colorSchemes) {
-      await page.emulateMedia({ colorScheme })
-      const problems = await findAccessibilityProblems(page, shown)
-      found.push(...problems.map((problem) => `${name}, ${width} px, ${colorScheme}: ${problem}`))
-      await saveScreenshot(page, `${name}, ${width} px, ${colorScheme}`)
-    }
+    await page.emulateMedia({ colorScheme })
+    const problems = await findAccessibilityProblems(page, shown)
+    found.push(...problems.map((problem) => `${name}, ${width} px, ${colorScheme}: ${problem}`))
+    await saveScreenshot(page, `${name}, ${width} px, ${colorScheme}`)
   }
   await page.setViewportSize({ width: narrowestPx, height: 800 })
   const contentPx = await page.evaluate<number>('document.documentElement.scrollWidth')
