@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
-import { countRuns } from '@rapport/testing/runs.ts'
+import { countRuns, isFullRun } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { addConfirmedSubscribers, readRecipientCounts } from './campaign-recipients.ts'
@@ -11,9 +11,10 @@ import { startLoadBalancer } from './load-balancer.ts'
 import { createApi, queueBackends, startStack, timeoutMs } from './stack.ts'
 import { expectConsistentDeliveries } from './write-stream.ts'
 
-const recipients = 1_000
-
+const recipients = countRuns({ gate: 500, full: 1_000 })
 const rounds = countRuns({ gate: 1, full: 3 })
+/** A moderate load leaves processor time for the processes that start. */
+const pauseMs = isFullRun ? 20 : 50
 
 test.each(queueBackends)(
   'a rolling restart fails no request and interrupts no work, queues in %s',
@@ -66,8 +67,7 @@ test.each(queueBackends)(
         })
         acknowledged.push(id)
         await request(200, 'GET', `/contacts/${id}`, { key })
-        // A moderate load leaves CPU time for the processes that start.
-        await pause(20)
+        await pause(pauseMs)
       }
     }
     const writing = Promise.all([0, 1, 2].map(write))

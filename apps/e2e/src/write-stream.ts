@@ -1,12 +1,13 @@
 /** A steady stream of writes, and a check that every write was delivered. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { HttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect } from 'vitest'
 import { countOpenWork, type Stack } from './stack.ts'
 
 /** Slower than one worker delivers, so that the worker catches up after a fault. */
-const pauseMs = 20
+const pauseMs = isFullRun ? 20 : 40
 
 /** Writes contacts in three concurrent loops until `stop` is called. A failed write is not acknowledged. */
 export function startWriting(stack: Stack, key: string) {

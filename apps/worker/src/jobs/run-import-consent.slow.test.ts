@@ -7,6 +7,7 @@ import { createTestCtx, createTestList } from '@rapport/testing/fixtures/factori
 import { queueTestImport, runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { countRuns } from '@rapport/testing/runs.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, test } from 'vitest'
 import { startWorkerProcess } from '../../test/worker-processes.ts'
@@ -14,7 +15,7 @@ import { startWorkerProcess } from '../../test/worker-processes.ts'
 const database = useTestDatabase()
 const redis = useForFile(createTestRedis)
 
-const rowCount = 20_000
+const rowCount = countRuns({ gate: 8_000, full: 20_000 })
 /** Every fifth row opts out, and so do the last rows, of people whom earlier rows confirm. */
 const file = [
   'email,status\n',
