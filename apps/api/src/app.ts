@@ -39,6 +39,7 @@ import { embedScript } from './pages/embed-script.ts'
 import { formPages } from './pages/form-pages.ts'
 import { homePage } from './pages/home-page.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
+import { trackingConsentPages } from './pages/tracking-consent-pages.ts'
 import { trackingPages } from './pages/tracking.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -125,6 +126,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(formPages, timings)
   await app.register(accountPages, timings)
   await app.register(embedScript)
+  await app.register(trackingConsentPages)
   await app.register(trackingPages)
   await app.register(workspaceRoutes, { config, database, publicForms, timings })
   await app.register(dashboard, { config, closeTimeoutMs: timings.queueCloseTimeoutMs })

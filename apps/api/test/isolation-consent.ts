@@ -13,6 +13,10 @@ export const consentCases = {
     ({ contact }: Ids, own: Ids) => ({ path: `/contacts/${contact}/opt-out`, body: { listId: own.list } }),
     ({ list }: Ids, own: Ids) => ({ path: `/contacts/${own.contact}/opt-out`, body: { listId: list } }),
   ],
+  'GET /contacts/{id}/tracking-consent': [({ contact }: Ids) => ({ path: `/contacts/${contact}/tracking-consent` })],
+  'PUT /contacts/{id}/tracking-consent': [
+    ({ contact }: Ids) => ({ path: `/contacts/${contact}/tracking-consent`, body: { opens: 'DENIED' } }),
+  ],
   'DELETE /contacts/{id}/opt-out': [
     ({ contact }: Ids) => ({ path: `/contacts/${contact}/opt-out` }),
     ({ contact }: Ids, own: Ids) => ({ path: `/contacts/${contact}/opt-out?listId=${own.list}` }),

@@ -1,8 +1,10 @@
 import { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { lockContact } from '@rapport/core/contacts/lock-contact.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
+import { readTrackingConsent, setTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
 import { optOutContact, undoOptOut } from '@rapport/core/operations/contacts/opt-out-contact.ts'
 import { OptOutInput, OptOutQuery } from '@rapport/core/subscriptions/subscriptions.schema.ts'
+import { TrackingConsent, TrackingConsentInput } from '@rapport/core/subscriptions/tracking/tracking-consent.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
@@ -11,7 +13,9 @@ import { IdParams, NoQuery } from './shapes.ts'
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')
 const currentContact = recordById(Contact, { lock: lockContact, read: readContact })
+const currentConsent = recordById(TrackingConsent, { lock: lockContact, read: readTrackingConsent })
 
+/** What a person said to the operator. */
 export const optOutRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/contacts/:id/opt-out',
@@ -47,5 +51,42 @@ export const optOutRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     ifMatch(currentContact, (request) => undoOptOut(request.ctx, request.params.id, request.query)),
+  )
+
+  app.get(
+    '/contacts/:id/tracking-consent',
+    {
+      config: { etag: true },
+      schema: {
+        ...common,
+        operationId: 'contacts.getTrackingConsent',
+        summary: 'Retrieve what a contact chose about tracking',
+        description:
+          'Returns whether opens and clicks of the contact may be recorded. The export of the contact contains the proofs.',
+        params,
+        querystring: NoQuery,
+        response: { 200: TrackingConsent },
+      },
+    },
+    (request) => readTrackingConsent(request.ctx, request.params.id),
+  )
+
+  app.put(
+    '/contacts/:id/tracking-consent',
+    {
+      config: { errorStatuses: [409] },
+      schema: {
+        ...common,
+        operationId: 'contacts.setTrackingConsent',
+        summary: 'Record that a contact denies tracking',
+        description:
+          'Records what the person said by telephone or letter. It counts at once, also for emails that were sent before: their pixels and links still work, and record nothing. The proof keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. `GRANTED` is refused with 409 and the code `consent_required`: only the person can grant, by a form field with the purpose `TRACKING` or on their preferences page. Once more is a no-op. Emits `tracking_consent.changed`.',
+        params,
+        querystring: NoQuery,
+        body: TrackingConsentInput,
+        response: { 200: TrackingConsent },
+      },
+    },
+    ifMatch(currentConsent, (request) => setTrackingConsent(request.ctx, request.params.id, request.body)),
   )
 }

@@ -48,6 +48,7 @@ export const auditActions = [
   'contact.exported',
   'contact.opted_out',
   'contact.opt_out_undone',
+  'contact.tracking_denied',
   'suppression.created',
   'suppression.lifted',
   'suppressions.searched',

@@ -11,6 +11,7 @@ export const eventTypes = [
   'subscription.created',
   'subscription.confirmed',
   'subscription.unsubscribed',
+  'tracking_consent.changed',
   'deal.created',
   'deal.updated',
   'deal.stage_changed',

@@ -16,6 +16,7 @@ export const errorCodes = [
   'in_use',
   'wrong_state',
   'opted_out',
+  'consent_required',
   'domain_not_verified',
   'quota_exceeded',
   'request_in_progress',
@@ -35,6 +36,7 @@ type ConflictCode =
   | 'in_use'
   | 'wrong_state'
   | 'opted_out'
+  | 'consent_required'
   | 'domain_not_verified'
   | 'quota_exceeded'
   | 'request_in_progress'

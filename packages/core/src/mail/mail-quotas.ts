@@ -4,7 +4,7 @@
  * verifications have limits of their own.
  */
 import { createHmac } from 'node:crypto'
-import { and, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { lockName } from '../db/statements/advisory-locks.ts'
 import { mailRequests } from '../db/schema/index.ts'
@@ -50,18 +50,18 @@ export async function requireMailQuota(ctx: Ctx, kind: SingleMailKind, to: strin
 
 /**
  * Records a confirmation mail. Returns false if the address has received too many: one in 10 minutes and three a day
- * for the list, or the quota of an address over all lists. Concurrent callers for an address wait until the transaction
+ * for the list, or for tracking without a list; or the quota of an address over all of them. Concurrent callers for an address wait until the transaction
  * of the first one ends. The workspace is not locked, so that its visitors do not wait for each other.
  */
-export async function takeConfirmationQuota(ctx: Ctx, to: string, listId: ListId): Promise<boolean> {
+export async function takeConfirmationQuota(ctx: Ctx, to: string, listId: ListId | undefined): Promise<boolean> {
   const lockKey = `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`
   await lockName(ctx.db, lockKey)
   const { mailsPerAddress } = await readQuotas(ctx)
   const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, 'CONFIRMATION'))
-  const isOfList = and(isToAddress, eq(mailRequests.listId, listId))
+  const isOfList = and(isToAddress, listId ? eq(mailRequests.listId, listId) : isNull(mailRequests.listId))
   if ((await readRepetitionWait(ctx, isOfList)) > 0) return false
   if ((await readWait(ctx, isToAddress, { limit: mailsPerAddress, window: day })) > 0) return false
-  await recordRequest(ctx, { kind: 'CONFIRMATION', to, listId })
+  await recordRequest(ctx, { kind: 'CONFIRMATION', to, ...(listId && { listId }) })
   return true
 }
 

@@ -12,6 +12,8 @@ import { copyOptOuts, storeOptOutsOfContact } from './opt-outs.ts'
 import { copySuppressions, forgetContact } from './store-suppressions.ts'
 import { recordSubscriptionActivity } from './subscribed-status.ts'
 import { subscriptionCreated } from './subscription-events.ts'
+import { copyTrackingDenials, storeTrackingDenials } from './tracking/tracking-denials.ts'
+import { leaveGrants } from './tracking/tracking-consents.ts'
 import { subscriptionColumns, toSubscription } from './subscription-record.ts'
 
 interface AddressOfContact {
@@ -21,13 +23,15 @@ interface AddressOfContact {
 
 /**
  * Makes what a person said hold for the address that their contact loses, and for the address of the contact that they
- * continue as: opt-outs of lists and of all lists, complaints, and blocks. A bounce concerns its address alone. The
+ * continue as: opt-outs of lists and of all lists, complaints, blocks, and denials of tracking. A bounce concerns its address alone. The
  * caller has locked the contacts.
  */
 export async function leaveAddress(ctx: Ctx, former: AddressOfContact, next: AddressOfContact): Promise<void> {
   await lockAddresses(ctx, [former.email, next.email], 'exclusive')
   await storeOptOutsOfContact(ctx, former)
   await copyOptOuts(ctx, { from: former.email, to: next.email })
+  await storeTrackingDenials(ctx, former)
+  await copyTrackingDenials(ctx, { from: former.email, to: next.email })
   await copySuppressions(ctx, { from: former.email, to: next.email, contactId: next.id })
   await forgetContact(ctx, { email: former.email })
 }
@@ -52,6 +56,7 @@ export async function changeAddress(ctx: Ctx, change: AddressChange): Promise<bo
   const wasSuppressed = (await readSuppressions(ctx, { email: from })).length > 0
   if (wasSuppressed) await applyRemaining(ctx, { id, email: to }, await readSuppressions(ctx, { email: to }))
   const isChanged = await applySuppressions(ctx, { id, email: to })
+  await leaveGrants(ctx, { id, email: to })
   const isAsked = await moveConfirmed(ctx, change)
   return wasSuppressed || isChanged || isAsked
 }

@@ -20,6 +20,7 @@ export type WebhookEvent =
   | types.EventSubscriptionCreatedWebhookPayload
   | types.EventSubscriptionConfirmedWebhookPayload
   | types.EventSubscriptionUnsubscribedWebhookPayload
+  | types.EventTrackingConsentChangedWebhookPayload
   | types.EventDealCreatedWebhookPayload
   | types.EventDealUpdatedWebhookPayload
   | types.EventDealStageChangedWebhookPayload
@@ -663,6 +664,28 @@ export class Contacts extends Resource {
    */
   undoOptOut(id: string, query?: types.ContactsUndoOptOutData['query'], options?: RequestOptions): ApiPromise<types.ContactsUndoOptOutResponse> {
     return this.client.request({ method: 'DELETE', path: encodePath`/contacts/${id}/opt-out`, query }, options)
+  }
+
+  /**
+   * Retrieve what a contact chose about tracking.
+   *
+   * Returns whether opens and clicks of the contact may be recorded. The export of the contact contains the proofs.
+   *
+   * Requires the role VIEWER.
+   */
+  getTrackingConsent(id: string, options?: RequestOptions): ApiPromise<types.ContactsGetTrackingConsentResponse> {
+    return this.client.request({ path: encodePath`/contacts/${id}/tracking-consent` }, options)
+  }
+
+  /**
+   * Record that a contact denies tracking.
+   *
+   * Records what the person said by telephone or letter. It counts at once, also for emails that were sent before: their pixels and links still work, and record nothing. The proof keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. `GRANTED` is refused with 409 and the code `consent_required`: only the person can grant, by a form field with the purpose `TRACKING` or on their preferences page. Once more is a no-op. Emits `tracking_consent.changed`.
+   *
+   * Requires the role MEMBER.
+   */
+  setTrackingConsent(id: string, body: types.ContactsSetTrackingConsentData['body'], options?: RequestOptions): ApiPromise<types.ContactsSetTrackingConsentResponse> {
+    return this.client.request({ method: 'PUT', path: encodePath`/contacts/${id}/tracking-consent`, body }, options)
   }
 }
 

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: 'https://crm.example.com' | (string & {});
 };
 
-export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
+export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventTrackingConsentChangedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
 
 /**
  * An event of a contact. The schema of `data` depends on `type`.
@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Domain | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -1728,6 +1728,7 @@ export type Error = {
      * - `wrong_state`: The record is not in a state that allows this.
      * - `domain_not_verified`: The workspace has not verified the domain of the sender, which the operator requires.
      * - `opted_out`: The contact has opted out, and only they can subscribe again.
+     * - `consent_required`: Only the contact can grant tracking: by a form, or on its preferences page.
      * - `quota_exceeded`: A quota is used up. `retry-after` says when to try again, where waiting helps.
      * - `request_in_progress`: The first request with this `Idempotency-Key` is still running.
      * - `precondition_failed`: The record has changed since it was read, does not exist, or a proxy has changed the `ETag`.
@@ -1737,7 +1738,7 @@ export type Error = {
      * - `internal_error`: An internal error. The log has the details under `requestId`.
      * - `unavailable`: Temporarily unavailable. Try again.
      */
-    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'already_exists' | 'identity_conflict' | 'in_use' | 'wrong_state' | 'opted_out' | 'domain_not_verified' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
+    code?: 'validation_error' | 'invalid_token' | 'unauthorized' | 'forbidden' | 'workspace_suspended' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'already_exists' | 'identity_conflict' | 'in_use' | 'wrong_state' | 'opted_out' | 'consent_required' | 'domain_not_verified' | 'quota_exceeded' | 'request_in_progress' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_conflict' | 'internal_error' | 'unavailable';
     /**
      * The paragraph of the documentation about the code. Present if `code` is.
      */
@@ -1777,7 +1778,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Domain | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -3110,6 +3111,10 @@ export type PersonExport = {
      */
     subscriptions: Array<SubscriptionWithConsents>;
     /**
+     * The trackingConsents of the contact.
+     */
+    trackingConsents: Array<TrackingConsentWithProofs>;
+    /**
      * The deals of the contact.
      */
     deals: Array<Deal>;
@@ -4090,6 +4095,130 @@ export type TemplateVariables = {
 };
 
 /**
+ * What a contact chose about the tracking of opens and clicks.
+ */
+export type TrackingConsent = {
+    /**
+     * The id of the contact.
+     */
+    contactId: string;
+    /**
+     * Whether opens may be recorded as those of the contact. `UNKNOWN`: the contact has not said anything, so `trackingWithoutConsent` of the workspace applies.
+     */
+    opens: 'GRANTED' | 'DENIED' | 'UNKNOWN';
+    /**
+     * The same for clicks on links.
+     */
+    clicks: 'GRANTED' | 'DENIED' | 'UNKNOWN';
+    /**
+     * When the choice last changed. `null` if the contact never chose.
+     */
+    updatedAt: string | null;
+};
+
+/**
+ * A denial that the person told you.
+ */
+export type TrackingConsentUpdate = {
+    /**
+     * `DENIED`: nothing is recorded of opens. `GRANTED` is refused: only the contact can grant. Default: unchanged.
+     */
+    opens?: 'GRANTED' | 'DENIED';
+    /**
+     * The same for clicks on links. Default: unchanged.
+     */
+    clicks?: 'GRANTED' | 'DENIED';
+    /**
+     * What the person said, and how. The proof keeps it.
+     */
+    note?: string;
+};
+
+/**
+ * The choice of a contact about tracking, with its proofs.
+ */
+export type TrackingConsentWithProofs = {
+    /**
+     * The id of the contact.
+     */
+    contactId: string;
+    /**
+     * Whether opens may be recorded as those of the contact. `UNKNOWN`: the contact has not said anything, so `trackingWithoutConsent` of the workspace applies.
+     */
+    opens: 'GRANTED' | 'DENIED' | 'UNKNOWN';
+    /**
+     * The same for clicks on links.
+     */
+    clicks: 'GRANTED' | 'DENIED' | 'UNKNOWN';
+    /**
+     * When the choice last changed. `null` if the contact never chose.
+     */
+    updatedAt: string | null;
+    /**
+     * The proof of each choice, newest first.
+     */
+    proofs: Array<TrackingProof>;
+};
+
+/**
+ * The proof of a choice about tracking.
+ */
+export type TrackingProof = {
+    /**
+     * What was chosen. `UNKNOWN`: a grant ended, because the contact has another address.
+     */
+    choice: 'GRANTED' | 'DENIED' | 'UNKNOWN';
+    /**
+     * Whether the choice is about opens.
+     */
+    opens: boolean;
+    /**
+     * Whether the choice is about clicks.
+     */
+    clicks: boolean;
+    /**
+     * `FORM`: a form; `PREFERENCES_PAGE`: the page that emails link to; `OPERATOR`: a user or API key reported a denial; `ADDRESS_CHANGED`: the address that had granted was replaced.
+     */
+    method: 'FORM' | 'PREFERENCES_PAGE' | 'OPERATOR' | 'ADDRESS_CHANGED';
+    /**
+     * When the contact chose.
+     */
+    at: string;
+    /**
+     * The email address of the contact at that time.
+     */
+    email: string;
+    /**
+     * The IP address of the contact. `null` if the choice was reported.
+     */
+    address: string | null;
+    /**
+     * The form. `null` for other methods.
+     */
+    formId: string | null;
+    /**
+     * The texts that the contact agreed to.
+     */
+    wording: Array<string>;
+    /**
+     * The id of the user or API key that reported the choice. `null` if the contact chose.
+     */
+    actorId: string | null;
+    /**
+     * What the contact said, by `OPERATOR`. `null` for other methods.
+     */
+    note: string | null;
+    /**
+     * When the contact used the link in the email that confirms a grant. `null` before, when the grant does not count yet, and for other choices.
+     */
+    confirmedAt: string | null;
+    /**
+     * The IP address from which the link was used.
+     */
+    confirmedFrom: string | null;
+};
+
+/**
  * The use and the limit of each quota of the workspace.
  */
 export type Usage = {
@@ -4254,7 +4383,7 @@ export type WebhookCreate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
 };
 
 /**
@@ -4290,7 +4419,7 @@ export type WebhookRedeliverRequest = {
     /**
      * Only deliveries of this event type. Default: all types.
      */
-    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     /**
      * Returns the number of deliveries without queueing them.
      */
@@ -4308,7 +4437,7 @@ export type WebhookUpdate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
     /**
      * Whether events are delivered.
      */
@@ -6055,6 +6184,118 @@ export type PagesGetEmbedScriptResponses = {
 
 export type PagesGetEmbedScriptResponse = PagesGetEmbedScriptResponses[keyof PagesGetEmbedScriptResponses];
 
+export type PagesShowTrackingConfirmationData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+        /**
+         * The token in the link.
+         */
+        token: string;
+    };
+    url: '/public/tracking/confirm';
+};
+
+export type PagesShowTrackingConfirmationErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type PagesShowTrackingConfirmationError = PagesShowTrackingConfirmationErrors[keyof PagesShowTrackingConfirmationErrors];
+
+export type PagesShowTrackingConfirmationResponses = {
+    /**
+     * An HTML page
+     */
+    200: string;
+};
+
+export type PagesShowTrackingConfirmationResponse = PagesShowTrackingConfirmationResponses[keyof PagesShowTrackingConfirmationResponses];
+
+export type PublicConfirmTrackingData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+        /**
+         * The token in the link.
+         */
+        token: string;
+    };
+    url: '/public/tracking/confirm';
+};
+
+export type PublicConfirmTrackingErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type PublicConfirmTrackingError = PublicConfirmTrackingErrors[keyof PublicConfirmTrackingErrors];
+
+export type PublicConfirmTrackingResponses = {
+    /**
+     * An HTML page
+     */
+    200: string;
+};
+
+export type PublicConfirmTrackingResponse = PublicConfirmTrackingResponses[keyof PublicConfirmTrackingResponses];
+
 export type PagesTrackOpenData = {
     body?: never;
     path?: never;
@@ -7636,7 +7877,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -11099,6 +11340,142 @@ export type ContactsOptOutResponses = {
 };
 
 export type ContactsOptOutResponse = ContactsOptOutResponses[keyof ContactsOptOutResponses];
+
+export type ContactsGetTrackingConsentData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of the version that you have. If the record has not changed since, returns 304.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the contact.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/contacts/{id}/tracking-consent';
+};
+
+export type ContactsGetTrackingConsentErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ContactsGetTrackingConsentError = ContactsGetTrackingConsentErrors[keyof ContactsGetTrackingConsentErrors];
+
+export type ContactsGetTrackingConsentResponses = {
+    /**
+     * OK
+     */
+    200: TrackingConsent;
+};
+
+export type ContactsGetTrackingConsentResponse = ContactsGetTrackingConsentResponses[keyof ContactsGetTrackingConsentResponses];
+
+export type ContactsSetTrackingConsentData = {
+    body: TrackingConsentUpdate;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * The id of the contact.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/contacts/{id}/tracking-consent';
+};
+
+export type ContactsSetTrackingConsentErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The request conflicts with the current state of a record, or with a request that is still running.
+     */
+    409: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ContactsSetTrackingConsentError = ContactsSetTrackingConsentErrors[keyof ContactsSetTrackingConsentErrors];
+
+export type ContactsSetTrackingConsentResponses = {
+    /**
+     * OK
+     */
+    200: TrackingConsent;
+};
+
+export type ContactsSetTrackingConsentResponse = ContactsSetTrackingConsentResponses[keyof ContactsSetTrackingConsentResponses];
 
 export type SegmentsListData = {
     body?: never;
@@ -15282,7 +15659,7 @@ export type WebhooksListDeliveriesData = {
         /**
          * Only deliveries of this event type.
          */
-        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     };
     url: '/webhooks/{id}/deliveries';
 };
@@ -15660,7 +16037,7 @@ export type EventsListData = {
         /**
          * Only events of this type. Repeatable: events of any of the types.
          */
-        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
+        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
         /**
          * Only events of this contact and of the contacts that were merged into it.
          */
@@ -16078,6 +16455,32 @@ export type EventSubscriptionUnsubscribedWebhookPayload = {
 export type EventSubscriptionUnsubscribedWebhookRequest = {
     body: EventSubscriptionUnsubscribedWebhookPayload;
     key: 'subscription.unsubscribed';
+    path?: never;
+    query?: never;
+};
+
+export type EventTrackingConsentChangedWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'tracking_consent.changed';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: TrackingConsent | RedactedRecord;
+};
+
+export type EventTrackingConsentChangedWebhookRequest = {
+    body: EventTrackingConsentChangedWebhookPayload;
+    key: 'tracking_consent.changed';
     path?: never;
     query?: never;
 };

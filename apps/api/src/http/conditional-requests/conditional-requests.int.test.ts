@@ -39,6 +39,7 @@ const records: Record<string, { path: (ids: Ids) => string; change?: Json; delet
   '/members/{id}': { path: ({ member }) => `/members/${member}`, change: { role: 'MEMBER' } },
   '/custom-fields/{id}': { path: ({ customField }) => `/custom-fields/${customField}`, change: { label: 'Plan name' } },
   '/contacts/{id}': { path: ({ contact }) => `/contacts/${contact}`, change: { firstName: 'Ada' } },
+  '/contacts/{id}/tracking-consent': { path: ({ contact }) => `/contacts/${contact}/tracking-consent` },
   '/imports/{id}': { path: (ids) => `/imports/${ids.import}` },
   '/forms/{id}': { path: ({ form }) => `/forms/${form}`, change: { name: 'Ask us' } },
   '/forms/{id}/submissions/{submissionId}': {
@@ -80,7 +81,7 @@ async function operationsWith(header: string) {
 test('every GET of a single record supports If-None-Match', async () => {
   const { body } = await api.call<Documented>('GET', '/openapi.json')
   const isRecord = ([path, { get }]: [string, Documented['paths'][string]]) =>
-    (path.endsWith('}') || path === '/workspace') && get?.security?.length
+    (path.endsWith('}') || path === '/workspace' || path.endsWith('/tracking-consent')) && get?.security?.length
   const retrievals = Object.entries(body.paths)
     .filter(isRecord)
     .map(([path]) => `GET ${path}`)

@@ -16,6 +16,7 @@ const descriptions: Record<(typeof errorCodes)[number], string> = {
   wrong_state: 'The record is not in a state that allows this.',
   domain_not_verified: 'The workspace has not verified the domain of the sender, which the operator requires.',
   opted_out: 'The contact has opted out, and only they can subscribe again.',
+  consent_required: 'Only the contact can grant tracking: by a form, or on its preferences page.',
   quota_exceeded: 'A quota is used up. `retry-after` says when to try again, where waiting helps.',
   request_in_progress: 'The first request with this `Idempotency-Key` is still running.',
   precondition_failed: 'The record has changed since it was read, does not exist, or a proxy has changed the `ETag`.',

@@ -30,6 +30,7 @@ const statuses: Record<ErrorCode, number> = {
   in_use: 409,
   wrong_state: 409,
   opted_out: 409,
+  consent_required: 409,
   domain_not_verified: 409,
   quota_exceeded: 409,
   request_in_progress: 409,

@@ -47,6 +47,23 @@ export const de: PageTexts = {
     brokenUndo:
       'Das ist nur innerhalb von zehn Minuten nach der Abmeldung möglich. Bitte melden Sie sich dort wieder an, wo Sie sich zuerst angemeldet haben.',
   },
+  tracking: {
+    opens: 'wann Sie die E-Mails öffnen',
+    clicks: 'auf welche Links in den E-Mails Sie klicken',
+    opensAndClicks: 'wann Sie die E-Mails öffnen und auf welche Links darin Sie klicken',
+    confirm: {
+      title: 'Bestätigen, was erfasst werden darf',
+      text: (sender, what) =>
+        `Mit einem Klick auf die Schaltfläche erlauben Sie ${sender} zu erfassen, ${what}. Sie können dies jederzeit ändern.`,
+      button: 'Bestätigen',
+    },
+    confirmed: {
+      title: 'Vielen Dank',
+      text: (sender, what) => `${sender} darf ab jetzt erfassen, ${what}. Sie können diese Seite schließen.`,
+    },
+    broken:
+      'Der Link ist unvollständig oder älter als sieben Tage, oder Sie haben seitdem etwas anderes gewählt. Es wurde nichts geändert.',
+  },
   form: {
     problems: 'Bitte korrigieren Sie Folgendes:',
     titleWithProblems: (form) => `Bitte prüfen: ${form}`,

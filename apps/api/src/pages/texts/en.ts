@@ -45,6 +45,24 @@ export const en = {
     brokenUndo:
       'You can undo this only within ten minutes after you unsubscribed. Please subscribe again where you signed up.',
   },
+  tracking: {
+    /** What is recorded: the object of the sentences below. */
+    opens: 'when you open its emails',
+    clicks: 'which links in its emails you click',
+    opensAndClicks: 'when you open its emails and which links in them you click',
+    confirm: {
+      title: 'Confirm what may be recorded',
+      text: (sender: string, what: string) =>
+        `Click the button to let ${sender} record ${what}. You can change this at any time.`,
+      button: 'Confirm',
+    },
+    confirmed: {
+      title: 'Thank you',
+      text: (sender: string, what: string) => `${sender} may record ${what} from now on. You can close this page.`,
+    },
+    broken:
+      'The link may be incomplete or older than seven days, or you have chosen something else since. Nothing was changed.',
+  },
   form: {
     problems: 'Please correct the following:',
     titleWithProblems: (form: string) => `Please check: ${form}`,

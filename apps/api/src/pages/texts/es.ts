@@ -46,6 +46,23 @@ export const es: PageTexts = {
     brokenUndo:
       'Solo es posible deshacerlo durante los diez minutos posteriores a la baja. Suscríbase de nuevo donde lo hizo la primera vez.',
   },
+  tracking: {
+    opens: 'cuándo abre sus correos',
+    clicks: 'en qué enlaces de sus correos hace clic',
+    opensAndClicks: 'cuándo abre sus correos y en qué enlaces de ellos hace clic',
+    confirm: {
+      title: 'Confirme qué se puede registrar',
+      text: (sender, what) =>
+        `Haga clic en el botón para permitir que ${sender} registre ${what}. Puede cambiarlo en cualquier momento.`,
+      button: 'Confirmar',
+    },
+    confirmed: {
+      title: 'Gracias',
+      text: (sender, what) => `A partir de ahora, ${sender} puede registrar ${what}. Ya puede cerrar esta página.`,
+    },
+    broken:
+      'El enlace puede estar incompleto o tener más de siete días, o usted ha elegido otra cosa desde entonces. No se ha cambiado nada.',
+  },
   form: {
     problems: 'Corrija lo siguiente:',
     titleWithProblems: (form) => `Revise el formulario: ${form}`,

@@ -46,6 +46,23 @@ export const fr: PageTexts = {
     brokenUndo:
       'L’annulation n’est possible que dans les dix minutes qui suivent la désinscription. Veuillez vous inscrire de nouveau là où vous l’aviez fait.',
   },
+  tracking: {
+    opens: 'l’ouverture de ses e-mails',
+    clicks: 'vos clics sur les liens de ses e-mails',
+    opensAndClicks: 'l’ouverture de ses e-mails et vos clics sur leurs liens',
+    confirm: {
+      title: 'Confirmez ce qui peut être enregistré',
+      text: (sender, what) =>
+        `Cliquez sur le bouton pour autoriser ${sender} à enregistrer ${what}. Vous pouvez changer d’avis à tout moment.`,
+      button: 'Confirmer',
+    },
+    confirmed: {
+      title: 'Merci',
+      text: (sender, what) => `${sender} peut désormais enregistrer ${what}. Vous pouvez fermer cette page.`,
+    },
+    broken:
+      'Le lien est peut-être incomplet ou date de plus de sept jours, ou vous avez fait un autre choix depuis. Rien n’a été modifié.',
+  },
   form: {
     problems: 'Veuillez corriger les points suivants :',
     titleWithProblems: (form) => `À vérifier : ${form}`,

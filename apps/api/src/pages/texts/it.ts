@@ -47,6 +47,23 @@ export const it: PageTexts = {
     brokenUndo:
       'È possibile solo entro dieci minuti dall’annullamento dell’iscrizione. Iscriviti di nuovo dove l’avevi fatto la prima volta.',
   },
+  tracking: {
+    opens: 'quando apri le sue email',
+    clicks: 'su quali link delle sue email fai clic',
+    opensAndClicks: 'quando apri le sue email e su quali link fai clic',
+    confirm: {
+      title: 'Conferma che cosa si può registrare',
+      text: (sender, what) =>
+        `Fai clic sul pulsante per consentire a ${sender} di registrare ${what}. Puoi cambiare idea in qualsiasi momento.`,
+      button: 'Conferma',
+    },
+    confirmed: {
+      title: 'Grazie',
+      text: (sender, what) => `Da ora ${sender} può registrare ${what}. Puoi chiudere questa pagina.`,
+    },
+    broken:
+      'Il link potrebbe essere incompleto o risalire a più di sette giorni fa, oppure nel frattempo hai fatto un’altra scelta. Non è stato modificato nulla.',
+  },
   form: {
     problems: 'Correggi quanto segue:',
     titleWithProblems: (form) => `Da controllare: ${form}`,

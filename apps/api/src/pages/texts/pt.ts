@@ -46,6 +46,23 @@ export const pt: PageTexts = {
     brokenUndo:
       'Só é possível desfazer nos dez minutos seguintes ao cancelamento. Inscreva-se novamente onde fez a primeira inscrição.',
   },
+  tracking: {
+    opens: 'quando você abre os e-mails',
+    clicks: 'em quais links dos e-mails você clica',
+    opensAndClicks: 'quando você abre os e-mails e em quais links você clica',
+    confirm: {
+      title: 'Confirme o que pode ser registrado',
+      text: (sender, what) =>
+        `Clique no botão para permitir que ${sender} registre ${what}. Você pode mudar isso a qualquer momento.`,
+      button: 'Confirmar',
+    },
+    confirmed: {
+      title: 'Obrigado pela confirmação',
+      text: (sender, what) => `A partir de agora, ${sender} pode registrar ${what}. Você já pode fechar esta página.`,
+    },
+    broken:
+      'O link pode estar incompleto ou ter mais de sete dias, ou você fez outra escolha desde então. Nada foi alterado.',
+  },
   form: {
     problems: 'Corrija o seguinte:',
     titleWithProblems: (form) => `Verifique: ${form}`,

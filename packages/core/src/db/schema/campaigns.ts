@@ -110,6 +110,9 @@ export const campaignBatches = tenantTable(
     unsubscribed: integer().notNull().default(0),
     bounced: integer().notNull().default(0),
     complained: integer().notNull().default(0),
+    /** Opens and clicks that belong to no recipient. Each counts on any of the first batches: see `countAnonymously`. */
+    anonymousOpens: integer().notNull().default(0),
+    anonymousClicks: integer().notNull().default(0),
     /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
     workerId: uuid(),
   },
@@ -145,6 +148,12 @@ export const campaignRecipients = tenantTable(
     providerMessageHash: uuid(),
     createdAt: createdAt(),
     settledAt: timestamptz(),
+    /**
+     * Whether the email tracks the recipient as a person. Null if a release without levels sent it: then as the campaign
+     * says.
+     */
+    opensTracked: boolean(),
+    clicksTracked: boolean(),
     /** The time of the first such event. */
     openedAt: timestamptz(),
     clickedAt: timestamptz(),

@@ -41,6 +41,8 @@ export interface MailData {
   campaignId?: CampaignId
   contactId?: ContactId | null
   webhookId?: WebhookId
+  /** What a confirmation grants: see `subscriptions/tracking`. Without a list, it grants nothing else. */
+  tracking?: ('opens' | 'clicks')[]
 }
 
 /** Transactional emails. `data` contains ids for the template, never a secret. */

@@ -102,3 +102,76 @@ export const optOuts = tenantTable(
   },
   { key: ['listId', 'emailHash'], ownedBy: { listId: lists } },
 )
+
+export const trackingChoices = ['GRANTED', 'DENIED'] as const
+
+export const trackingMethods = ['FORM', 'PREFERENCES_PAGE', 'OPERATOR', 'ADDRESS_CHANGED'] as const
+/** A contact chooses about these apart. */
+export const trackedActions = ['opens', 'clicks'] as const
+
+/** How a contact chose whether opens and clicks are tracked. Ids as the API shows them. */
+export interface TrackingProof {
+  choice: (typeof trackingChoices)[number] | 'UNKNOWN'
+  /** What the choice is about. */
+  opens: boolean
+  clicks: boolean
+  method: (typeof trackingMethods)[number]
+  /** When the contact chose, or a user or API key reported it, ISO 8601. */
+  at: string
+  /** The email address of the contact at that time. */
+  email: string
+  /** The IP address of the contact; null if the choice was reported for it. */
+  address: string | null
+  formId: FormId | null
+  /** The texts that the contact saw. */
+  wording: string[]
+  /** The user or API key that reported the choice. */
+  actorId: string | null
+  note: string | null
+  /** When the contact used the link in the email that a grant needs; null before, and for a denial. */
+  confirmedAt: string | null
+  /** The IP address from which the link was used. */
+  confirmedFrom: string | null
+}
+
+/**
+ * What a contact chose about tracking, opens and clicks apart. Null, or without a row: it has not said anything. See
+ * `subscriptions/tracking`.
+ */
+export const trackingConsents = tenantTable(
+  'tracking_consents',
+  {
+    contactId: id('con').notNull(),
+    opens: text({ enum: trackingChoices }),
+    clicks: text({ enum: trackingChoices }),
+    /** The last denial, also after a later grant: what the contact did before it with an email may be unseen. */
+    opensDeniedAt: timestamptz(),
+    clicksDeniedAt: timestamptz(),
+    /** Newest first. At most one is a grant without confirmation. */
+    proofs: jsonb().$type<TrackingProof[]>().notNull().default([]),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  {
+    key: ['contactId'],
+    ownedBy: { contactId: contacts },
+    extra: (t) => [
+      oneOf('tracking_consents_opens_check', t.opens, trackingChoices),
+      oneOf('tracking_consents_clicks_check', t.clicks, trackingChoices),
+    ],
+  },
+)
+
+/** Denials of addresses, as keyed hashes. They outlive their contact, as opt-outs do. */
+export const trackingDenials = tenantTable(
+  'tracking_denials',
+  {
+    emailHash: text().notNull(),
+    action: text({ enum: trackedActions }).notNull(),
+    createdAt: createdAt(),
+  },
+  {
+    key: ['emailHash', 'action'],
+    extra: (t) => [oneOf('tracking_denials_action_check', t.action, trackedActions)],
+  },
+)

@@ -43,6 +43,8 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
     select gen_random_uuid()::text, workspace_id, user_id, now() from joined`)
   await db.execute(sql`
     insert into idempotency_records (workspace_id, key, request_hash, status, body) values (${workspaceId}, 'k', 'h', 200, '')`)
+  await db.execute(sql`
+    insert into tracking_denials (workspace_id, email_hash, action) values (${workspaceId}, gen_random_uuid()::text, 'opens')`)
   await createApiKey(ctx, keyInput)
   const { id: webhookId } = await createTestWebhook(ctx)
   await createTestContact(ctx)

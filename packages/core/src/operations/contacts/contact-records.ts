@@ -19,6 +19,9 @@ import { deleteSubscriptionsOfContact, moveSubscriptions } from '../../lists/mov
 import type { Ctx } from '../../request/context.ts'
 import { listSubscriptionsOfContact } from '../../subscriptions/list-subscriptions-of-contact.ts'
 import { SubscriptionWithConsents } from '../../subscriptions/subscriptions.schema.ts'
+import { listTrackingConsentOfContact } from '../../subscriptions/tracking/list-tracking-consent.ts'
+import { TrackingConsentWithProofs } from '../../subscriptions/tracking/tracking-consent.schema.ts'
+import { deleteTrackingConsent, moveTrackingConsent } from '../../subscriptions/tracking/tracking-consents.ts'
 import { listTasksOfContact } from '../../tasks/list-tasks.ts'
 import { Task } from '../../tasks/tasks.schema.ts'
 import { deleteTasksOfContact, moveTasks } from '../../tasks/tasks.ts'
@@ -51,6 +54,11 @@ export const contactRecords = {
     move: moveSubscriptions,
     deleteAll: deleteSubscriptionsOfContact,
     exported: section('subscriptions', SubscriptionWithConsents, listSubscriptionsOfContact),
+  },
+  trackingConsents: {
+    move: moveTrackingConsent,
+    deleteAll: deleteTrackingConsent,
+    exported: section('trackingConsents', TrackingConsentWithProofs, listTrackingConsentOfContact),
   },
   deals: { move: moveDeals, deleteAll: deleteDealsOfContact, exported: section('deals', Deal, listDealsOfContact) },
   tasks: { move: moveTasks, deleteAll: deleteTasksOfContact, exported: section('tasks', Task, listTasksOfContact) },

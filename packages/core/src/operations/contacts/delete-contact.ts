@@ -8,6 +8,7 @@ import type { ContactId } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
 import { storeOptOutsOfContact } from '../../subscriptions/opt-outs.ts'
+import { storeTrackingDenials } from '../../subscriptions/tracking/tracking-denials.ts'
 import { forgetContact } from '../../subscriptions/store-suppressions.ts'
 import { deleteSoftBounces } from '../../suppressions/soft-bounces.ts'
 import { contactDeleted } from '../../contacts/contact-events.ts'
@@ -26,6 +27,7 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
     await storeOptOutsOfContact(ctx, contact)
+    await storeTrackingDenials(ctx, contact)
     await forgetContact(ctx, contact)
     await deleteSoftBounces(ctx, hashEmailWithAllKeys(ctx, contact.email))
     await deleteMailsOfContact(ctx, contact)

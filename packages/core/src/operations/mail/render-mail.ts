@@ -7,6 +7,7 @@ import { renderInviteMail } from '../../team/invites.ts'
 import { returnPathOf } from '../../domains/return-path.ts'
 import { createReturnPath } from '../../mail/bounces/recipient-token.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { renderTrackingMail } from '../../subscriptions/tracking/tracking-mail.ts'
 import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
 import type { Mail, MailKind } from '../../mail/mails.ts'
 import { mailDomain, type OutgoingMail } from '../../mail/outgoing-mail.ts'
@@ -16,7 +17,7 @@ import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../../webho
  * Renders a single mail, or returns undefined if it is no longer needed. A kind without a renderer does not compile.
  */
 const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail | undefined>> = {
-  CONFIRMATION: renderConfirmationMail,
+  CONFIRMATION: (ctx, mail) => (mail.data.listId ? renderConfirmationMail : renderTrackingMail)(ctx, mail),
   CAMPAIGN_TEST: renderTestMail,
   INVITE: renderInviteMail,
   PASSWORD_RESET: renderPasswordResetMail,

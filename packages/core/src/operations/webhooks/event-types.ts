@@ -24,6 +24,7 @@ import {
 } from '../../subscriptions/subscription-events.ts'
 import { campaignCanceled, campaignSending, campaignSent } from '../../campaigns/campaign-events.ts'
 import { domainFailed, domainVerified } from '../../domains/domains.schema.ts'
+import { trackingConsentChanged } from '../../subscriptions/tracking/tracking-consent.schema.ts'
 import { formSubmitted } from '../../forms/form-events.ts'
 
 /** One line per type. A missing type or a definition on the wrong line does not compile. */
@@ -36,6 +37,7 @@ export const eventDefinitions = {
   'subscription.created': subscriptionCreated,
   'subscription.confirmed': subscriptionConfirmed,
   'subscription.unsubscribed': subscriptionUnsubscribed,
+  'tracking_consent.changed': trackingConsentChanged,
   'deal.created': dealCreated,
   'deal.updated': dealUpdated,
   'deal.stage_changed': dealStageChanged,

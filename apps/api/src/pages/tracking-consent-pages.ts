@@ -1,0 +1,85 @@
+import type { IncomingMessage } from 'node:http'
+import { LinkToken } from '@rapport/core/kernel/validation.ts'
+import { confirmTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
+import { openTrackingConfirmation } from '@rapport/core/subscriptions/tracking/tracking-links.ts'
+import { findBranding } from '@rapport/core/workspaces/branding.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
+import { toErrorBody } from '../http/errors/error-handler.ts'
+import { acceptsHtml, errorPageResponse, pageResponse } from './document.ts'
+import { sendMessage, suspendedMessage } from './message-page.ts'
+import { PageQuery, readPageLanguage } from './page-language.ts'
+
+const TokenQuery = PageQuery.extend({ token: LinkToken(600).describe('The token in the link.') })
+const schema = (operationId: string, summary: string, description: string) => ({
+  tags: ['Hosted pages'],
+  operationId,
+  summary,
+  description,
+  querystring: TokenQuery,
+  response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse },
+})
+
+/** The page of the link that confirms a grant of tracking. GET changes nothing, because mail scanners follow links. */
+export const trackingConsentPages: FastifyPluginAsyncZod = async (app) => {
+  // The body is discarded, whatever it is: see subscription-pages.ts.
+  app.addHook('onRequest', async ({ headers }) => void delete headers['content-type'])
+  app.addContentTypeParser('*', async (_request: unknown, payload: IncomingMessage) => void payload.resume())
+  app.setErrorHandler((error, request, reply) => {
+    const body = acceptsHtml(request) ? toErrorBody(error) : undefined
+    const language = readPageLanguage(request)
+    if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage(language))
+    if (body?.statusCode !== 400) throw error
+    const { brokenLink, tracking } = language.texts
+    return sendMessage(reply.code(400), { language, title: brokenLink, text: tracking.broken })
+  })
+
+  app.get(
+    '/public/tracking/confirm',
+    {
+      schema: schema(
+        'pages.showTrackingConfirmation',
+        'Show the page "Confirm what may be recorded"',
+        'The page that the link in an email opens after a request to grant tracking. It changes nothing: its button sends the POST.',
+      ),
+    },
+    showConfirm,
+  )
+  app.post(
+    '/public/tracking/confirm',
+    {
+      schema: schema(
+        'public.confirmTracking',
+        'Confirm a grant of tracking',
+        'Opens and clicks of the contact are recorded from now on, as far as the email named them. Emits `tracking_consent.changed`. The body is ignored: the token is sufficient.',
+      ),
+    },
+    submitConfirm,
+  )
+}
+
+type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>
+
+async function showConfirm(request: TokenRequest, reply: FastifyReply) {
+  const { branding, language, sender, what } = await readPage(request)
+  const { title, text, button } = language.texts.tracking.confirm
+  return sendMessage(reply, { language, title, text: text(sender, what), button, branding })
+}
+
+async function submitConfirm(request: TokenRequest, reply: FastifyReply) {
+  await confirmTrackingConsent(request.baseCtx, request.query.token)
+  const { branding, language, sender, what } = await readPage(request)
+  const { title, text } = language.texts.tracking.confirmed
+  return sendMessage(reply, { language, title, text: text(sender, what), branding })
+}
+
+/** The sender and what it may record, as the page says it: never the contact. */
+async function readPage(request: TokenRequest) {
+  const { workspaceId, scope } = openTrackingConfirmation(request.baseCtx, request.query.token)
+  const branding = await findBranding(request.baseCtx, workspaceId)
+  const language = readPageLanguage(request)
+  const { tracking } = language.texts
+  const [action = 'opens', other] = scope
+  return { branding, language, sender: branding?.name ?? '', what: other ? tracking.opensAndClicks : tracking[action] }
+}

@@ -1,0 +1,83 @@
+/** What a contact chooses about the tracking of opens and clicks. Only the contact can grant; everybody may deny for it. */
+import { audit } from '../../audit/audit.ts'
+import { lockContact, lockCurrentContact } from '../../contacts/lock-contact.ts'
+import { readContact } from '../../contacts/read-contact.ts'
+import { conflict, invalidToken, notFound } from '../../kernel/errors.ts'
+import type { ContactId } from '../../kernel/ids.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
+import { requireNotSuspended } from '../../request/suspended-workspace.ts'
+import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
+import { grantByLink, requestGrant } from '../../subscriptions/tracking/grant-tracking.ts'
+import type { TrackingConsent, TrackingConsentInput } from '../../subscriptions/tracking/tracking-consent.schema.ts'
+import {
+  type ChoiceSource,
+  denyByContact,
+  findConsentRow,
+  readTrackingChoices,
+  toTrackingConsent,
+} from '../../subscriptions/tracking/tracking-consents.ts'
+import { openTrackingConfirmation } from '../../subscriptions/tracking/tracking-links.ts'
+import { isLiveWorkspace } from '../../workspaces/is-live.ts'
+
+/** Reads what a contact chose. Throws `not_found`. */
+export async function readTrackingConsent(ctx: Ctx, id: ContactId): Promise<TrackingConsent> {
+  const contact = await readContact(ctx, id)
+  return toTrackingConsent(ctx, contact, await findConsentRow(ctx, id))
+}
+
+/** Records a denial that the person told the operator. Throws `consent_required` for a grant: only the person can. */
+export async function setTrackingConsent(
+  ctx: Ctx,
+  id: ContactId,
+  input: TrackingConsentInput,
+): Promise<TrackingConsent> {
+  const { opens, clicks, note = null } = input
+  if (opens === 'GRANTED' || clicks === 'GRANTED')
+    throw conflict(
+      'consent_required',
+      'Only the person can grant tracking: by a form field with the purpose TRACKING, or on their preferences page',
+    )
+  const denied = { opens: opens === 'DENIED', clicks: clicks === 'DENIED' }
+  return denyTracking(ctx, id, { method: 'OPERATOR', ...denied, note })
+}
+
+/** Denies tracking for a contact, at once, also of emails that were sent before. Once more is no error. */
+export function denyTracking(ctx: Ctx, id: ContactId, source: ChoiceSource): Promise<TrackingConsent> {
+  return inTransaction(ctx, async (ctx) => {
+    const contact = await lockContact(ctx, id)
+    if (!contact) throw notFound('Contact')
+    const isNew = await denyByContact(ctx, contact, source)
+    if (isNew && source.method === 'OPERATOR') await audit(ctx, 'contact.tracking_denied', { subjectId: id })
+    return toTrackingConsent(ctx, contact, await findConsentRow(ctx, id))
+  })
+}
+
+/**
+ * Emails a contact the link that grants tracking, at its own request, within the limits of confirmation mails. Until the
+ * link is used, nothing changes. Returns whether an email is sent. Throws `not_found`.
+ */
+export function requestTrackingConsent(ctx: Ctx, id: ContactId, source: ChoiceSource): Promise<boolean> {
+  return inTransaction(ctx, async (ctx) => {
+    await requireNotSuspended(ctx)
+    const contact = await lockContact(ctx, id)
+    if (!contact) throw notFound('Contact')
+    return requestGrant(ctx, contact, source)
+  })
+}
+
+/**
+ * Grants what a contact asked for, by the token of an email. Idempotent. A link from before a denial does not undo it,
+ * and a link mailed to a former address of the contact is invalid.
+ */
+export async function confirmTrackingConsent(base: BaseCtx, token: string): Promise<void> {
+  const { workspaceId, contactId, emailHash, ...link } = openTrackingConfirmation(base, token)
+  await inTransaction(publicContext(base, workspaceId), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) throw invalidToken()
+    await requireNotSuspended(ctx)
+    const contact = await lockContact(ctx, await lockCurrentContact(ctx, contactId))
+    if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidToken()
+    if (await grantByLink(ctx, contact, link)) return
+    const choices = await readTrackingChoices(ctx, contact)
+    if (!link.scope.every((action) => choices[action] === 'GRANTED')) throw invalidToken()
+  })
+}

@@ -1,0 +1,92 @@
+/** How the choice of a contact about tracking changes. Each function returns the consent after the change. */
+import { trackedActions, type TrackingProof, type trackingConsents } from '../../db/schema/index.ts'
+import type { TrackedAction } from './tracking-level.ts'
+
+export type Consent = Pick<
+  typeof trackingConsents.$inferSelect,
+  'opens' | 'clicks' | 'opensDeniedAt' | 'clicksDeniedAt' | 'proofs'
+>
+
+export const noConsent: Consent = { opens: null, clicks: null, opensDeniedAt: null, clicksDeniedAt: null, proofs: [] }
+
+const maxProofs = 20
+
+const isRequest = (proof: TrackingProof) => proof.choice === 'GRANTED' && proof.confirmedAt === null
+
+/** The grant that the contact has not confirmed yet. */
+export const findRequest = ({ proofs }: Pick<Consent, 'proofs'>): TrackingProof | undefined => proofs.find(isRequest)
+
+export const actionsOf = (scope: Record<TrackedAction, boolean>): TrackedAction[] =>
+  trackedActions.filter((action) => scope[action])
+
+/** A denial counts at once and ends an open request. Repeated, it is stored as later than the links mailed meanwhile. */
+export function deny(current: Consent, proof: TrackingProof): Consent {
+  const denied = actionsOf(proof)
+  const isNew = denied.some((action) => current[action] !== 'DENIED')
+  const rest = current.proofs.filter((one) => !isRequest(one))
+  return {
+    ...current,
+    ...setChoice(denied, 'DENIED', new Date(proof.at)),
+    proofs: isNew ? [proof, ...rest].slice(0, maxProofs) : rest,
+  }
+}
+
+/** Adds a grant that does not count until it is confirmed. It replaces another one. */
+export function request(current: Consent, proof: TrackingProof): Consent {
+  const rest = current.proofs.filter((one) => !isRequest(one))
+  return { ...current, proofs: [proof, ...rest].slice(0, maxProofs) }
+}
+
+/**
+ * Completes the open request, as far as the link names its actions and was mailed after the last denial of them. Returns
+ * undefined if nothing is granted.
+ */
+export function confirm(
+  current: Consent,
+  link: { scope: readonly TrackedAction[]; issuedAt: Date; email: string },
+  used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'>,
+): { consent: Consent; granted: TrackedAction[] } | undefined {
+  const open = findRequest(current)
+  if (!open || open.email.toLowerCase() !== link.email.toLowerCase()) return undefined
+  const granted = actionsOf(open).filter((action) => {
+    const deniedAt = current[`${action}DeniedAt`]
+    return link.scope.includes(action) && (deniedAt === null || deniedAt < link.issuedAt)
+  })
+  if (granted.length === 0) return undefined
+  const proof = { ...open, ...used, opens: granted.includes('opens'), clicks: granted.includes('clicks') }
+  const proofs = current.proofs.map((one) => (one === open ? proof : one))
+  return { consent: { ...current, ...setChoice(granted, 'GRANTED'), proofs }, granted }
+}
+
+/** Ends what was granted for an address that the contact no longer has. A denial remains. */
+export function endGrants(current: Consent, proof: TrackingProof): Consent {
+  const ended = trackedActions.filter((action) => current[action] === 'GRANTED')
+  if (ended.length === 0) return current
+  const shown = { ...proof, opens: ended.includes('opens'), clicks: ended.includes('clicks') }
+  return {
+    ...current,
+    ...setChoice(ended, null),
+    proofs: [shown, ...current.proofs].slice(0, maxProofs),
+  }
+}
+
+/** The denials of a merged contact hold for the remaining one, and its grants do not. The proofs of both are kept. */
+export function merge(remaining: Consent, merged: Consent): Consent {
+  const denied = trackedActions.filter((action) => merged[action] === 'DENIED')
+  const proofs = [...remaining.proofs, ...merged.proofs.filter((proof) => !isRequest(proof))]
+  return {
+    ...remaining,
+    ...setChoice(denied, 'DENIED'),
+    opensDeniedAt: latest(remaining.opensDeniedAt, merged.opensDeniedAt),
+    clicksDeniedAt: latest(remaining.clicksDeniedAt, merged.clicksDeniedAt),
+    proofs: proofs.toSorted((one, other) => other.at.localeCompare(one.at)).slice(0, maxProofs),
+  }
+}
+
+function setChoice(actions: readonly TrackedAction[], choice: Consent['opens'], deniedAt?: Date): Partial<Consent> {
+  return Object.fromEntries(
+    actions.flatMap((action) => [[action, choice], ...(deniedAt ? [[`${action}DeniedAt`, deniedAt]] : [])]),
+  ) as Partial<Consent>
+}
+
+const latest = (one: Date | null, other: Date | null) => (one && other ? (one > other ? one : other) : (one ?? other))

@@ -1,0 +1,71 @@
+/**
+ * How a contact grants tracking: it asks, by a form or the preferences page, and the grant counts once it has used the
+ * link in an email. Anybody can fill in a form with the address of another person, and forward the link to a page.
+ */
+import type { TrackingProof } from '../../db/schema/index.ts'
+import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts'
+import type { Ctx } from '../../request/context.ts'
+import { readSuppressions } from '../find-suppressions.ts'
+import { canConfirm } from '../suppression-reasons.ts'
+import { actionsOf, confirm, noConsent, request } from './change-consent.ts'
+import {
+  type AddressedContact,
+  changeConsent,
+  type ChoiceSource,
+  createProof,
+  findConsentRow,
+  readTrackingChoices,
+} from './tracking-consents.ts'
+import { liftTrackingDenials } from './tracking-denials.ts'
+import type { TrackedAction } from './tracking-level.ts'
+
+/** What a contact asks to grant and has not granted yet. */
+export async function readGrantScope(
+  ctx: Ctx,
+  contact: AddressedContact,
+  source: ChoiceSource,
+): Promise<TrackedAction[]> {
+  const choices = await readTrackingChoices(ctx, contact)
+  return actionsOf(source).filter((action) => choices[action] !== 'GRANTED')
+}
+
+/** Stores the request of a locked contact that an email asks to confirm. */
+export async function storeTrackingRequest(ctx: Ctx, contact: AddressedContact, source: ChoiceSource): Promise<void> {
+  const proof = createProof(ctx, 'GRANTED', { email: contact.email, source })
+  await changeConsent(ctx, contact, (current) => request(current, proof))
+}
+
+/**
+ * Emails a locked contact the link that grants tracking, within the limits of `takeConfirmationQuota`. Returns whether
+ * an email is sent: not if everything is granted already, and not to an address that bounced or is blocked.
+ */
+export async function requestGrant(ctx: Ctx, contact: AddressedContact, source: ChoiceSource): Promise<boolean> {
+  const { id: contactId, email } = contact
+  const tracking = await readGrantScope(ctx, contact, source)
+  if (tracking.length === 0 || !canConfirm(await readSuppressions(ctx, { email }))) return false
+  if (!(await requestConfirmationMail(ctx, { email, contactId, tracking }))) return false
+  await storeTrackingRequest(ctx, contact, source)
+  return true
+}
+
+/**
+ * Grants what a locked contact asked for, because it used the link in an email. Returns false, without any effect, if the
+ * link names nothing that it still asks for, or is older than a denial.
+ */
+export async function grantByLink(
+  ctx: Ctx,
+  contact: AddressedContact,
+  link: { scope: readonly TrackedAction[]; issuedAt: Date },
+): Promise<boolean> {
+  const { email } = contact
+  const used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'> = {
+    confirmedAt: new Date().toISOString(),
+    confirmedFrom: ctx.address?.slice(0, 100) ?? null,
+  }
+  const current = (await findConsentRow(ctx, contact.id)) ?? noConsent
+  const confirmed = confirm(current, { ...link, email }, used)
+  if (!confirmed) return false
+  await liftTrackingDenials(ctx, email, confirmed.granted)
+  await changeConsent(ctx, contact, () => confirmed.consent)
+  return true
+}

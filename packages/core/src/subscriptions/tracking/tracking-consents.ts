@@ -1,0 +1,159 @@
+/** What contacts chose about tracking. Every change is made with the contact locked. */
+import { and, eq, sql } from 'drizzle-orm'
+import { contacts, type TrackingProof, trackingConsents } from '../../db/schema/index.ts'
+import { emit } from '../../events/emit.ts'
+import { type ContactId, uuidOf } from '../../kernel/ids.ts'
+import { toTimestampOrNull } from '../../kernel/validation.ts'
+import { type Ctx, getActorId } from '../../request/context.ts'
+import { type Consent, deny, endGrants, merge, noConsent } from './change-consent.ts'
+import { type TrackingConsent, trackingConsentChanged } from './tracking-consent.schema.ts'
+import { findTrackingDenials } from './tracking-denials.ts'
+import { type TrackedAction, type TrackingChoices, unknownChoices } from './tracking-level.ts'
+
+export interface AddressedContact {
+  id: ContactId
+  email: string
+}
+
+/** Returns the choices of contacts, with what their addresses denied before. */
+export async function findTrackingChoices(
+  ctx: Ctx,
+  addressed: readonly AddressedContact[],
+): Promise<Map<ContactId, TrackingChoices>> {
+  if (addressed.length === 0) return new Map()
+  const { contactId, opens, clicks } = trackingConsents
+  const ids = addressed.map(({ id }) => uuidOf(id))
+  const rows = await ctx.db
+    .select({ contactId, opens, clicks })
+    .from(trackingConsents)
+    .where(and(eq(trackingConsents.workspaceId, ctx.workspaceId), sql`${contactId} = any(${sql.param(ids)}::uuid[])`))
+  const stored = new Map(rows.map((row) => [row.contactId, row]))
+  const denials = await findTrackingDenials(
+    ctx,
+    addressed.map(({ email }) => email),
+  )
+  return new Map(addressed.map(({ id, email }) => [id, toChoices(stored.get(id), denials.get(email))]))
+}
+
+/** The choices of one contact. */
+export async function readTrackingChoices(ctx: Ctx, contact: AddressedContact): Promise<TrackingChoices> {
+  return (await findTrackingChoices(ctx, [contact])).get(contact.id) ?? unknownChoices
+}
+
+function toChoices(
+  stored: Pick<Consent, TrackedAction> | undefined,
+  denied: readonly TrackedAction[] = [],
+): TrackingChoices {
+  const choiceOf = (action: TrackedAction) =>
+    denied.includes(action) ? ('DENIED' as const) : (stored?.[action] ?? ('UNKNOWN' as const))
+  return { opens: choiceOf('opens'), clicks: choiceOf('clicks') }
+}
+
+type Row = typeof trackingConsents.$inferSelect
+
+export async function findConsentRow(ctx: Ctx, contactId: ContactId): Promise<Row | undefined> {
+  const [row] = await ctx.db.select().from(trackingConsents).where(isOfContact(ctx, contactId))
+  return row
+}
+
+export async function toTrackingConsent(
+  ctx: Ctx,
+  contact: AddressedContact,
+  row: Pick<Row, TrackedAction | 'updatedAt'> | undefined,
+): Promise<TrackingConsent> {
+  const denials = await findTrackingDenials(ctx, [contact.email])
+  return {
+    contactId: contact.id,
+    ...toChoices(row, denials.get(contact.email)),
+    updatedAt: toTimestampOrNull(row?.updatedAt ?? null),
+  }
+}
+
+/**
+ * Changes what a locked contact chose. Emits `tracking_consent.changed` if a choice changed, and writes nothing if
+ * nothing did. Returns whether a choice changed.
+ */
+export async function changeConsent(
+  ctx: Ctx,
+  contact: AddressedContact,
+  change: (current: Consent) => Consent,
+): Promise<boolean> {
+  const row = await findConsentRow(ctx, contact.id)
+  const current = row ?? noConsent
+  const next = change(current)
+  if (next === current) return false
+  const { opens, clicks, opensDeniedAt, clicksDeniedAt, proofs } = next
+  const isChanged = opens !== current.opens || clicks !== current.clicks
+  const now = new Date()
+  const updatedAt = isChanged ? now : (row?.updatedAt ?? now)
+  const saved = { opens, clicks, opensDeniedAt, clicksDeniedAt, proofs, updatedAt }
+  const { workspaceId } = ctx
+  await ctx.db
+    .insert(trackingConsents)
+    .values({ workspaceId, contactId: contact.id, ...saved, createdAt: now })
+    .onConflictDoUpdate({ target: [trackingConsents.workspaceId, trackingConsents.contactId], set: saved })
+  if (isChanged) await emit(ctx, trackingConsentChanged, await toTrackingConsent(ctx, contact, saved))
+  return isChanged
+}
+
+/** What is known about a choice when it is made. */
+export type ChoiceSource = Pick<TrackingProof, 'method'> &
+  Record<TrackedAction, boolean> &
+  Partial<Pick<TrackingProof, 'formId' | 'wording' | 'note'>>
+
+/** A new proof. The IP address is that of the contact, so there is none if a user or API key reports the choice. */
+export function createProof(
+  ctx: Ctx,
+  choice: TrackingProof['choice'],
+  { email, source }: { email: string; source: ChoiceSource },
+): TrackingProof {
+  const isByContact = ctx.actor.kind === 'public'
+  return {
+    choice,
+    opens: source.opens,
+    clicks: source.clicks,
+    method: source.method,
+    at: new Date().toISOString(),
+    email,
+    address: isByContact ? (ctx.address?.slice(0, 100) ?? null) : null,
+    formId: source.formId ?? null,
+    wording: source.wording ?? [],
+    actorId: getActorId(ctx.actor),
+    note: source.note ?? null,
+    confirmedAt: null,
+    confirmedFrom: null,
+  }
+}
+
+/** Denies tracking for a locked contact, at once. Returns whether it had not been denied. */
+export function denyByContact(ctx: Ctx, contact: AddressedContact, source: ChoiceSource): Promise<boolean> {
+  const proof = createProof(ctx, 'DENIED', { email: contact.email, source })
+  return changeConsent(ctx, contact, (current) => deny(current, proof))
+}
+
+/** Ends the grants of a locked contact that got another address: they were confirmed for the former one. */
+export async function leaveGrants(ctx: Ctx, contact: AddressedContact): Promise<void> {
+  const source = { method: 'ADDRESS_CHANGED', opens: true, clicks: true } as const
+  const proof = createProof(ctx, 'UNKNOWN', { email: contact.email, source })
+  await changeConsent(ctx, contact, (current) => endGrants(current, proof))
+}
+
+/** Merges the choice of one locked contact into that of another: a denial wins, and nothing is granted. */
+export async function moveTrackingConsent(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
+  const merged = await findConsentRow(ctx, from)
+  if (!merged) return
+  const [remaining] = await ctx.db
+    .select({ id: contacts.id, email: contacts.email })
+    .from(contacts)
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, to)))
+  if (remaining) await changeConsent(ctx, remaining, (current) => merge(current, merged))
+  await deleteTrackingConsent(ctx, from)
+}
+
+/** Deletes what a locked contact chose. Store its denials first, with `storeTrackingDenials`. */
+export async function deleteTrackingConsent(ctx: Ctx, contactId: ContactId): Promise<void> {
+  await ctx.db.delete(trackingConsents).where(isOfContact(ctx, contactId))
+}
+
+const isOfContact = (ctx: Ctx, contactId: ContactId) =>
+  and(eq(trackingConsents.workspaceId, ctx.workspaceId), eq(trackingConsents.contactId, contactId))

@@ -1,0 +1,51 @@
+import { signPayload, verifyPayload } from '../../kernel/crypto.ts'
+import { invalidToken } from '../../kernel/errors.ts'
+import { type ContactId, idOf, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
+import type { BaseCtx, Ctx } from '../../request/context.ts'
+import { hashEmail } from '../hash-email.ts'
+import type { TrackedAction } from './tracking-level.ts'
+
+export interface TrackingConfirmation {
+  workspaceId: WorkspaceId
+  contactId: ContactId
+  emailHash: string
+  issuedAt: Date
+  scope: TrackedAction[]
+}
+
+const lifetimeMs = 7 * 24 * 60 * 60 * 1000
+const purpose = 'confirm tracking'
+
+/**
+ * Returns the link that confirms a grant. It is valid for seven days from `issuedAt`, and only while the contact has the
+ * email address that the link is mailed to. The same input returns the same link.
+ */
+export function trackingConfirmationUrl(
+  ctx: Ctx,
+  {
+    contactId,
+    email,
+    issuedAt,
+    scope,
+  }: { contactId: ContactId; email: string; issuedAt: Date; scope: TrackedAction[] },
+): string {
+  const ids = [ctx.workspaceId, contactId].map(uuidOf)
+  const payload = [...ids, issuedAt.getTime(), hashEmail(ctx, email), scope.join(' ')]
+  const token = signPayload(ctx.settings.keys.links, purpose, payload)
+  return `${ctx.settings.publicUrl}/public/tracking/confirm?token=${token}`
+}
+
+/** Opens the token of a link. Throws `invalid_token` if it is forged, damaged or expired, without a database query. */
+export function openTrackingConfirmation(base: BaseCtx, token: string, now = Date.now()): TrackingConfirmation {
+  const payload = verifyPayload(base.settings.keys.links, purpose, token)
+  const issuedAt = Number(payload?.[2])
+  if (!payload || now - issuedAt > lifetimeMs) throw invalidToken()
+  const [workspace, contact, , emailHash, scope] = payload.map(String)
+  return {
+    workspaceId: idOf('wsp', workspace ?? ''),
+    contactId: idOf('con', contact ?? ''),
+    emailHash: emailHash ?? '',
+    issuedAt: new Date(issuedAt),
+    scope: (scope ?? '').split(' ') as TrackedAction[],
+  }
+}
