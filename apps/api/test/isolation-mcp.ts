@@ -7,6 +7,7 @@ interface Ids {
   campaign: string
   segment: string
   draft: string
+  domain: string
   pipeline: string
   stage: string
   deal: string
@@ -62,6 +63,8 @@ export const mcpToolCases = {
     ({ contact }: Ids, own: Ids) => callTool('preview_campaign', { campaignId: own.draft, contactId: contact }),
   ],
   campaign_report: [({ campaign }: Ids) => callTool('campaign_report', { campaignId: campaign })],
+  list_domains: [],
+  verify_domain: [({ domain }: Ids) => callTool('verify_domain', { domainId: domain })],
   send_test: [
     ({ draft }: Ids) => callTool('send_test', { campaignId: draft, email: eveEmail }),
     ({ contact }: Ids, own: Ids) =>

@@ -16,7 +16,7 @@ export interface Annotations {
   destructiveHint: boolean
   /** A repeated call with the same arguments changes nothing and emits no event. */
   idempotentHint: boolean
-  /** The tool reaches people or systems outside of the workspace: it sends email. */
+  /** The tool reaches people or systems outside of the workspace: it sends email or reads DNS. */
   openWorldHint: boolean
 }
 

@@ -52,6 +52,8 @@ async function prepare() {
     draft_campaign: { name: 'November', subject: 'News', listId: ids.list, html: '<p>Hello</p>' },
     preview_campaign: { campaignId: ids.draft, contactId: ids.contact },
     campaign_report: { campaignId: ids.campaign },
+    list_domains: {},
+    verify_domain: { domainId: ids.domain },
     send_test: { campaignId: ids.draft, email: workspace.email },
     send_campaign: { campaignId: ids.draft },
     list_pipelines: {},
@@ -62,7 +64,7 @@ async function prepare() {
 }
 
 test('no tool deletes, exports, or manages keys, members or webhooks', () => {
-  expect(names).toHaveLength(21)
+  expect(names).toHaveLength(23)
   expect(names.filter((name) => /delete|remove|export|import|key|member|invite|webhook|merge/.test(name))).toEqual([])
 })
 
@@ -112,9 +114,10 @@ describe('roles', () => {
     'list_pipelines',
     'list_deals',
     'list_suppressions',
+    'list_domains',
   ]
   const isForReading = (name: string) => readingTools.includes(name)
-  const isForMembers = (name: string) => !['undo_opt_out', 'lift_suppression'].includes(name)
+  const isForMembers = (name: string) => !['undo_opt_out', 'lift_suppression', 'verify_domain'].includes(name)
 
   test('a search for the suppression of an address needs the role MEMBER', async () => {
     const { token } = await api.signUp()
@@ -145,6 +148,8 @@ describe('roles', () => {
       draft_campaign: 'campaigns.create',
       preview_campaign: 'campaigns.preview',
       campaign_report: 'campaigns.getStats',
+      list_domains: 'domains.list',
+      verify_domain: 'domains.verify',
       send_test: 'campaigns.sendTest',
       send_campaign: 'campaigns.send',
       list_pipelines: 'pipelines.list',
@@ -204,9 +209,9 @@ describe('annotations', () => {
     }
   })
 
-  test('only the tools that send email reach the world outside', () => {
+  test('only tools that send email or read DNS reach the world outside', () => {
     const open = tools.filter(({ annotations }) => annotations.openWorldHint).map(({ name }) => name)
-    expect(open).toEqual(['send_test', 'send_campaign'])
+    expect(open).toEqual(['verify_domain', 'send_test', 'send_campaign'])
   })
 
   function changingTools(matches: (annotations: Annotations) => boolean): string[] {

@@ -2,6 +2,7 @@ import { campaignTools } from './campaign-tools.ts'
 import { consentTools } from './consent-tools.ts'
 import { contactTools } from './contact-tools.ts'
 import { dealTools } from './deal-tools.ts'
+import { domainTools } from './domain-tools.ts'
 import { sendingTools } from './sending-tools.ts'
 import type { Tool } from './tool.ts'
 
@@ -10,6 +11,7 @@ export const tools: readonly Tool[] = [
   ...contactTools,
   ...consentTools,
   ...campaignTools,
+  ...domainTools,
   ...sendingTools,
   ...dealTools,
 ]
