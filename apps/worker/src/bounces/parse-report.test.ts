@@ -1,3 +1,7 @@
+import type { Db } from '@rapport/core/db/client.ts'
+import { newId } from '@rapport/core/kernel/ids.ts'
+import { createRecipientToken } from '@rapport/core/mail/bounces/recipient-token.ts'
+import { testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { chooseSeed, countRuns, createRandom } from '@rapport/testing/runs.ts'
 import { expect, test } from 'vitest'
 import { composeComplaint, composeReport } from '../../test/delivery-reports/compose-report.ts'
@@ -5,6 +9,7 @@ import { noBounces } from '../../test/delivery-reports/no-bounces.ts'
 import { otherServers } from '../../test/delivery-reports/other-servers.ts'
 import { postfixAndExchange } from '../../test/delivery-reports/postfix-and-exchange.ts'
 import { parseReport } from './parse-report.ts'
+import { recordBounceMail } from './record-bounce-mail.ts'
 
 const bounceShapes = [...postfixAndExchange, ...otherServers, ...noBounces]
 const isAda = (email: string) => email.toLowerCase() === 'ada@example.com'
@@ -92,15 +97,40 @@ function mutate(raw: Buffer, random: (below: number) => number): Buffer {
   return bytes
 }
 
+const withoutDatabase = {
+  settings: testSettings,
+  requestId: 'test',
+  db: new Proxy({} as Db, {
+    get() {
+      throw new Error('A report without a token reached the database')
+    },
+  }),
+}
+const token = createRecipientToken(testSettings.keys, {
+  workspaceId: newId('wsp'),
+  subject: { campaignId: newId('cmp'), contactId: newId('con') },
+  email: 'ada@example.com',
+})
+
+/** Another token of the same length, or one that is cut off. */
+function forge(valid: string, random: (below: number) => number): string {
+  const at = random(valid.length)
+  const digit = random(32).toString(32)
+  if (digit === valid[at]) return valid.slice(0, at)
+  return `${valid.slice(0, at)}${digit}${valid.slice(at + 1)}`
+}
+
 const mutants = countRuns({ gate: 2_000, full: 100_000 })
 const seed = chooseSeed(52)
-test(`no mutant of a report crashes the parser (seed ${seed})`, async () => {
+test(`mutants of reports neither crash nor count without a token (seed ${seed})`, async () => {
   const random = createRandom(seed)
   const below = (limit: number) => Math.floor(random() * limit)
   const classes = new Set<string>()
   for (let count = 0; count < mutants; count++) {
     const [, raw = ''] = bounceShapes[below(bounceShapes.length)] ?? []
-    const report = await parseReport(mutate(Buffer.from(raw), below), isAda)
+    const mutant = mutate(Buffer.from(raw), below)
+    const report = await parseReport(mutant, isAda)
+    expect(await recordBounceMail(withoutDatabase, forge(token, below), mutant)).toBe(false)
     classes.add(report?.type === 'BOUNCE' ? report.bounce.class : 'none')
   }
   expect(classes).toEqual(new Set(['HARD', 'SOFT', 'MESSAGE', 'POLICY', 'none']))

@@ -53,5 +53,14 @@ export const noBounces: Shape[] = [
     composeReport({ from: 'postmaster@mx.example', headers: ['Auto-Submitted: auto-replied'], text: '550 5.1.1' }),
     undefined,
   ],
+  [
+    'an email of Rapport itself',
+    composeReport({
+      from: 'News <news@crm.example>',
+      subject: '550 5.1.1 and other news',
+      headers: ['Auto-Submitted: auto-generated', 'Feedback-ID: 1:2:account:rapport'],
+    }),
+    undefined,
+  ],
   ['a reply of a person', composeReport({ from: 'ada@example.com', subject: 'Re: News', text: 'Thanks!' }), undefined],
 ]

@@ -9,6 +9,8 @@ export interface SmtpConversation {
   send(command: string): Promise<string>
   /** Sends several commands at once and returns their responses. */
   sendPipelined(commands: string, count: number): Promise<string[]>
+  /** Sends a part of a message, to which there is no response. */
+  write(part: string): void
   close(): void
 }
 
@@ -40,6 +42,7 @@ export async function openSmtpConversation(port: number): Promise<SmtpConversati
       while (responses.length < count) responses.push(await readResponse())
       return responses
     },
+    write: (part) => void socket.write(part),
     close: () => void socket.destroy(),
   }
 }
