@@ -5,7 +5,7 @@ import { createClosers } from '@rapport/core/kernel/concurrency/closers.ts'
 import { readApiConfig, readWorkerConfig } from '@rapport/core/runtime/config.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { ensureOwnedDatabase } from '@rapport/embedded-postgres/owned-database.ts'
-import { addressesIn, dataDirectoryOf, projectDirectory } from '@rapport/core/runtime/local-instance.ts'
+import { dataDirectoryOf, describeInstallation, projectDirectory } from '@rapport/core/runtime/local-instance.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { basicAuthorization } from './inbox/credentials.ts'
 import type { Credentials } from './inbox/credentials.ts'
@@ -79,7 +79,7 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
     const started = describe({ directory, environment, ports, apiUrl, apiKey })
     const { inboxUrl } = started
     const inbox = inboxUrl ? { inboxUrl, inboxAuthorization: basicAuthorization(credentialsIn(environment)) } : {}
-    await directory.save({ running: { apiUrl, apiKey, ...inbox, environment: addressesIn(environment) } })
+    await directory.save({ running: { apiUrl, apiKey, ...inbox, environment: describeInstallation(environment) } })
     return started
   }
 

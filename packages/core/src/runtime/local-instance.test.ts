@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterAll, expect, test } from 'vitest'
-import { addressesIn, findLocalInstance, localFileOf, withLocalAddresses } from './local-instance.ts'
+import { describeInstallation, findLocalInstance, localFileOf, withLocalAddresses } from './local-instance.ts'
 
 const directory = mkdtempSync(`${tmpdir()}/rapport-local-`)
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -31,8 +31,15 @@ test('finds the running installation, and none if the file is missing or invalid
   expect(await findLocalInstance({ DATA_DIR: directory })).toEqual(local)
 })
 
-test('addressesIn keeps only the variables that identify an installation', () => {
-  expect(addressesIn({ ...environment, DASHBOARD_PASSWORD: 'secret', PATH: '/bin', REDIS_URL: '' })).toEqual(
-    environment,
-  )
+test('describes an installation by its addresses and its mail settings', () => {
+  const mail = { RETURN_PATH_DOMAIN: 'bounces.example.com', DNS_SERVER: '127.0.0.1:53' }
+  const other = { DASHBOARD_PASSWORD: 'secret', PATH: '/bin', REDIS_URL: '' }
+  expect(describeInstallation({ ...environment, ...mail, ...other })).toEqual({ ...environment, ...mail })
+})
+
+test('a name server in the environment overrides that of the local installation', () => {
+  const described = { ...local, environment: { ...environment, DNS_SERVER: '127.0.0.1:53' } }
+  expect(withLocalAddresses({ DNS_SERVER: '' }, described)).toEqual(described.environment)
+  const given = { DNS_SERVER: '127.0.0.1:5353' }
+  expect(withLocalAddresses(given, described)).toEqual({ ...environment, ...given })
 })

@@ -40,15 +40,27 @@ export async function findLocalInstance(
   }
 }
 
+/** Identify an installation. */
 const addressNames = [
   ['DATABASE_URL', 'REDIS_URL', 'SMTP_URL', 'PUBLIC_URL', 'SECRET_KEY', 'SECRET_KEY_PREVIOUS', 'MAIL_FROM'],
   ['HOST', 'PORT', 'WEBHOOK_ALLOWED_NETWORKS'],
 ].flat()
 
-/** Returns the variables of an environment that identify an installation. */
-export function addressesIn(environment: Record<string, string | undefined>): Record<string, string> {
+/** How the installation sends emails and receives bounces, which `rapport doctor` checks. */
+const mailNames = [
+  ['RETURN_PATH_DOMAIN', 'BOUNCE_HOST', 'BOUNCE_PORT', 'BOUNCE_IMAP_URL', 'DNS_SERVER'],
+  ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'],
+].flat()
+
+type Environment = Record<string, string | undefined>
+
+/** Returns the variables of an environment that describe its installation. */
+export const describeInstallation = (environment: Environment): Record<string, string> =>
+  pick(environment, [...addressNames, ...mailNames])
+
+function pick(environment: Environment, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(
-    addressNames.flatMap((name) => {
+    names.flatMap((name) => {
       const value = environment[name]
       return value ? [[name, value]] : []
     }),
@@ -59,11 +71,8 @@ export function addressesIn(environment: Record<string, string | undefined>): Re
  * Completes an environment with the addresses of the local installation. An environment that names another installation
  * is returned unchanged: the key of one installation must never be used with the database of another.
  */
-export function withLocalAddresses(
-  environment: Record<string, string | undefined>,
-  local: LocalInstance | undefined,
-): Record<string, string | undefined> {
-  const configured = addressesIn(environment)
+export function withLocalAddresses(environment: Environment, local: LocalInstance | undefined): Environment {
+  const configured = pick(environment, addressNames)
   const isSame = Object.entries(configured).every(([name, value]) => local?.environment[name] === value)
-  return isSame ? { ...environment, ...local?.environment } : environment
+  return isSame ? { ...environment, ...local?.environment, ...pick(environment, mailNames) } : environment
 }

@@ -12,9 +12,14 @@ const database = useTestDatabase()
 const dns = useForFile(() => startNameServer({ denyUnknown: true }))
 
 async function judge(...words: string[]) {
-  const parsed = await parseCommandLine(commands, ['doctor', ...words, '--dns-server', dns.address, '--json'])
+  const parsed = await parseCommandLine(commands, ['doctor', ...words, '--json'])
   if ('print' in parsed) throw new Error(parsed.print)
-  const environment = { ...unreachableEnvironment, DATABASE_URL: database.url, PUBLIC_URL: 'https://crm.example.com' }
+  const environment = {
+    ...unreachableEnvironment,
+    DATABASE_URL: database.url,
+    PUBLIC_URL: 'https://crm.example.com',
+    DNS_SERVER: dns.address,
+  }
   const { printed, code } = startInProcess(parsed.command, parsed.options, { environment })
   return { code: await code, findings: (JSON.parse(printed.join('')) as { findings: Finding[] }).findings }
 }

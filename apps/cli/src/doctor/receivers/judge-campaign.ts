@@ -6,7 +6,7 @@ import { dkimKeyOf, inspectEnvironment } from '@rapport/core/runtime/config.ts'
 import { z } from 'zod'
 import type { CliContext } from '../../command.ts'
 import { namingId, withOperator } from '../../database.ts'
-import type { Finding } from '../finding.ts'
+import { dnsServersOf, type Finding } from '../finding.ts'
 import { judgeMail } from './judge-mail.ts'
 import { type Receiver, receivers } from './rules.ts'
 
@@ -25,8 +25,9 @@ export async function judgeCampaign(
     const mail = await withOperator(cli, (base) =>
       readBulkMail(base, campaign).catch(namingId(`Campaign ${campaign}`, 'rapport campaign status')),
     )
-    const installationKey = dkimKeyOf(inspectEnvironment(cli.environment).config)
-    return await judgeMail({ mail, dns: createDnsReader(servers), installationKey }, as)
+    const { config } = inspectEnvironment(cli.environment)
+    const dns = createDnsReader(dnsServersOf({ config, dnsServers: servers }))
+    return await judgeMail({ mail, dns, installationKey: dkimKeyOf(config) }, as)
   } finally {
     await stopRenderingThread()
   }

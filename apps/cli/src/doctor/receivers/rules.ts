@@ -2,6 +2,7 @@
 import { checkRecords } from '@rapport/core/domains/check-records.ts'
 import type { DnsReader } from '@rapport/core/domains/dns.ts'
 import { organizationalDomain } from '@rapport/core/domains/domain-name.ts'
+import { truncateText } from '@rapport/core/kernel/errors.ts'
 import { mailDomain } from '@rapport/core/mail/outgoing-mail.ts'
 import type { BulkMail } from '@rapport/core/operations/mail/read-bulk-mail.ts'
 
@@ -127,7 +128,10 @@ function judgeAlignment(judged: Judged): Verdict {
 function judgeUnsubscribe({ mail: { headers, isSigned }, installationKey }: Judged): Verdict {
   const { 'List-Unsubscribe': link = '', 'List-Unsubscribe-Post': post = '' } = headers
   if (!/<https:\/\/[^>]+>/.test(link))
-    return fail(`List-Unsubscribe has no https link: ${link || 'none'}`, 'Set PUBLIC_URL to an https URL.')
+    return fail(
+      `List-Unsubscribe has no https link: ${truncateText(link, 60) || 'none'}`,
+      'Set PUBLIC_URL to an https URL.',
+    )
   if (post !== 'List-Unsubscribe=One-Click')
     return fail('List-Unsubscribe-Post is missing', 'Do not remove the header in the mail server.')
   if (isSigned || installationKey) return ok('both headers are there, and the signature covers them')
