@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { findPostgres15 } from './packages/testing/src/postgres/postgres-15.ts'
 import { isFullRun } from './packages/testing/src/runs.ts'
+import { TestOrder } from './packages/testing/src/test-order.ts'
 
 // On an older Node, Vitest and the programs that tests start fail with misleading errors.
 if (!process.features.typescript) {
@@ -71,8 +72,6 @@ const onPostgres15 = {
       ...(isFullRun ? ['packages/core/src/**/*.int.test.ts'] : dependentOnVersion),
       'packages/core/src/db/server-version.slow.test.ts',
     ],
-    // After the other integration tests, as two servers compete for the processors.
-    sequence: { groupOrder: 1 },
   },
 }
 
@@ -84,9 +83,6 @@ const slow = {
     name: 'slow',
     include: [`${folders}/*.slow.test.ts`],
     exclude: [nodeModules, citusFaults],
-    // Runs after the other projects. These tests wait more than they compute.
-    sequence: { groupOrder: 2 },
-    maxWorkers: 3,
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },
@@ -101,6 +97,7 @@ const onCitus = {
     include: integration.test.include,
     // No previous release was distributed, and local starts have a server of their own.
     exclude: [nodeModules, '**/upgrade.int.test.ts', 'apps/local/**'],
+    sequence: { groupOrder: 1 },
     // More than elsewhere, as they wait for the servers. With four, two processors were too busy for tests of limits.
     maxWorkers: 3,
   },
@@ -113,6 +110,8 @@ const slowOnCitus = {
     name: 'slow-citus',
     // Backups and local starts have a server of their own.
     exclude: [nodeModules, citusFaults, 'apps/local/**', 'apps/cli/src/backup/**'],
+    sequence: { groupOrder: 2 },
+    maxWorkers: 3,
   },
 }
 
@@ -130,8 +129,10 @@ const faultsOnCitus = {
 
 export default defineConfig({
   test: {
-    // At least two, as one worker leaves a small machine half idle.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // At least three, as the tests also wait: two leave a tenth of two processors idle. With four, the slow tests took
+    // longer.
+    maxWorkers: Math.max(3, availableParallelism()),
+    sequence: { sequencer: TestOrder },
     projects: [
       unit,
       integration,
