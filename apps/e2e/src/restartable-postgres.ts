@@ -3,16 +3,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
-import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
+import { cachedTemplate, copyTemplateCluster } from '@rapport/testing/postgres/template-cluster.ts'
 
 /** Starts a PostgreSQL server for one test, which may restart it. */
 export async function startRestartablePostgres() {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-e2e-'))
+  await copyTemplateCluster(directory)
   const first = await startEmbeddedPostgres({ directory, durable: true })
   let server = first
-  await ensureDatabase(server, 'rapport')
-  const url = server.url('rapport')
+  const url = server.url(cachedTemplate)
+  // Partitions have to be created every day.
   await migrate(url)
   const opened = openDatabase(url, { applicationName: 'rapport test', onError: () => {} })
   const database: TestDatabase = {

@@ -12,6 +12,7 @@ import { findProgram } from '../processes/debian-package.ts'
 import { waitUntil } from '../wait.ts'
 import { databaseUrl, type TestDatabase, withAdminClient } from './database.ts'
 import { findPostgres15 } from './postgres-15.ts'
+import { cachedTemplate, copyTemplateCluster } from './template-cluster.ts'
 
 export interface BackupServerPrograms {
   majorVersion: number
@@ -67,10 +68,13 @@ export async function startBackupServer(programs: BackupServerPrograms | undefin
   const directory = await mkdtemp(join(tmpdir(), 'rapport-backup-'))
   // PostgreSQL runs as another user when the tests run as root.
   await chmod(directory, 0o755)
+  await copyTemplateCluster(directory, binaries)
   const postgres = await startEmbeddedPostgres({ directory, durable: false, ...(binaries && { binaries }) })
   const adminUrl = postgres.url('postgres')
   const administer = (statement: string) =>
     withAdminClient(adminUrl, (client) => client.query<{ datname: string }>(statement))
+  // Its tables belong to the superuser.
+  await administer(`drop database ${cachedTemplate}`)
   await administer(`create role application login createdb password 'p@ss:word/'`)
   const url = (database: string) => {
     const own = new URL(databaseUrl(adminUrl, database))
