@@ -14,7 +14,7 @@ import { expectConsistentDeliveries } from './write-stream.ts'
 const recipients = countRuns({ gate: 500, full: 1_000 })
 const rounds = countRuns({ gate: 1, full: 3 })
 /** A moderate load leaves processor time for the processes that start. */
-const pauseMs = isFullRun ? 20 : 50
+const pauseMs = isFullRun ? 20 : 100
 
 test.each(queueBackends)(
   'a rolling restart fails no request and interrupts no work, queues in %s',

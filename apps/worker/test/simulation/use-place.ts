@@ -19,8 +19,8 @@ export function useSimulation(): (seed: number, limits: Limits) => Promise<Run> 
   return (seed, limits) => simulate(place, choicesOfSeed(seed), limits)
 }
 
-const gates = { mails: 15, campaign: 10, cancellation: 10, drain: 15 }
+const gates = { mails: 8, campaign: 5, cancellation: 5, drain: 8 }
 
-/** The seeds of a scenario, 50 in all. Those of a campaign have the most statements. */
+/** The seeds of a scenario. Those of a campaign have the most statements. */
 export const seedsOf = (scenario: keyof typeof gates): number[] =>
   Array.from({ length: countRuns({ gate: gates[scenario], full: 350 }) }, (_, index) => index + 1)
