@@ -18,8 +18,8 @@ export interface BounceListenerOptions extends ListenOptions {
 const maxConnections = 100
 const maxRecipients = 10
 const maxRefusals = 10
-/** A part of the database pool, so that bounces delay no other work. */
-const maxConcurrent = 4
+/** Campaigns need the thread of the worker: see `pnpm bench bounces`. A second one, so that no lock stops all. */
+const maxConcurrent = 2
 
 export async function openBounceListener(
   base: Omit<BaseCtx, 'requestId'>,
