@@ -2,7 +2,7 @@
  * Aliases map the ids of merged contacts to the remaining contact: links in older emails keep working, and the
  * remaining contact shows the events of all of them.
  */
-import { and, eq, inArray, or, type SQL, sql } from 'drizzle-orm'
+import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { contactAliases, contacts } from '../db/schema/index.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
@@ -37,10 +37,12 @@ export async function findCurrentContact(
     .select({ id: contactAliases.contactId })
     .from(contactAliases)
     .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.id, id)))
+  // One id: with `or`, PostgreSQL reads all contacts of the workspace.
+  const current = sql`coalesce((${remaining}), ${uuidOf(id)}::uuid)`
   const [contact] = await ctx.db
     .select({ id: contacts.id, email: contacts.email })
     .from(contacts)
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), or(eq(contacts.id, id), inArray(contacts.id, remaining))))
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, current)))
   return contact
 }
 
