@@ -35,6 +35,7 @@ export const guides: readonly Guide[] = [
   readGuide('templates.md'),
   readGuide('guides/sending-domain.md'),
   readGuide('guides/consent.md'),
+  readGuide('guides/languages.md'),
   readGuide('privacy.md'),
   readGuide('guides/agents.md'),
   readGuide('guides/leaving.md'),

@@ -55,7 +55,7 @@ const pages: Record<string, Page> = {
     limit: { max: 10 },
     async inspect(request, token) {
       const { email, branding } = await inspectPasswordReset(request.baseCtx, token)
-      const language = readPageLanguage(request)
+      const language = readPageLanguage(request, { workspace: branding?.locale ?? null })
       const { heading, title, text, button } = language.texts.account.resetPassword
       return { language, heading: heading(email), title, text, button, password: 'new-password', email, branding }
     },
@@ -69,7 +69,7 @@ const pages: Record<string, Page> = {
     errorResponses: { 401: errorPageResponse, 403: errorPageResponse, 409: errorPageResponse },
     async inspect(request, token) {
       const { email, branding, hasAccount } = await inspectInvite(request.baseCtx, token)
-      const language = readPageLanguage(request)
+      const language = readPageLanguage(request, { workspace: branding?.locale ?? null })
       const { heading, title, knownAccount, newAccount, button } = language.texts.account.acceptInvite
       return {
         language,
@@ -92,7 +92,7 @@ const pages: Record<string, Page> = {
     errorResponses: { 401: errorPageResponse },
     async inspect(request, token) {
       const { email, branding } = await inspectVerification(request.baseCtx, token)
-      const language = readPageLanguage(request)
+      const language = readPageLanguage(request, { workspace: branding?.locale ?? null })
       const { heading, title, text, button } = language.texts.account.verifyEmail
       return { language, heading: heading(email), title, text, button, password: 'current-password', email, branding }
     },

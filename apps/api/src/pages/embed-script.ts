@@ -1,11 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { languages } from '@rapport/core/kernel/values/languages.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { computeEntityTag, isNotModified } from '../http/conditional-requests/entity-tags.ts'
 import { PublicQuery } from '../routes/shapes.ts'
+import { pageTexts } from './page-language.ts'
 
-const script = readFileSync(join(import.meta.dirname, 'rapport-form.js'), 'utf8')
+const source = readFileSync(join(import.meta.dirname, 'rapport-form.js'), 'utf8')
+/** Texts with values are functions, which JSON omits: the script has none. */
+const texts = Object.fromEntries(languages.map((language) => [language, pageTexts[language].form]))
+const script = source.replace("'TEXTS'", () => JSON.stringify(texts))
 const etag = computeEntityTag(script)
 
 /** The script that defines the element `<rapport-form>` for use on any website. */

@@ -58,7 +58,12 @@ export const forgotPasswordPage: FastifyPluginAsyncZod<ConstantTime> = async (ap
         const problem = formTexts[page.language.language].email
         return sendAccountPage(reply.code(400), { ...page, email: email ?? '' }, { problem })
       }
-      await inConstantTime(timings, () => requestPasswordReset(request.baseCtx, input))
+      await inConstantTime(timings, () =>
+        requestPasswordReset(request.baseCtx, {
+          ...input,
+          locale: page.language.isKnown ? page.language.locale : undefined,
+        }),
+      )
       return sendMessage(reply, { language: page.language, ...done })
     },
   )

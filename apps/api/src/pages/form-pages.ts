@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { httpErrors } from '@fastify/sensible'
 import { AppError, type Issue } from '@rapport/core/kernel/errors.ts'
 import { parsePostedValues } from '@rapport/core/forms/form-values.ts'
-import { findPublicForm, type FormRow } from '@rapport/core/forms/forms.ts'
+import { findPublicForm } from '@rapport/core/forms/forms.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import { findBranding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -56,9 +56,7 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
       },
     },
     async (request, reply) => {
-      const form = await findPublicForm(request.baseCtx, request.params.id)
-      const branding = await findBranding(request.baseCtx, form.workspaceId)
-      return sendFormPage(reply, { language: readPageLanguage(request), form, branding, key: randomUUID() })
+      return sendFormPage(reply, { ...(await preparePage(request)), key: randomUUID() })
     },
   )
 
@@ -83,8 +81,8 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
       },
     },
     async (request, reply) => {
-      const form = await findPublicForm(request.baseCtx, request.params.id)
-      return inConstantTime(timings, () => submitPage(request, reply, form))
+      const prepared = await preparePage(request)
+      return inConstantTime(timings, () => submitPage(request, reply, prepared))
     },
   )
 
@@ -100,12 +98,11 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
       },
     },
     async (request, reply) => {
-      const form = await findPublicForm(request.baseCtx, request.params.id)
+      const { form, ...page } = await preparePage(request)
       return sendMessage(reply, {
-        language: readPageLanguage(request),
+        ...page,
         title: form.name,
         text: form.successMessage,
-        branding: await findBranding(request.baseCtx, form.workspaceId),
         frameAncestors: '*',
         ...(form.redirectUrl !== null && { redirectUrl: new URL(form.redirectUrl).href }),
       })
@@ -113,17 +110,28 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
   )
 }
 
+type FormRequest = FastifyRequest<{ Params: z.output<typeof params> }>
 type PostRequest = FastifyRequest<{ Body: z.output<typeof PostedForm> }>
 
+/** The words of the form decide on the language of the page before the browser does. */
+async function preparePage(request: FormRequest) {
+  const form = await findPublicForm(request.baseCtx, request.params.id)
+  const branding = await findBranding(request.baseCtx, form.workspaceId)
+  const language = readPageLanguage(request, { content: form.locale, workspace: branding?.locale ?? null })
+  return { form, branding, language }
+}
+
+type PreparedPage = Awaited<ReturnType<typeof preparePage>>
+
 /** Redirects to the thank-you page, or shows the form again with the posted values and their errors. */
-async function submitPage(request: PostRequest, reply: FastifyReply, form: FormRow): Promise<FastifyReply> {
+async function submitPage(request: PostRequest, reply: FastifyReply, page: PreparedPage): Promise<FastifyReply> {
   const { [versionName]: version, [keyName]: key = randomUUID(), ...texts } = request.body
-  const language = readPageLanguage(request)
+  const { form, language } = page
   const values = parsePostedValues(form.fields, texts)
   try {
     await submitForm(request.baseCtx, form.id, {
       values,
-      language,
+      ...(language.isKnown && { locale: language.locale }),
       ...(version !== undefined && { versions: [version] }),
       repetitionKey: key,
     })
@@ -132,10 +140,9 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
       throw error
     const notice = error.code === 'precondition_failed' ? language.texts.form.changed : undefined
     const issues: readonly Issue[] = error.issues ?? []
-    const branding = await findBranding(request.baseCtx, form.workspaceId)
     reply.code(notice ? 412 : 400)
     const filled = { values: texts, issues, ...(notice && { notice }) }
-    return sendFormPage(reply, { language, form, branding, key, filled })
+    return sendFormPage(reply, { ...page, key, filled })
   }
   // Relative, so that it also works behind a proxy that adds a path prefix. Not the form's `redirectUrl`, which may
   // redirect to any site: browsers check `form-action` at every step of a redirect.

@@ -1,10 +1,10 @@
 import {
-  canonicalLocale,
   type ChosenLanguage,
   choosePageLanguage,
   type Locales,
   type Translations,
 } from '@rapport/core/kernel/values/languages.ts'
+import { canonicalLocale } from '@rapport/core/kernel/values/locale.ts'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { PublicQuery } from '../routes/shapes.ts'
@@ -17,15 +17,13 @@ import { pt } from './texts/pt.ts'
 
 export const pageTexts: Translations<PageTexts> = { en, de, fr, es, it, pt }
 
-/** The query of a page. */
+/** The query of a page, or of a request of a visitor. */
 export const PageQuery = PublicQuery.extend({
   lang: z
     .string()
     .optional()
     .catch(undefined)
-    .describe(
-      'The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.',
-    ),
+    .describe('The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.'),
 })
 
 /** The language of one page, with its texts. */

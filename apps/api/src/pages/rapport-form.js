@@ -1,7 +1,8 @@
 /**
  * <rapport-form form-id="frm_…">: shows a Rapport form on any page. It submits the values to the server that this
  * script was loaded from, and shows the result. It inherits font and colors from the page; `--rapport-accent` and
- * `--rapport-problem` set two more colors. Emits `rapport-form:submitted` with the submission's id.
+ * `--rapport-problem` set two more colors. Its language is that of its attribute `lang`, of the form, of the page around
+ * it or of the browser. Emits `rapport-form:submitted` with the submission's id.
  */
 ;(() => {
   // A page with several forms may load the script several times.
@@ -12,7 +13,8 @@
   /** Cannot clash with a field: the id of a field starts with a letter. */
   const problemId = (fieldId) => `_problem-${fieldId}`
   const copyId = `Copy the id from GET ${base}/forms: <rapport-form form-id="frm_…">.`
-  const failed = 'The form could not be sent. Please try again.'
+  /** The texts by language. The server puts them in. */
+  const translations = 'TEXTS'
   const warn = (text) => console.warn(`rapport-form: ${text}`)
   const style = `
     :host { display: block; overflow-wrap: anywhere }
@@ -48,7 +50,7 @@
     return element
   }
 
-  function createControl(field) {
+  function createControl(field, texts) {
     const common = {
       id: field.id,
       name: field.id,
@@ -62,16 +64,26 @@
       return create('input', { ...common, type, step: field.type === 'NUMBER' && 'any' })
     }
     const choices = field.options.map((option) => create('option', { value: option }, option))
-    return create('select', common, create('option', { value: '' }, 'Please choose'), ...choices)
+    return create('select', common, create('option', { value: '' }, texts.choose), ...choices)
   }
 
-  function createField(field) {
+  function createField(field, texts) {
     const label = create('label', { for: field.id }, field.label)
-    if (!field.required) label.append(create('small', {}, ' (optional)'))
-    const control = createControl(field)
+    if (!field.required) label.append(create('small', {}, ` ${texts.optional}`))
+    const control = createControl(field, texts)
     const problem = create('p', { class: 'problem', id: problemId(field.id), hidden: true })
     if (control.type === 'checkbox') return create('div', { class: 'field tick' }, control, label, problem)
     return create('div', { class: 'field' }, label, control, problem)
+  }
+
+  /** The first of the locales that has texts, such as `de-AT`, and these texts. Anything may be among the locales. */
+  function chooseLanguage(locales) {
+    for (const text of locales) {
+      const [locale, language] = /^([a-z]{2})(?:[-_][a-z]{2})?$/i.exec(text ?? '') ?? []
+      const texts = language && translations[language.toLowerCase()]
+      if (texts) return { locale: locale.replace('_', '-'), texts }
+    }
+    return { texts: translations.en }
   }
 
   /** The value in the type that the API expects; undefined if the control is empty. */
@@ -89,6 +101,8 @@
       /** The idempotency key: submitting twice makes one submission. */
       #key
       #root = this.attachShadow({ mode: 'open' })
+      /** The texts of the form, and its locale if there is a reason for it. */
+      #language = { texts: translations.en }
 
       constructor() {
         super()
@@ -115,6 +129,7 @@
         const response = await fetch(`${base}/public/forms/${encodeURIComponent(id)}`).catch(() => undefined)
         const form = response?.ok ? await response.json().catch(() => undefined) : undefined
         if (id !== this.getAttribute('form-id')) return
+        this.#language = chooseLanguage([this.lang, form?.locale, this.closest('[lang]')?.lang, ...navigator.languages])
         if (!form) return this.#fail(id, response?.status)
         this.#key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('')
         this.#draw(form, response.headers.get('etag'))
@@ -125,7 +140,7 @@
       #fail(id, status) {
         if (status === 404) warn(`form ${id} was not found (404). ${copyId} A disabled form is not found either.`)
         else warn(`form ${id} could not be loaded from ${base} (${status ?? 'no response'}).`)
-        this.#root.replaceChildren(create('p', {}, 'This form is not available at the moment.'))
+        this.#root.replaceChildren(create('p', {}, this.#language.texts.unavailable.title))
       }
 
       /** Restores all values except consents, which were given to the old wording. */
@@ -138,14 +153,15 @@
       }
 
       #draw(form, version) {
+        const { texts, locale } = this.#language
         const honeypot = create('input', { id: honeypotId, tabindex: '-1', autocomplete: 'off' })
         const element = create(
           'form',
-          { 'aria-label': form.name },
+          { 'aria-label': form.name, lang: locale },
           create('div', { role: 'alert', tabindex: '-1' }),
-          ...form.fields.map(createField),
-          create('div', { class: 'trap', 'aria-hidden': 'true' }, create('label', { for: honeypotId }, 'Leave this empty'), honeypot),
-          create('button', {}, 'Send'),
+          ...form.fields.map((field) => createField(field, texts)),
+          create('div', { class: 'trap', 'aria-hidden': 'true' }, create('label', { for: honeypotId }, texts.honeypot), honeypot),
+          create('button', {}, texts.send),
         )
         element.addEventListener('submit', (event) => {
           event.preventDefault()
@@ -174,18 +190,20 @@
         const response = await this.#send(form, version, values)
         button.removeAttribute('aria-disabled')
         const body = await response?.json().catch(() => undefined)
+        const { texts } = this.#language
         if (response?.status === 201 && body) return this.#succeed(form, body)
-        if (response?.status === 412) return this.#load(values, body?.message ?? failed)
+        if (response?.status === 412) return this.#load(values, texts.changed)
         this.#markControls(body?.issues ?? [])
-        if (body?.issues) this.#alert('Please correct the following:', body.issues.map((issue) => this.#describe(form, issue)))
-        else this.#alert(response?.status === 429 ? 'Too many attempts. Please try again in a minute.' : failed)
+        if (body?.issues) this.#alert(texts.problems, body.issues.map((issue) => this.#describe(form, issue)))
+        else this.#alert(response?.status === 429 ? texts.tooManyAttempts : texts.failed)
       }
 
       #send(form, version, values) {
         const headers = { 'content-type': 'application/json', 'idempotency-key': this.#key }
         if (version) headers['if-match'] = version.replace(/^W\//, '')
         const body = JSON.stringify({ values: Object.fromEntries(values) })
-        const url = `${base}/public/forms/${form.id}/submit`
+        const { locale } = this.#language
+        const url = `${base}/public/forms/${form.id}/submit${locale ? `?lang=${locale}` : ''}`
         return fetch(url, { method: 'POST', headers, body }).catch(() => undefined)
       }
 

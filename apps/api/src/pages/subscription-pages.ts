@@ -122,7 +122,7 @@ type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>
 /** Finds the list of a link, and how the page of the link names it. */
 async function preparePage(request: FastifyRequest, link: SubscriptionLink) {
   const listSender = await findListSender(request.baseCtx, link)
-  const language = readPageLanguage(request)
+  const language = readPageLanguage(request, listSender?.locales)
   const texts = language.texts.subscription
   const emails = listSender ? texts.emails(listSender.list, listSender.sender) : texts.anyEmails
   return { language, texts, emails, branding: listSender?.branding }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { findContactLocale } from '@rapport/core/subscriptions/tracking/find-contact-locale.ts'
 import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import { confirmTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
 import { openTrackingConfirmation } from '@rapport/core/subscriptions/tracking/tracking-links.ts'
@@ -74,11 +75,12 @@ async function submitConfirm(request: TokenRequest, reply: FastifyReply) {
   return sendMessage(reply, { language, title, text: text(sender, what), branding })
 }
 
-/** The sender and what it may record, as the page says it: never the contact. */
+/** The sender and what it may record, as the page says it. Of the contact, only the language. */
 async function readPage(request: TokenRequest) {
-  const { workspaceId, scope } = openTrackingConfirmation(request.baseCtx, request.query.token)
+  const { workspaceId, contactId, scope } = openTrackingConfirmation(request.baseCtx, request.query.token)
   const branding = await findBranding(request.baseCtx, workspaceId)
-  const language = readPageLanguage(request)
+  const contact = await findContactLocale(request.baseCtx, { workspaceId, contactId })
+  const language = readPageLanguage(request, { contact, workspace: branding?.locale ?? null })
   const { tracking } = language.texts
   const [action = 'opens', other] = scope
   return { branding, language, sender: branding?.name ?? '', what: other ? tracking.opensAndClicks : tracking[action] }

@@ -31,9 +31,10 @@ test('POST /contacts: only the email is required; every field is shown, in order
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
     externalId: null,
+    locale: null,
   })
   expect(Object.keys(response.body).join(' ')).toBe(
-    'id email firstName lastName phone company customFieldValues tags emailSubscribedStatus lastActivityAt source createdAt updatedAt externalId',
+    'id email firstName lastName phone company customFieldValues tags emailSubscribedStatus lastActivityAt source createdAt updatedAt externalId locale',
   )
   const read = await api.call('GET', `/contacts/${response.body.id}`, { key: workspace.key })
   expect(read).toMatchObject({ status: 200, text: response.text })
@@ -167,6 +168,12 @@ const badValues: [string, unknown, path?: string][] = [
   ['phone', '+1;drop'],
   ['phone', '=1+1'],
   ['phone', 5],
+  ['locale', 'german'],
+  ['locale', `de-DE-x-${'a'.repeat(300)}`],
+  ['locale', '__proto__'],
+  ['locale', '../..'],
+  ['locale', 'de\u0000'],
+  ['locale', 5],
   ['tags', 'vip'],
   ['tags', Array.from({ length: 101 }, (_, index) => `tag${index}`)],
   ['tags', Array.from({ length: 9_000 }, (_, index) => `tag${index}`)],

@@ -44,6 +44,7 @@ test('POST /forms, GET /forms/{id}: defaults, and field ids derived from the lab
     successMessage: 'Thank you.',
     redirectUrl: null,
     enabled: true,
+    locale: null,
     spamCount: 0,
     createdAt: aTimestamp,
     updatedAt: aTimestamp,

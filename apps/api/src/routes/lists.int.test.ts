@@ -27,6 +27,7 @@ test('POST /lists: every field, and double opt-in by default', async () => {
     description: '',
     doubleOptIn: true,
     confirmedCount: 0,
+    locale: null,
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
   })

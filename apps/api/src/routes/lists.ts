@@ -1,3 +1,4 @@
+import { canonicalLocale } from '@rapport/core/kernel/values/locale.ts'
 import { lockContact } from '@rapport/core/contacts/lock-contact.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { deleteList } from '@rapport/core/lists/delete-list.ts'
@@ -18,10 +19,11 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import { Subscription } from '@rapport/core/subscriptions/subscriptions.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { PageQuery } from '../pages/page-language.ts'
 import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
-import { Empty, IdParams, NoQuery, PublicQuery } from './shapes.ts'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const SubscribeResult = z
   .object({ success: z.literal(true).describe('Always `true`.') })
@@ -222,15 +224,16 @@ export const publicListRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         operationId: 'public.subscribe',
         summary: 'Subscribe to a list',
         description:
-          'Sends a confirmation email, unless the list has no double opt-in. By default, an address receives at most one confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator requires a verified email address that no owner has, no email is sent. The response is the same in all these cases, and for unknown, known, pending and confirmed addresses.',
+          'Sends a confirmation email, unless the list has no double opt-in. By default, an address receives at most one confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator requires a verified email address that no owner has, no email is sent. The response is the same in all these cases, and for unknown, known, pending and confirmed addresses. A contact without a locale gets the language of the visitor, and so does the email.',
         params,
-        querystring: PublicQuery,
+        querystring: PageQuery,
         body: SubscribeInput,
         response: { 202: SubscribeResult },
       },
     },
     async (request, reply) => {
-      await inConstantTime(timings, () => subscribe(request.baseCtx, request.params.id, request.body))
+      const input = { ...request.body, locale: canonicalLocale(request.query.lang ?? '') }
+      await inConstantTime(timings, () => subscribe(request.baseCtx, request.params.id, input))
       reply.code(202)
       return { success: true as const }
     },

@@ -55,6 +55,7 @@ test('GET /public/forms/{id}: the fields of the form, but no internals', async (
     })),
     successMessage: 'Thank you.',
     redirectUrl: null,
+    locale: null,
   })
   expect(text).not.toMatch(/mapsTo|inside|wsp_|listId|enabled|spam/)
 })

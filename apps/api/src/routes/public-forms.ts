@@ -1,7 +1,9 @@
+import { canonicalLocale } from '@rapport/core/kernel/values/locale.ts'
 import { honeypotId, PublicForm, SubmitInput, SubmitResult } from '@rapport/core/forms/forms.schema.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { PageQuery } from '../pages/page-language.ts'
 import { isNotModified, readIfMatch, toVersions } from '../http/conditional-requests/entity-tags.ts'
 import { readIdempotencyKey } from '../http/handlers/idempotency.ts'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
@@ -44,9 +46,9 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
           tags: ['Forms'],
           operationId: 'public.submitForm',
           summary: 'Submit a form',
-          description: `\`values\` maps field ids to values. The \`path\` of each of the \`issues\` is a field id. With \`Idempotency-Key\`, repeated requests with the same values make one submission. With \`If-Match\` and the form's ETag, returns 412 if the form has changed since. \`${honeypotId}\` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it in is counted and dropped.`,
+          description: `\`values\` maps field ids to values. The \`path\` of each of the \`issues\` is a field id. With \`Idempotency-Key\`, repeated requests with the same values make one submission. With \`If-Match\` and the form's ETag, returns 412 if the form has changed since. \`${honeypotId}\` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it in is counted and dropped. The errors of the values are in the language of the visitor, or in that of the form, and a contact without a locale gets it.`,
           params,
-          querystring: PublicQuery,
+          querystring: PageQuery,
           body: SubmitInput,
           response: { 201: SubmitResult },
         },
@@ -54,6 +56,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
       async (request, reply) => {
         const submit = {
           ...request.body,
+          locale: canonicalLocale(request.query.lang ?? ''),
           repetitionKey: readIdempotencyKey(request),
           versions: versionsIn(request.headers['if-match']),
         }

@@ -3,6 +3,8 @@ import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { AppError, conflict, invalidToken } from '../kernel/errors.ts'
 import { idOf, type UserId, uuidOf } from '../kernel/ids.ts'
+import { mailTexts } from '../mail/texts/mail-texts.ts'
+import { readMailLanguage } from '../workspaces/mail-language.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
@@ -82,14 +84,13 @@ export async function renderVerificationMail(ctx: Ctx, mail: Mail): Promise<Outg
   if ((await ctx.db.$count(users, isUnverified)) === 0) return undefined
   // Uses the creation time of the mail, so that a retry contains the same link.
   const token = signPayload(ctx.settings.keys.links, purpose, [uuidOf(id), mail.createdAt.getTime()])
+  const language = await readMailLanguage(ctx, mail)
+  const texts = mailTexts[language.language].verification
   return renderServiceMail(ctx, mail, {
-    title: 'Verify your email address',
-    paragraphs: [
-      `An account at ${new URL(ctx.settings.publicUrl).host} was created for ${mail.toAddress}.`,
-      'Please verify that this email address is yours.',
-    ],
-    button: { label: 'Verify email address', url: `${ctx.settings.publicUrl}/verify-email?token=${token}` },
-    small:
-      'This link expires in seven days. You need your password to use it. If you did not create this account, you can ignore this email, or reset the password to take the account over.',
+    language,
+    title: texts.title,
+    paragraphs: [texts.text(new URL(ctx.settings.publicUrl).host, mail.toAddress), texts.request],
+    button: { label: texts.button, url: `${ctx.settings.publicUrl}/verify-email?token=${token}` },
+    small: texts.small,
   })
 }

@@ -5,6 +5,8 @@ import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError, invalidToken, notFound } from '../kernel/errors.ts'
 import { newId, type UserId, type WorkspaceId } from '../kernel/ids.ts'
+import { mailTexts } from '../mail/texts/mail-texts.ts'
+import { readMailLanguage } from '../workspaces/mail-language.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
@@ -20,13 +22,16 @@ const maxMailsPerHour = 3
 
 /**
  * Emails a link to the user of this address, at most three an hour. The link is valid for an hour. The result does not
- * reveal whether the address has an account.
+ * reveal whether the address has an account. `locale` is the language of the page of the request.
  */
-export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPasswordInput): Promise<void> {
+export async function requestPasswordReset(
+  base: BaseCtx,
+  { email, locale }: ForgotPasswordInput & { locale?: string | undefined },
+): Promise<void> {
   await inAccountTransaction(base, async (base) => {
     const user = await lockAccount(base, email)
     if (!user || (await countRecentResets(base.db, user.id)) >= maxMailsPerHour) return
-    await mailPasswordReset(base, user)
+    await mailPasswordReset(base, user, locale)
     await auditVisitorOfAccount(base, 'password_reset.requested', { userId: user.id })
   })
 }
@@ -79,7 +84,11 @@ async function lockAccount(base: BaseCtx, email: string): Promise<Account | unde
   return membership && { ...user, ...membership }
 }
 
-async function mailPasswordReset(base: BaseCtx, { id: userId, email, workspaceId }: Account): Promise<void> {
+async function mailPasswordReset(
+  base: BaseCtx,
+  { id: userId, email, workspaceId }: Account,
+  locale?: string,
+): Promise<void> {
   const id = newId('rst')
   await base.db.insert(passwordResets).values({
     id,
@@ -88,7 +97,11 @@ async function mailPasswordReset(base: BaseCtx, { id: userId, email, workspaceId
     expiresAt: sql`now() + interval '1 hour'`,
   })
   const ctx = publicContext(base, workspaceId)
-  await enqueueMail(ctx, { kind: 'PASSWORD_RESET', to: email, data: { passwordResetId: id } })
+  await enqueueMail(ctx, {
+    kind: 'PASSWORD_RESET',
+    to: email,
+    data: { passwordResetId: id, ...(locale !== undefined && { locale }) },
+  })
 }
 
 /** Ends every session of the user, for the operator. Returns the number. */
@@ -165,9 +178,6 @@ export async function replacePassword(
  */
 const expiredAtCreation = { expiresAt: sql`${passwordResets.createdAt}` }
 
-const ownershipWarning =
-  'This address was never verified, so someone else may have created the account. For your security, choosing a new password also revokes the API keys and invites that the account created, and disables the webhooks of the workspaces it owns. Please review the members of these workspaces afterwards.'
-
 /** Renders the email with the link. Returns undefined if the token has been used or has expired. */
 export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data.passwordResetId
@@ -180,15 +190,14 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
   const token = reset && findStoredMailToken(ctx.settings.keys, 'rpr', reset)
   if (!token) return undefined
   const url = `${ctx.settings.publicUrl}/reset-password?token=${token}`
+  const language = await readMailLanguage(ctx, mail)
+  const texts = mailTexts[language.language].passwordReset
   return renderServiceMail(ctx, mail, {
-    title: 'Choose a new password',
-    paragraphs: [
-      `We received a request to reset the password of ${mail.toAddress}.`,
-      ...(reset.emailVerifiedAt ? [] : [ownershipWarning]),
-    ],
-    button: { label: 'Choose a new password', url },
-    small:
-      'This link expires in one hour and works once. If you did not request it, you can ignore this email: your password stays the same.',
+    language,
+    title: texts.title,
+    paragraphs: [texts.text(mail.toAddress), ...(reset.emailVerifiedAt ? [] : [texts.warning])],
+    button: { label: texts.button, url },
+    small: texts.small,
   })
 }
 

@@ -2,6 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
+import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.ts'
 import { lockList } from '../lists/lists.ts'
 import { readSenderIdentity } from '../domains/sender-identity.ts'
@@ -117,7 +118,12 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
       },
     })
     const templateInput = {
-      values: { ...sharedValues, contact: { ...to.customFieldValues, ...to }, unsubscribeUrl: unsubscribe },
+      values: {
+        ...sharedValues,
+        contact: { ...to.customFieldValues, ...to },
+        unsubscribeUrl: unsubscribe,
+        locale: chooseMailLanguage({ contact: to.locale, content: list.locale, workspace: workspace.locale }).locale,
+      },
       tracking: opens || clicks ? createTracking(ctx, { recipient, opens, clicks }) : undefined,
     }
     return { templateInput, createHeader }

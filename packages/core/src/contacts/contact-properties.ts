@@ -5,7 +5,7 @@ import type { ContactInput } from './contacts.schema.ts'
 export type TextProperty = Exclude<keyof ContactInput, 'email' | 'externalId' | 'customFieldValues' | 'tags' | 'source'>
 
 interface Property {
-  /** Form field types that can map to it. */
+  /** Form field types that can map to it. None: the page sets it. */
   fieldTypes: readonly FormField['type'][]
   /** HTML `autocomplete` value (WCAG 1.3.5). */
   autocomplete: string
@@ -22,6 +22,10 @@ export const textProperties: Readonly<Record<TextProperty, Property>> = {
     autocomplete: 'organization',
     columnNames: ['companyname', 'organization', 'organisation'],
   },
+  locale: { fieldTypes: [], autocomplete: 'language', columnNames: ['language', 'lang'] },
 }
 
 export const textPropertyNames = Object.keys(textProperties) as TextProperty[]
+
+/** The properties that a form field can map to. */
+export const mappedPropertyNames = textPropertyNames.filter((name) => textProperties[name].fieldTypes.length > 0)

@@ -27,6 +27,7 @@ export function toContact(row: ContactRow): Contact {
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),
     externalId: row.externalId,
+    locale: row.locale,
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Phone } from '../kernel/values/phone.ts'
+import { Locale } from '../kernel/values/locale.ts'
 import { CreatedAt, Email, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -42,6 +43,12 @@ export const Contact = z
       .string()
       .nullable()
       .describe('The key of the person in your own product, unique in the workspace. `null` for none.'),
+    locale: z
+      .string()
+      .nullable()
+      .describe(
+        'The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` if unknown.',
+      ),
   } satisfies Record<Shown, z.ZodType>)
   .meta({
     id: 'Contact',
@@ -62,6 +69,7 @@ export const Contact = z
         createdAt: '2026-11-21T06:35:49.123Z',
         updatedAt: '2026-11-21T06:35:49.123Z',
         externalId: 'user_1815',
+        locale: 'en-GB',
       },
     ],
   })
@@ -114,6 +122,9 @@ const writable = {
   ),
   tags: Tags.describe('The tags. Duplicates are removed.'),
   source: emptyToNull(SingleLine(sourceLength)).describe('Where the contact comes from. `null` or empty for none.'),
+  locale: emptyToNull(Locale).describe(
+    'The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` or empty for none.',
+  ),
 } satisfies Record<Writable, z.ZodType>
 
 export const ContactChange = z
@@ -161,6 +172,7 @@ export const NewContact = z
     customFieldValues: writable.customFieldValues.default({}),
     tags: writable.tags.default([]),
     source: writable.source.default(null),
+    locale: writable.locale.default(null),
   } satisfies Record<Writable, z.ZodType>)
   .meta({
     id: 'ContactCreate',

@@ -89,6 +89,7 @@ export function newContact(workspaceId: WorkspaceId, input: CheckedInput & { ema
     emailSubscribedStatus: 'NONE',
     lastActivityAt: null,
     source: null,
+    locale: null,
     createdAt: now,
     updatedAt: now,
   }

@@ -1,5 +1,5 @@
 /** Maps form fields to properties of a contact. */
-import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
+import { textProperties, mappedPropertyNames } from '../contacts/contact-properties.ts'
 import type { NewContactInput } from '../contacts/contacts.schema.ts'
 import {
   checkCustomValue,
@@ -20,7 +20,7 @@ type FieldType = FormField['type']
 /** A map, because `mapsTo` is arbitrary input: an object would also have inherited names such as `constructor`. */
 const propertyTypes: ReadonlyMap<string, readonly FieldType[]> = new Map([
   ['email', ['EMAIL']],
-  ...textPropertyNames.map((name) => [name, textProperties[name].fieldTypes] as const),
+  ...mappedPropertyNames.map((name) => [name, textProperties[name].fieldTypes] as const),
 ])
 
 const customFieldTypes: Record<'TEXT' | 'NUMBER' | 'BOOLEAN' | 'DATE' | 'SELECT', readonly FieldType[]> = {

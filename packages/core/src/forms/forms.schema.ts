@@ -1,8 +1,9 @@
-import { textPropertyNames } from '../contacts/contact-properties.ts'
+import { mappedPropertyNames } from '../contacts/contact-properties.ts'
 import { z } from 'zod'
 import { CreatedAt, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { isWebAddress } from '../kernel/web-address.ts'
+import { OptionalLocale } from '../kernel/values/locale.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { formFieldTypes } from '../db/schema/index.ts'
 import { Tags } from '../contacts/contacts.schema.ts'
@@ -45,6 +46,9 @@ const otherFields = [
   { id: 'consent', label: 'Send me the monthly newsletter', type: 'CONSENT', required: false },
 ]
 
+const localeDescription =
+  'The language that the form is written in, as a language tag (BCP 47) such as `de`. `null`: that of the list, or of the visitor.'
+
 export const Form = z
   .object({
     id: RecordId('frm'),
@@ -60,6 +64,7 @@ export const Form = z
       .nullable()
       .describe('Where visitors are redirected after a submission. `null` for the thank-you page.'),
     enabled: z.boolean().describe('Whether the form accepts submissions.'),
+    locale: z.string().nullable().describe(localeDescription),
     spamCount: z
       .number()
       .int()
@@ -78,6 +83,7 @@ export const Form = z
         listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
         tags: ['website'],
         enabled: true,
+        locale: null,
         spamCount: 0,
         createdAt: '2026-11-21T06:35:49.123Z',
         updatedAt: '2026-11-21T06:35:49.123Z',
@@ -96,11 +102,12 @@ export const PublicForm = z
       .string()
       .nullable()
       .describe('Where visitors are redirected after a submission. `null` for the thank-you page.'),
+    locale: z.string().nullable().describe(localeDescription),
   })
   .meta({
     id: 'PublicForm',
     description: 'The public part of a form.',
-    examples: [{ ...example, fields: [{ ...email, autocomplete: 'email' }, ...otherFields] }],
+    examples: [{ ...example, fields: [{ ...email, autocomplete: 'email' }, ...otherFields], locale: null }],
   })
 export type PublicForm = z.output<typeof PublicForm>
 
@@ -129,7 +136,7 @@ const FormFieldInput = z
       .max(100)
       .optional()
       .describe(
-        `The field of the contact that gets the value: ${['email', ...textPropertyNames].map((name) => `\`${name}\``).join(', ')} or \`customFieldValues.<key>\`. Default: none.`,
+        `The field of the contact that gets the value: ${['email', ...mappedPropertyNames].map((name) => `\`${name}\``).join(', ')} or \`customFieldValues.<key>\`. Default: none.`,
       ),
   })
   .refine((field) => (field.type === 'SELECT') === (field.options !== undefined), {
@@ -158,6 +165,7 @@ const writable = {
   successMessage: SingleLine(2_000, 1).describe('The text that visitors see after a submission.'),
   redirectUrl: redirectUrl.describe('Where visitors are redirected after a submission. `null` for the thank-you page.'),
   enabled: z.boolean().describe('Whether the form accepts submissions.'),
+  locale: OptionalLocale.describe(localeDescription),
 }
 
 export const FormInput = z
@@ -168,6 +176,7 @@ export const FormInput = z
     successMessage: writable.successMessage.default('Thank you.'),
     redirectUrl: writable.redirectUrl.default(null),
     enabled: writable.enabled.default(true),
+    locale: writable.locale.default(null),
   })
   .meta({
     id: 'FormCreate',

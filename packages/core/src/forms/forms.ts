@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, sql } from 'drizzle-orm'
-import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
+import { and, eq, getTableColumns, sql } from 'drizzle-orm'
+import { textProperties, mappedPropertyNames } from '../contacts/contact-properties.ts'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
@@ -15,7 +15,7 @@ import { type FormId, type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { type FormField, forms } from '../db/schema/index.ts'
+import { type FormField, forms, lists } from '../db/schema/index.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { findMappingIssues } from './form-mapping.ts'
@@ -46,6 +46,7 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
     successMessage: input.successMessage,
     redirectUrl: input.redirectUrl,
     enabled: input.enabled,
+    locale: input.locale,
     spamCount: 0,
     createdAt: now,
     updatedAt: now,
@@ -125,11 +126,15 @@ export async function deleteForm(ctx: Ctx, id: FormId): Promise<void> {
   })
 }
 
-/** Finds an enabled form by id alone, for visitors. Throws `not_found` for a disabled form. */
+/**
+ * Finds an enabled form by id alone, for visitors. Its `locale` is that of its list if it has none. Throws `not_found`
+ * for a disabled form.
+ */
 export async function findPublicForm(base: BaseCtx, id: FormId): Promise<FormRow> {
   const [row] = await base.db
-    .select()
+    .select({ ...getTableColumns(forms), locale: sql<string | null>`coalesce(${forms.locale}, ${lists.locale})` })
     .from(forms)
+    .leftJoin(lists, and(eq(lists.workspaceId, forms.workspaceId), eq(lists.id, forms.listId)))
     .where(and(eq(forms.id, id), forms.enabled, isInLiveWorkspace(forms.workspaceId)))
   if (!row) throw notFound('Form')
   return row
@@ -146,17 +151,20 @@ export function toPublicForm(row: FormRow): PublicForm {
     }),
     successMessage: row.successMessage,
     redirectUrl: row.redirectUrl,
+    locale: row.locale,
   }
 }
 
 const autocompletes = new Map([
   ['email', 'email'],
-  ...textPropertyNames.map((name) => [name, textProperties[name].autocomplete] as const),
+  ...mappedPropertyNames.map((name) => [name, textProperties[name].autocomplete] as const),
 ])
 
 /** A hash of the public form. A submission sends it to name the version that the visitor saw. */
 export function computeFormVersion(row: FormRow): string {
-  return hashText(JSON.stringify(toPublicForm(row))).slice(0, 22)
+  const { locale, ...form } = toPublicForm(row)
+  // A form without a locale keeps the version that the previous release computes.
+  return hashText(JSON.stringify(locale === null ? form : { ...form, locale })).slice(0, 22)
 }
 
 /** Counts a submission that filled in the honeypot. */
@@ -225,6 +233,7 @@ function toForm(row: FormRow): Form {
     successMessage: row.successMessage,
     redirectUrl: row.redirectUrl,
     enabled: row.enabled,
+    locale: row.locale,
     spamCount: row.spamCount,
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),

@@ -9,7 +9,7 @@ import { onConstraint } from '../db/database-errors.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
 import { hashText } from '../kernel/values/encode-text.ts'
 import { emit } from '../events/emit.ts'
-import type { ChosenLanguage } from '../kernel/values/languages.ts'
+import { findLanguage } from '../kernel/values/languages.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
@@ -33,8 +33,8 @@ import { formSubmitted } from './form-events.ts'
 export type SubmissionRow = typeof formSubmissions.$inferSelect
 
 interface SubmitOptions extends SubmitInput {
-  /** The language of the errors of the values. */
-  language?: ChosenLanguage
+  /** Of the page where the form was shown. Default: that of the form. */
+  locale?: string | undefined
   /** Deduplicates submissions: the same key with the same values returns the first submission. */
   repetitionKey?: string | undefined
   /**
@@ -62,18 +62,21 @@ export async function submitForm(base: BaseCtx, formId: FormId, input: SubmitOpt
   if (input.versions && !input.versions.includes(computeFormVersion(form))) {
     throw new AppError('precondition_failed', 'This form has changed. Please review your answers and submit again.')
   }
-  const values = checkFormValues(form.fields, fieldValues, input.language)
+  const locale = input.locale ?? form.locale
+  const values = checkFormValues(form.fields, fieldValues, findLanguage([locale]))
   const repetitionHash = input.repetitionKey === undefined ? null : hashRepetition(input.repetitionKey, values)
-  const submissionId = await inTransaction(visitor, (ctx) => saveSubmission(ctx, form, { values, repetitionHash }))
+  const submissionId = await inTransaction(visitor, (ctx) =>
+    saveSubmission(ctx, form, { values, repetitionHash, locale }),
+  )
   return { success: true, submissionId }
 }
 
-type CheckedSubmission = Pick<SubmissionRow, 'values' | 'repetitionHash'>
+type CheckedSubmission = Pick<SubmissionRow, 'values' | 'repetitionHash'> & { locale: string | null }
 
 async function saveSubmission(
   ctx: Ctx,
   form: FormRow,
-  { values, repetitionHash }: CheckedSubmission,
+  { values, repetitionHash, locale }: CheckedSubmission,
 ): Promise<SubmissionId> {
   // First, so that a repeated submission does not undo later changes of the contact.
   const repeated = repetitionHash && (await findRepeated(ctx, form, repetitionHash))
@@ -82,7 +85,7 @@ async function saveSubmission(
   const contactInput = await toContactInput(ctx, form.fields, values)
   // For known contacts too: otherwise the response would tell them from unknown ones.
   if (contactInput) await requireContactQuota(ctx)
-  const contact = contactInput && (await findOrCreateContact(ctx, { ...contactInput, tags: form.tags, source }))
+  const contact = contactInput && (await findOrCreateContact(ctx, { ...contactInput, tags: form.tags, source, locale }))
   const consentFields = form.fields.filter(({ type }) => type === 'CONSENT')
   const consents = consentFields
     .filter(({ id }) => values[id] === true)
@@ -103,7 +106,7 @@ async function saveSubmission(
     .onConflictDoNothing()
     .catch(onConstraint('form_submissions_form_fk', () => notFound('Form')))
   // A concurrent request inserted the same submission: look it up.
-  if (!rowCount) return saveSubmission(ctx, form, { values, repetitionHash })
+  if (!rowCount) return saveSubmission(ctx, form, { values, repetitionHash, locale })
   await emit(ctx, formSubmitted, toSubmission(submission))
   if (!contact) return submission.id
   await touchLastActivity(ctx, contact.id)

@@ -28,6 +28,7 @@ const contact = fc.record({
   company: line,
   source: line,
   phone: fc.constantFrom('+49 30 1', '-1'),
+  locale: fc.constantFrom('', 'de-AT'),
   tags: fc.array(line, { maxLength: 5 }),
   note: uglyText('=+-@＝;,"\' a\t\n').filter((text) => text.trim() !== ''),
   seats: fc.double({ noNaN: true, noDefaultInfinity: true }).filter(isExactNumber),

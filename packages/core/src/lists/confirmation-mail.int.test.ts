@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
-import { lists, mails, subscriptions, workspaces } from '../db/schema/index.ts'
+import { contacts, lists, mails, subscriptions, workspaces } from '../db/schema/index.ts'
 import { createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { renderConfirmationMail } from './confirmation-mail.ts'
@@ -54,6 +54,19 @@ test('escapes names in HTML and headers', async () => {
 test('the email is sent from the address of the workspace if it has one', async () => {
   await ctx.db.update(workspaces).set({ fromEmail: 'us@engines.example' }).where(eq(workspaces.id, ctx.workspaceId))
   expect((await render())?.from.address).toBe('us@engines.example')
+})
+
+test('the email is in the language of the contact, the list or the workspace', async () => {
+  const subjectAndLanguage = async () => {
+    const mail = await render()
+    return [mail?.subject, mail?.headers?.['Content-Language'], /<html lang="([^"]*)"/.exec(mail?.html ?? '')?.[1]]
+  }
+  await ctx.db.update(workspaces).set({ locale: 'it' }).where(eq(workspaces.id, ctx.workspaceId))
+  expect(await subjectAndLanguage()).toEqual(['Conferma la tua iscrizione a Product news', 'it', 'it'])
+  await ctx.db.update(lists).set({ locale: 'de' }).where(eq(lists.id, list.id))
+  expect(await subjectAndLanguage()).toEqual(['Bitte bestätigen Sie Ihre Anmeldung: Product news', 'de', 'de'])
+  await ctx.db.update(contacts).set({ locale: 'pt-BR' }).where(eq(contacts.workspaceId, ctx.workspaceId))
+  expect(await subjectAndLanguage()).toEqual(['Confirme sua inscrição em Product news', 'pt-BR', 'pt-BR'])
 })
 
 test('renders no email if the subscription was deleted', async () => {

@@ -6,7 +6,9 @@ import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { toMailName } from '../mail/mail-names.ts'
 import { readSenderIdentity } from '../domains/sender-identity.ts'
 import { senderAddress } from '../domains/senders.ts'
-import { lists, subscriptions, workspaces } from '../db/schema/index.ts'
+import { chooseMailLanguage } from '../kernel/values/languages.ts'
+import { mailTexts } from '../mail/texts/mail-texts.ts'
+import { contacts, lists, subscriptions, workspaces } from '../db/schema/index.ts'
 import { confirmationUrl } from './subscription-links.ts'
 
 /** Renders the confirmation email. Returns undefined if the subscription no longer exists. */
@@ -14,9 +16,13 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   const { listId, contactId } = mail.data
   if (!listId || !contactId) return undefined
   const [found] = await ctx.db
-    .select({ list: lists.name, workspace: workspaces })
+    .select({ list: lists.name, listLocale: lists.locale, contactLocale: contacts.locale, workspace: workspaces })
     .from(subscriptions)
     .innerJoin(lists, and(eq(lists.workspaceId, subscriptions.workspaceId), eq(lists.id, subscriptions.listId)))
+    .innerJoin(
+      contacts,
+      and(eq(contacts.workspaceId, subscriptions.workspaceId), eq(contacts.id, subscriptions.contactId)),
+    )
     .innerJoin(workspaces, eq(workspaces.id, subscriptions.workspaceId))
     .where(
       and(
@@ -30,17 +36,20 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   const list = toMailName(found.list)
   const address = await senderAddress(ctx, [found.workspace.fromEmail])
   const { dkim } = await readSenderIdentity(ctx, address)
+  const { contactLocale: contact, listLocale: content } = found
+  const language = chooseMailLanguage({ contact, content, workspace: found.workspace.locale })
+  const texts = mailTexts[language.language].confirmation
   return renderServiceMail(ctx, mail, {
+    language,
     from: { name: toHeaderText(sender), address },
     ...(dkim && { dkim }),
-    title: `Confirm your subscription to ${list}`,
-    paragraphs: [`Please confirm that ${sender} may send “${list}” to ${mail.toAddress}.`],
+    title: texts.title(list),
+    paragraphs: [texts.text(sender, list, mail.toAddress)],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.
     button: {
-      label: 'Confirm subscription',
+      label: texts.button,
       url: confirmationUrl(ctx, { listId, contactId, email: mail.toAddress, issuedAt: mail.createdAt }),
     },
-    small:
-      'This link expires in seven days. If you did not request this, ignore this email and you will not be subscribed.',
+    small: texts.small,
   })
 }

@@ -1,6 +1,7 @@
 import { and, eq, isNull } from 'drizzle-orm'
 import type { BaseCtx } from '../request/context.ts'
-import { lists, workspaces } from '../db/schema/index.ts'
+import type { Locales } from '../kernel/values/languages.ts'
+import { contacts, lists, workspaces } from '../db/schema/index.ts'
 import { type Branding, brandingColumns } from '../workspaces/branding.ts'
 import type { SubscriptionLink } from './subscription-links.ts'
 
@@ -9,17 +10,25 @@ export interface ListSender {
   list: string
   sender: string
   branding: Branding
+  /** Where the language of the page comes from. */
+  locales: Locales
 }
 
 /**
- * Returns what the page of a signed link may show: the list and its sender, never the contact. Undefined if the list or
+ * Returns what the page of a signed link may show: the list and its sender. Of the contact, only the language. Undefined if the list or
  * its workspace was deleted.
  */
 export async function findListSender(base: BaseCtx, link: SubscriptionLink): Promise<ListSender | undefined> {
   const [found] = await base.db
-    .select({ list: lists.name, fromName: workspaces.fromName, branding: brandingColumns })
+    .select({
+      list: lists.name,
+      fromName: workspaces.fromName,
+      branding: brandingColumns,
+      locales: { contact: contacts.locale, content: lists.locale, workspace: workspaces.locale },
+    })
     .from(lists)
     .innerJoin(workspaces, eq(workspaces.id, lists.workspaceId))
+    .leftJoin(contacts, and(eq(contacts.workspaceId, lists.workspaceId), eq(contacts.id, link.contactId)))
     .where(
       and(
         eq(lists.workspaceId, link.workspaceId),
@@ -28,5 +37,7 @@ export async function findListSender(base: BaseCtx, link: SubscriptionLink): Pro
         isNull(workspaces.deletedAt),
       ),
     )
-  return found && { list: found.list, sender: found.fromName ?? found.branding.name, branding: found.branding }
+  if (!found) return undefined
+  const { list, fromName, branding, locales } = found
+  return { list, sender: fromName ?? branding.name, branding, locales }
 }

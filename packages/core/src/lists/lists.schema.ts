@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import { CreatedAt, Email, MultiLine, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
+import { OptionalLocale } from '../kernel/values/locale.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { subscriptionStatuses } from '../db/schema/index.ts'
+
+const localeDescription =
+  'The language of the list, as a language tag (BCP 47) such as `de`, for subscribers whose own is unknown. `null` for that of the workspace.'
 
 export const List = z
   .object({
@@ -11,6 +15,7 @@ export const List = z
     description: z.string().describe('What the list is about. May be empty.'),
     doubleOptIn: z.boolean().describe('Whether subscribers must confirm by a link in an email.'),
     confirmedCount: z.number().int().describe('The number of confirmed subscribers.'),
+    locale: z.string().nullable().describe(localeDescription),
     createdAt: CreatedAt,
     updatedAt: UpdatedAt,
   })
@@ -24,6 +29,7 @@ export const List = z
         description: '',
         doubleOptIn: true,
         confirmedCount: 1207,
+        locale: null,
         createdAt: '2026-11-21T06:35:49.123Z',
         updatedAt: '2026-11-21T06:35:49.123Z',
       },
@@ -36,6 +42,7 @@ export const ListInput = z
     name: SingleLine(200, 1).describe('The name of the list. Subscribers see it.'),
     description: MultiLine(20_000).default('').describe('What the list is about, at most 16 KiB.'),
     doubleOptIn: z.boolean().default(true).describe('Whether subscribers must confirm by a link in an email.'),
+    locale: OptionalLocale.optional().describe(localeDescription),
   })
   .meta({ id: 'ListCreate', description: 'A new list.', examples: [{ name: 'Monthly newsletter' }] })
 export type ListInput = z.output<typeof ListInput>
@@ -45,6 +52,7 @@ export const ListChange = z
     name: SingleLine(200, 1).describe('The name of the list. Subscribers see it.'),
     description: MultiLine(20_000).describe('What the list is about, at most 16 KiB.'),
     doubleOptIn: z.boolean().describe('Whether subscribers must confirm by a link in an email.'),
+    locale: OptionalLocale.describe(localeDescription),
   })
   .partial()
   .meta({

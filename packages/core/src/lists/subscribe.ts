@@ -53,8 +53,12 @@ export interface Subscribing {
   consent: ConsentSource
 }
 
-/** Subscribes a visitor. The response does not reveal whether the contact was known before. */
-export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeInput): Promise<void> {
+/** Subscribes a visitor; `locale` is that of the page. The response does not reveal whether the contact was known before. */
+export async function subscribe(
+  base: BaseCtx,
+  listId: ListId,
+  input: SubscribeInput & { locale?: string | undefined },
+): Promise<void> {
   const { ctx: visitor, doubleOptIn, isSuspended } = await findPublicList(base, listId)
   if (isSuspended) throw workspaceSuspended()
   await inTransaction(visitor, async (ctx) => {

@@ -2,11 +2,14 @@ import { expect, test } from 'vitest'
 import { renderMailLayout } from './mail-layout.ts'
 
 const { html, text } = renderMailLayout({
+  language: { language: 'de', locale: 'de-AT' },
   title: 'Tea & <b>cake</b>',
   paragraphs: ['One.', 'Two.'],
   button: { label: 'Come', url: 'https://crm.example.com/come?a=1&b=2' },
   small: 'Small print.',
 })
+
+test('the mail says its language', () => expect(html).toContain('<html lang="de-AT" dir="ltr">'))
 
 test('every element with a color has a dark color too', () => {
   const [, dark = ''] = /@media \(prefers-color-scheme: dark\) \{([^]*?)\n\}/.exec(html) ?? []

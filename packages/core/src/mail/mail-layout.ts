@@ -1,4 +1,5 @@
 import { Liquid } from 'liquidjs'
+import { type ChosenLanguage, textDirections } from '../kernel/values/languages.ts'
 
 const engine = new Liquid({ outputEscape: 'escape', templates: {}, ownPropertyOnly: true })
 
@@ -8,7 +9,7 @@ const engine = new Liquid({ outputEscape: 'escape', templates: {}, ownPropertyOn
  * HTML with Word.
  */
 const layout = engine.parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="{{ language.locale }}" dir="{{ direction }}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><meta name="supported-color-schemes" content="light dark">
 <meta name="x-apple-disable-message-reformatting"><title>{{ title }}</title>
 <style>
@@ -39,6 +40,7 @@ const layout = engine.parse(`<!doctype html>
 </body></html>`)
 
 export interface MailContent {
+  language: ChosenLanguage
   title: string
   paragraphs: string[]
   button: { label: string; url: string }
@@ -47,7 +49,8 @@ export interface MailContent {
 
 /** Renders a short mail with one button, as HTML and as text. All values are escaped in HTML. */
 export function renderMailLayout(content: MailContent): { html: string; text: string } {
-  const html = String(engine.renderSync(layout, content))
+  const direction = textDirections[content.language.language]
+  const html = String(engine.renderSync(layout, { ...content, direction }))
   const text = [content.title, ...content.paragraphs, `${content.button.label}:\n${content.button.url}`, content.small]
   return { html, text: `${text.join('\n\n')}\n` }
 }

@@ -17,7 +17,11 @@ export function renderServiceMail(
     to: { name: '', address: toAddress },
     subject: toHeaderText(content.title),
     messageId: `<${id}@${mailDomain(from.address)}>`,
-    headers: { 'Auto-Submitted': 'auto-generated', ...feedbackId(ctx, kind) },
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      'Content-Language': content.language.locale,
+      ...feedbackId(ctx, kind),
+    },
     ...renderMailLayout(content),
   }
 }

@@ -40,6 +40,7 @@ const properties = {
   phone: { type: 'text', value: qualify(contacts.phone) },
   company: { type: 'text', value: qualify(contacts.company) },
   source: { type: 'text', value: qualify(contacts.source) },
+  locale: { type: 'text', value: qualify(contacts.locale) },
   emailSubscribedStatus: {
     type: 'option',
     value: qualify(contacts.emailSubscribedStatus),

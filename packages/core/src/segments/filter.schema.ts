@@ -61,7 +61,7 @@ const hasOperator = (leaf: object) => operatorNames.some((name) => name in leaf)
 const FieldLeaf = z
   .strictObject({
     field: SingleLine(120, 1).describe(
-      'A field of the contact: `email`, `externalId`, `firstName`, `lastName`, `phone`, `company`, `source`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.',
+      'A field of the contact: `email`, `externalId`, `firstName`, `lastName`, `phone`, `company`, `source`, `locale`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.',
     ),
     ...operators,
   })

@@ -13,6 +13,8 @@ import { lockActor } from '../auth/lock-actor.ts'
 import { verifyCredentials } from '../auth/login-throttle.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
 import { createUser, findUserByEmail, isMember, markEmailVerified } from '../auth/users.ts'
+import { chooseMailLanguage } from '../kernel/values/languages.ts'
+import { mailTexts } from '../mail/texts/mail-texts.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import { toMailName } from '../mail/mail-names.ts'
@@ -228,7 +230,13 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
   const id = mail.data.inviteId
   if (!id) return undefined
   const [found] = await ctx.db
-    .select({ workspace: workspaces.name, id: invites.id, resends: invites.resends, tokenHash: invites.tokenHash })
+    .select({
+      workspace: workspaces.name,
+      locale: workspaces.locale,
+      id: invites.id,
+      resends: invites.resends,
+      tokenHash: invites.tokenHash,
+    })
     .from(invites)
     .innerJoin(workspaces, eq(workspaces.id, invites.workspaceId))
     .where(byId(invites, ctx, id))
@@ -236,16 +244,18 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     found && findStoredMailToken(ctx.settings.keys, 'rpi', { id: toTokenSeed(found), tokenHash: found.tokenHash })
   if (!token) return undefined
   const workspace = toMailName(found.workspace)
+  const language = chooseMailLanguage({ workspace: found.locale })
+  const texts = mailTexts[language.language].invite
   return renderServiceMail(ctx, mail, {
+    language,
     from: { name: toHeaderText(workspace), address: ctx.settings.mailFrom },
-    title: `Join ${workspace}`,
-    paragraphs: [`You have been invited to join the workspace “${workspace}”.`],
+    title: texts.title(workspace),
+    paragraphs: [texts.text(workspace)],
     button: {
-      label: 'Accept the invite',
+      label: texts.button,
       url: `${ctx.settings.publicUrl}/accept-invite?token=${token}`,
     },
-    small:
-      'This link expires in seven days and works once. If you did not expect this invite, you can ignore this email.',
+    small: texts.small,
   })
 }
 

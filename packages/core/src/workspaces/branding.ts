@@ -9,6 +9,7 @@ export interface Branding {
   logoUrl: string | null
   /** `#rrggbb`, with enough contrast with white for text. */
   accentColor: string | null
+  locale: string | null
 }
 
 /** The columns of a `Branding`, for statements that join the workspace. */
@@ -16,6 +17,7 @@ export const brandingColumns = {
   name: workspaces.name,
   logoUrl: workspaces.logoUrl,
   accentColor: workspaces.accentColor,
+  locale: workspaces.locale,
 }
 
 /** Returns undefined if the workspace was deleted. */

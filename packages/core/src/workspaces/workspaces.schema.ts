@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, Email, MultiLine, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
+import { OptionalLocale } from '../kernel/values/locale.ts'
 import { isWebAddress } from '../kernel/web-address.ts'
 import { describeSender } from '../domains/senders.ts'
 import { computeContrast, minTextContrast } from './color-contrast.ts'
@@ -9,6 +10,8 @@ const logoDescription =
   'The logo on hosted pages: the `https` URL of an image. `null`: the pages show the name of the workspace.'
 const accentDescription =
   'The color of buttons and links on hosted pages, such as `#2f5bea`. `null`: the default color. Dark mode uses a lighter shade.'
+const localeDescription =
+  'The language of hosted pages and emails for which nothing else decides, as a language tag (BCP 47) such as `de`. `null` for English.'
 const confirmDescription =
   'Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address.'
 
@@ -25,6 +28,7 @@ export const Workspace = z
     postalAddress: z.string().nullable().describe('The postal address in the footer of newsletters. `null` for none.'),
     logoUrl: z.string().nullable().describe(logoDescription),
     accentColor: z.string().nullable().describe(accentDescription),
+    locale: z.string().nullable().describe(localeDescription),
     confirmChangedAddress: z.boolean().describe(confirmDescription),
     suspendedAt: Timestamp.nullable().describe(
       'When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.',
@@ -75,6 +79,7 @@ export const WorkspaceChange = z
     accentColor: AccentColor.nullable().describe(
       `${accentDescription} Its contrast with white must be at least ${minTextContrast}:1.`,
     ),
+    locale: OptionalLocale.describe(localeDescription),
     confirmChangedAddress: z.boolean().describe(`${confirmDescription} Default: \`false\`.`),
   })
   .partial()

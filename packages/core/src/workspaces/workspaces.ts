@@ -45,6 +45,7 @@ export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
     postalAddress: row.postalAddress,
     logoUrl: row.logoUrl,
     accentColor: row.accentColor,
+    locale: row.locale,
     confirmChangedAddress: row.confirmChangedAddress,
     suspendedAt: toTimestampOrNull(row.suspendedAt),
     createdAt: toTimestamp(row.createdAt),

@@ -174,19 +174,19 @@ export class Public extends Resource {
   /**
    * Submit a form.
    *
-   * `values` maps field ids to values. The `path` of each of the `issues` is a field id. With `Idempotency-Key`, repeated requests with the same values make one submission. With `If-Match` and the form's ETag, returns 412 if the form has changed since. `_website` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it in is counted and dropped.
+   * `values` maps field ids to values. The `path` of each of the `issues` is a field id. With `Idempotency-Key`, repeated requests with the same values make one submission. With `If-Match` and the form's ETag, returns 412 if the form has changed since. `_website` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it in is counted and dropped. The errors of the values are in the language of the visitor, or in that of the form, and a contact without a locale gets it.
    */
-  submitForm(id: string, body: types.PublicSubmitFormData['body'], options?: RequestOptions): ApiPromise<types.PublicSubmitFormResponse> {
-    return this.client.request({ method: 'POST', path: encodePath`/public/forms/${id}/submit`, body, isIdempotent: true }, options)
+  submitForm(id: string, body: types.PublicSubmitFormData['body'], query?: types.PublicSubmitFormData['query'], options?: RequestOptions): ApiPromise<types.PublicSubmitFormResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/public/forms/${id}/submit`, query, body, isIdempotent: true }, options)
   }
 
   /**
    * Subscribe to a list.
    *
-   * Sends a confirmation email, unless the list has no double opt-in. By default, an address receives at most one confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator requires a verified email address that no owner has, no email is sent. The response is the same in all these cases, and for unknown, known, pending and confirmed addresses.
+   * Sends a confirmation email, unless the list has no double opt-in. By default, an address receives at most one confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator requires a verified email address that no owner has, no email is sent. The response is the same in all these cases, and for unknown, known, pending and confirmed addresses. A contact without a locale gets the language of the visitor, and so does the email.
    */
-  subscribe(id: string, body: types.PublicSubscribeData['body'], options?: RequestOptions): ApiPromise<types.PublicSubscribeResponse> {
-    return this.client.request({ method: 'POST', path: encodePath`/public/lists/${id}/subscribe`, body }, options)
+  subscribe(id: string, body: types.PublicSubscribeData['body'], query?: types.PublicSubscribeData['query'], options?: RequestOptions): ApiPromise<types.PublicSubscribeResponse> {
+    return this.client.request({ method: 'POST', path: encodePath`/public/lists/${id}/subscribe`, query, body }, options)
   }
 }
 

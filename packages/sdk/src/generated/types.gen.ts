@@ -905,6 +905,10 @@ export type Contact = {
      * The key of the person in your own product, unique in the workspace. `null` for none.
      */
     externalId: string | null;
+    /**
+     * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` if unknown.
+     */
+    locale: string | null;
 };
 
 /**
@@ -1033,6 +1037,10 @@ export type ContactCreate = {
      * Where the contact comes from. `null` or empty for none.
      */
     source?: string | null;
+    /**
+     * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` or empty for none.
+     */
+    locale?: string | null;
 };
 
 /**
@@ -1107,6 +1115,10 @@ export type ContactUpdate = {
      * Where the contact comes from. `null` or empty for none.
      */
     source?: string | null;
+    /**
+     * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` or empty for none.
+     */
+    locale?: string | null;
 };
 
 /**
@@ -1151,6 +1163,10 @@ export type ContactUpsert = {
      * Where the contact comes from. `null` or empty for none.
      */
     source?: string | null;
+    /**
+     * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` or empty for none.
+     */
+    locale?: string | null;
 };
 
 /**
@@ -1897,7 +1913,7 @@ export type FilterByDeal = {
  */
 export type FilterByField = {
     /**
-     * A field of the contact: `email`, `externalId`, `firstName`, `lastName`, `phone`, `company`, `source`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.
+     * A field of the contact: `email`, `externalId`, `firstName`, `lastName`, `phone`, `company`, `source`, `locale`, `emailSubscribedStatus`, `lastActivityAt`, `createdAt`, `updatedAt`, or `customFieldValues.<key>`.
      */
     field: string;
     /**
@@ -2046,6 +2062,10 @@ export type Form = {
      */
     enabled: boolean;
     /**
+     * The language that the form is written in, as a language tag (BCP 47) such as `de`. `null`: that of the list, or of the visitor.
+     */
+    locale: string | null;
+    /**
      * The number of submissions that were dropped because they filled in the honeypot.
      */
     spamCount: number;
@@ -2116,6 +2136,10 @@ export type FormCreate = {
      * Whether the form accepts submissions.
      */
     enabled?: boolean;
+    /**
+     * The language that the form is written in, as a language tag (BCP 47) such as `de`. `null`: that of the list, or of the visitor.
+     */
+    locale?: string | null;
 };
 
 /**
@@ -2219,6 +2243,10 @@ export type FormUpdate = {
      * Whether the form accepts submissions.
      */
     enabled?: boolean;
+    /**
+     * The language that the form is written in, as a language tag (BCP 47) such as `de`. `null`: that of the list, or of the visitor.
+     */
+    locale?: string | null;
 };
 
 /**
@@ -2487,6 +2515,10 @@ export type List = {
      */
     confirmedCount: number;
     /**
+     * The language of the list, as a language tag (BCP 47) such as `de`, for subscribers whose own is unknown. `null` for that of the workspace.
+     */
+    locale: string | null;
+    /**
      * When the record was created.
      */
     createdAt: string;
@@ -2530,6 +2562,10 @@ export type ListCreate = {
      * Whether subscribers must confirm by a link in an email.
      */
     doubleOptIn?: boolean;
+    /**
+     * The language of the list, as a language tag (BCP 47) such as `de`, for subscribers whose own is unknown. `null` for that of the workspace.
+     */
+    locale?: string | null;
 };
 
 /**
@@ -2562,6 +2598,10 @@ export type ListUpdate = {
      * Whether subscribers must confirm by a link in an email.
      */
     doubleOptIn?: boolean;
+    /**
+     * The language of the list, as a language tag (BCP 47) such as `de`, for subscribers whose own is unknown. `null` for that of the workspace.
+     */
+    locale?: string | null;
 };
 
 /**
@@ -2901,6 +2941,10 @@ export type MergedContact = {
      */
     externalId: string | null;
     /**
+     * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` if unknown.
+     */
+    locale: string | null;
+    /**
      * The id of the contact.
      */
     mergedContactId: string;
@@ -3057,6 +3101,10 @@ export type OwnWorkspace = {
      * The color of buttons and links on hosted pages, such as `#2f5bea`. `null`: the default color. Dark mode uses a lighter shade.
      */
     accentColor: string | null;
+    /**
+     * The language of hosted pages and emails for which nothing else decides, as a language tag (BCP 47) such as `de`. `null` for English.
+     */
+    locale: string | null;
     /**
      * Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address.
      */
@@ -3318,6 +3366,10 @@ export type PublicForm = {
      * Where visitors are redirected after a submission. `null` for the thank-you page.
      */
     redirectUrl: string | null;
+    /**
+     * The language that the form is written in, as a language tag (BCP 47) such as `de`. `null`: that of the list, or of the visitor.
+     */
+    locale: string | null;
 };
 
 /**
@@ -4481,6 +4533,10 @@ export type Workspace = {
      */
     accentColor: string | null;
     /**
+     * The language of hosted pages and emails for which nothing else decides, as a language tag (BCP 47) such as `de`. `null` for English.
+     */
+    locale: string | null;
+    /**
      * Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address.
      */
     confirmChangedAddress: boolean;
@@ -4540,6 +4596,10 @@ export type WorkspaceUpdate = {
      * The color of buttons and links on hosted pages, such as `#2f5bea`. `null`: the default color. Dark mode uses a lighter shade. Its contrast with white must be at least 4.5:1.
      */
     accentColor?: string | null;
+    /**
+     * The language of hosted pages and emails for which nothing else decides, as a language tag (BCP 47) such as `de`. `null` for English.
+     */
+    locale?: string | null;
     /**
      * Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address. Default: `false`.
      */
@@ -5066,7 +5126,12 @@ export type PublicSubmitFormData = {
          */
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
+         */
+        lang?: string;
+    };
     url: '/public/forms/{id}/submit';
 };
 
@@ -5136,7 +5201,12 @@ export type PublicSubscribeData = {
          */
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
+         */
+        lang?: string;
+    };
     url: '/public/lists/{id}/subscribe';
 };
 
@@ -5265,7 +5335,7 @@ export type PagesShowConfirmationData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -5311,7 +5381,7 @@ export type PublicConfirmSubscriptionData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -5373,7 +5443,7 @@ export type PagesShowUnsubscribeData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -5419,7 +5489,7 @@ export type PublicUnsubscribeData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -5477,7 +5547,7 @@ export type PublicUndoUnsubscribeData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -5544,7 +5614,7 @@ export type PagesShowFormData = {
     };
     query?: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
     };
@@ -5600,7 +5670,7 @@ export type PagesSubmitFormData = {
     };
     query?: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
     };
@@ -5662,7 +5732,7 @@ export type PagesShowThanksData = {
     };
     query?: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
     };
@@ -5708,7 +5778,7 @@ export type PagesShowForgotPasswordData = {
     path?: never;
     query?: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
     };
@@ -5755,7 +5825,7 @@ export type PagesSubmitForgotPasswordData = {
     path?: never;
     query?: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
     };
@@ -5809,7 +5879,7 @@ export type PagesShowResetPasswordData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -5860,7 +5930,7 @@ export type PagesSubmitResetPasswordData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -5918,7 +5988,7 @@ export type PagesShowAcceptInviteData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -5969,7 +6039,7 @@ export type PagesSubmitAcceptInviteData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -6039,7 +6109,7 @@ export type PagesShowVerifyEmailData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -6090,7 +6160,7 @@ export type PagesSubmitVerifyEmailData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -6189,7 +6259,7 @@ export type PagesShowTrackingConfirmationData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -6239,7 +6309,7 @@ export type PublicConfirmTrackingData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -6301,7 +6371,7 @@ export type PagesTrackOpenData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -6345,7 +6415,7 @@ export type PagesTrackClickData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**

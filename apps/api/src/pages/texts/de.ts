@@ -88,7 +88,7 @@ export const de: PageTexts = {
       text: 'Geben Sie die E-Mail-Adresse Ihres Kontos ein. Wir senden Ihnen einen Link, mit dem Sie ein neues Passwort wählen können.',
       button: 'Link senden',
       done: {
-        title: 'Sehen Sie in Ihr Postfach',
+        title: 'Bitte prüfen Sie Ihr Postfach',
         text: 'Falls es zu dieser Adresse ein Konto gibt, haben wir einen Link dorthin gesendet. Er ist eine Stunde lang gültig.',
       },
     },
@@ -127,7 +127,7 @@ export const de: PageTexts = {
       passwordMissing: 'Bitte geben Sie ein Passwort ein.',
       passwordLength: 'Das Passwort muss 12 bis 128 Zeichen haben.',
       passwordUnsuitable:
-        'Das Passwort ist zu verbreitet oder enthält unzulässige Zeichen. Bitte wählen Sie ein anderes.',
+        'Dieses Passwort wird zu häufig verwendet oder enthält unzulässige Zeichen. Bitte wählen Sie ein anderes.',
       name: 'Ihr Name darf höchstens 200 Zeichen und keine Zeilenumbrüche haben.',
       tooManyAttempts: 'Zu viele Fehlversuche. Bitte warten Sie einige Minuten und versuchen Sie es noch einmal.',
       failed: 'Das hat nicht funktioniert. Bitte versuchen Sie es später noch einmal.',

@@ -113,11 +113,11 @@ export const es: PageTexts = {
       wrongPassword: 'Ya existe una cuenta con esta dirección: utilice su contraseña.',
     },
     verifyEmail: {
-      title: 'Verifique su correo electrónico',
+      title: 'Verifique su dirección de correo',
       heading: (email) => `Verifique ${email}`,
       text: 'Escriba su contraseña para verificar que esta dirección de correo es suya.',
       button: 'Verificar',
-      done: { title: 'Su correo electrónico está verificado', text: 'Gracias. Ya puede cerrar esta página.' },
+      done: { title: 'Su dirección de correo está verificada', text: 'Gracias. Ya puede cerrar esta página.' },
       broken:
         'Puede estar incompleto o tener más de siete días. Solicite un nuevo correo de verificación. O elija una contraseña nueva: así también se verifica su dirección.',
       wrongPassword: 'La contraseña no es correcta.',

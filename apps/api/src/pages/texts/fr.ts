@@ -9,7 +9,7 @@ export const fr: PageTexts = {
   },
   continue: 'Continuer',
   subscription: {
-    emails: (list, sender) => `« ${list} » (${sender})`,
+    emails: (list, sender) => `«\u00a0${list}\u00a0» (${sender})`,
     anyEmails: 'les e-mails de cette liste',
     confirm: {
       title: 'Confirmez votre inscription',
@@ -26,13 +26,13 @@ export const fr: PageTexts = {
       button: 'Se désinscrire',
     },
     unsubscribed: {
-      title: 'Vous êtes désinscrit',
+      title: 'Votre désinscription est confirmée',
       text: (emails) => `Vous ne recevrez plus ${emails}.`,
       undo: 'S’il s’agit d’une erreur, vous pouvez annuler dans les dix minutes.',
       button: 'Se réinscrire',
     },
     restored: {
-      title: 'Vous êtes de nouveau inscrit',
+      title: 'Votre inscription est rétablie',
       text: (emails) => `Vous recevrez ${emails} comme auparavant. Vous pouvez fermer cette page.`,
     },
     test: {
@@ -64,8 +64,8 @@ export const fr: PageTexts = {
       'Le lien est peut-être incomplet ou date de plus de sept jours, ou vous avez fait un autre choix depuis. Rien n’a été modifié.',
   },
   form: {
-    problems: 'Veuillez corriger les points suivants :',
-    titleWithProblems: (form) => `À vérifier : ${form}`,
+    problems: 'Veuillez corriger les points suivants\u00a0:',
+    titleWithProblems: (form) => `À vérifier\u00a0: ${form}`,
     changed: 'Ce formulaire a été modifié. Veuillez vérifier vos réponses et l’envoyer de nouveau.',
     optional: '(facultatif)',
     choose: 'Veuillez choisir',
@@ -83,7 +83,7 @@ export const fr: PageTexts = {
     email: 'Adresse e-mail',
     password: 'Mot de passe',
     forgotPassword: {
-      title: 'Mot de passe oublié ?',
+      title: 'Mot de passe oublié\u00a0?',
       text: 'Saisissez l’adresse e-mail de votre compte. Nous vous enverrons un lien pour choisir un nouveau mot de passe.',
       button: 'Envoyer le lien',
       done: {
@@ -94,7 +94,7 @@ export const fr: PageTexts = {
     resetPassword: {
       title: 'Choisissez un nouveau mot de passe',
       heading: (email) => `Choisissez un nouveau mot de passe pour ${email}`,
-      text: 'Utilisez au moins 12 caractères. Vous serez déconnecté de tous vos appareils.',
+      text: 'Utilisez au moins 12 caractères. Toutes vos sessions en cours prendront fin.',
       button: 'Enregistrer le mot de passe',
       done: {
         title: 'Votre mot de passe est enregistré',
@@ -115,8 +115,8 @@ export const fr: PageTexts = {
         text: 'Vous avez rejoint l’espace de travail. Vous pouvez maintenant vous connecter.',
       },
       broken:
-        'Il est peut-être incomplet, déjà utilisé, retiré ou date de plus de sept jours. Demandez à la personne qui vous a invité de renvoyer l’invitation.',
-      wrongPassword: 'Un compte existe déjà pour cette adresse : saisissez son mot de passe.',
+        'Il est peut-être incomplet, déjà utilisé, retiré ou date de plus de sept jours. Demandez à la personne qui vous l’a envoyé de renvoyer l’invitation.',
+      wrongPassword: 'Un compte existe déjà pour cette adresse\u00a0: saisissez son mot de passe.',
     },
     verifyEmail: {
       title: 'Confirmez votre adresse e-mail',
@@ -125,7 +125,7 @@ export const fr: PageTexts = {
       button: 'Confirmer',
       done: { title: 'Votre adresse e-mail est confirmée', text: 'Merci. Vous pouvez fermer cette page.' },
       broken:
-        'Il est peut-être incomplet ou date de plus de sept jours. Demandez un nouvel e-mail de confirmation. Ou choisissez un nouveau mot de passe : cela confirme aussi votre adresse.',
+        'Il est peut-être incomplet ou date de plus de sept jours. Demandez un nouvel e-mail de confirmation. Ou choisissez un nouveau mot de passe\u00a0: cela confirme aussi votre adresse.',
       wrongPassword: 'Le mot de passe est incorrect.',
     },
     problems: {

@@ -29,7 +29,7 @@ export const it: PageTexts = {
     unsubscribed: {
       title: 'La tua iscrizione è annullata',
       text: (emails) => `Non riceverai più ${emails}.`,
-      undo: 'Se è stato un errore, puoi rimediare entro dieci minuti.',
+      undo: 'Se è stato un errore, puoi annullare l’operazione entro dieci minuti.',
       button: 'Iscriviti di nuovo',
     },
     restored: {
@@ -88,7 +88,7 @@ export const it: PageTexts = {
       text: 'Inserisci l’indirizzo email del tuo account. Ti invieremo un link per scegliere una nuova password.',
       button: 'Invia il link',
       done: {
-        title: 'Controlla la tua email',
+        title: 'Controlla la tua casella di posta',
         text: 'Se esiste un account con questo indirizzo, abbiamo inviato un link. Scade tra un’ora.',
       },
     },
@@ -114,13 +114,13 @@ export const it: PageTexts = {
       wrongPassword: 'Esiste già un account con questo indirizzo: usa la sua password.',
     },
     verifyEmail: {
-      title: 'Verifica il tuo indirizzo email',
-      heading: (email) => `Verifica ${email}`,
-      text: 'Inserisci la password per verificare che questo indirizzo email è tuo.',
-      button: 'Verifica',
-      done: { title: 'Il tuo indirizzo email è verificato', text: 'Grazie. Puoi chiudere questa pagina.' },
+      title: 'Conferma il tuo indirizzo email',
+      heading: (email) => `Conferma ${email}`,
+      text: 'Inserisci la password per confermare che questo indirizzo email è tuo.',
+      button: 'Conferma',
+      done: { title: 'Il tuo indirizzo email è confermato', text: 'Grazie. Puoi chiudere questa pagina.' },
       broken:
-        'Potrebbe essere incompleto o risalire a più di sette giorni fa. Richiedi una nuova email di verifica. Oppure scegli una nuova password: anche così il tuo indirizzo viene verificato.',
+        'Potrebbe essere incompleto o risalire a più di sette giorni fa. Richiedi una nuova email di conferma. Oppure scegli una nuova password: anche così il tuo indirizzo viene confermato.',
       wrongPassword: 'La password è errata.',
     },
     problems: {

@@ -1,10 +1,11 @@
 import { formTexts } from '@rapport/core/forms/texts/form-texts.ts'
 import { languages } from '@rapport/core/kernel/values/languages.ts'
+import { mailTexts } from '@rapport/core/mail/texts/mail-texts.ts'
 import { describe, expect, test } from 'vitest'
 import { pageTexts } from '../page-language.ts'
 import { listTexts } from './list-texts.ts'
 
-const areas = { pages: pageTexts, forms: formTexts }
+const areas = { pages: pageTexts, forms: formTexts, mails: mailTexts }
 const markersIn = (text: string) => (text.match(/⟨\d⟩/g) ?? []).toSorted()
 
 describe.each(Object.entries(areas))('the texts of %s', (_, translations) => {

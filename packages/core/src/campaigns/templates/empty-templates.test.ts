@@ -7,6 +7,7 @@ const values: TemplateValues = {
   campaign: { id: 'cmp_1', name: 'November' },
   list: { id: 'lst_1', name: 'Monthly news' },
   workspace: { name: 'Engines', postalAddress: '12 Dorset Street' },
+  locale: 'en',
   unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
 }
 const rendering = (sources: Partial<TemplateSources>) =>

@@ -5,7 +5,14 @@ import type { PartialTemplateSources } from './template-sources.ts'
 
 afterAll(stopRenderingThread)
 
-const values = { contact: {}, campaign: {}, list: {}, workspace: {}, unsubscribeUrl: 'https://crm.example.com/u' }
+const values = {
+  contact: {},
+  campaign: {},
+  list: { name: 'News' },
+  workspace: {},
+  locale: 'en',
+  unsubscribeUrl: 'https://crm.example.com/u',
+}
 const [ada, eve] = [newId('wsp'), newId('wsp')]
 
 const findFaults = (workspaceId: WorkspaceId, sources: PartialTemplateSources) =>

@@ -12,9 +12,11 @@ export type PartialTemplateSources = { [Field in TemplateField]?: string | null 
 export interface TemplateValues {
   contact: Record<string, unknown>
   campaign: Record<string, unknown>
-  list: Record<string, unknown>
+  list: Record<string, unknown> & { name: string }
   workspace: Record<string, unknown>
   unsubscribeUrl: string
+  /** The language of the mail, as a locale. */
+  locale: string
 }
 
 /** An error in a template, or in rendering it. */

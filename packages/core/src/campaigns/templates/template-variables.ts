@@ -54,6 +54,12 @@ export const templateVariables: readonly TemplateVariable[] = [
     description: 'The company. Empty if it is unknown.',
     exampleValue: 'Analytical Engines',
   },
+  {
+    name: 'contact.locale',
+    type: 'TEXT',
+    description: 'The locale of the contact. Empty if it is unknown.',
+    exampleValue: 'en-GB',
+  },
   { name: 'contact.tags', type: 'LIST', description: 'The tags of the contact.', exampleValue: ['customer', 'vip'] },
   {
     name: 'campaign.id',
@@ -92,6 +98,13 @@ export const templateVariables: readonly TemplateVariable[] = [
     type: 'TEXT',
     description: 'The unsubscribe link of the recipient. A part of the email without it gets a footer with the link.',
     exampleValue: 'https://crm.example.com/public/unsubscribe?token=…',
+  },
+  {
+    name: 'locale',
+    type: 'TEXT',
+    description:
+      'The locale of the email, such as `de-AT`: that of the contact, the list or the workspace, the first in one of the languages of Rapport, or else `en`.',
+    exampleValue: 'en-GB',
   },
 ]
 

@@ -18,6 +18,7 @@ const values: TemplateValues = {
   campaign: { id: 'cmp_1', name: 'November' },
   list: { id: 'lst_1', name: 'Monthly news' },
   workspace: { name: 'Engines', postalAddress: '12 Dorset Street' },
+  locale: 'en',
   unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
 }
 const rendering = (sources: Partial<TemplateSources>, input: Partial<TemplateValues> = {}) =>
@@ -188,6 +189,16 @@ describe('a rendered mail', () => {
 
 describe('the footer', () => {
   const link = `<a href="${values.unsubscribeUrl}"`
+
+  test('is in the language of the mail, and names the list in its own words', () => {
+    const render = compileTemplates({ subject: 'x', html: '<p>Hi</p>', text: 'Hi {{ locale }}' })
+    const { html, text } = joinMail(render({ ...values, locale: 'de-AT' }))
+    expect(text).toContain(
+      'Hi de-AT\n\n--\nSie erhalten diese E-Mail, weil Sie sich für Monthly news angemeldet haben.',
+    )
+    expect(text).toContain(`Abmelden: ${values.unsubscribeUrl}`)
+    expect(html).toContain('<div lang="de" style=')
+  })
 
   test('with link and postal address is added to each part without a link', () => {
     const { html, text } = rendering({ html: '<p>Hi</p>', text: 'Hi' })

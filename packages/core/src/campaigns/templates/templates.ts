@@ -1,6 +1,8 @@
 /** Renders a campaign's templates to a mail. Runs only in the rendering thread, which can be terminated. */
 import { CommentTag, InlineCommentTag, type Template, TypeGuards } from 'liquidjs'
+import { english, findLanguage } from '../../kernel/values/languages.ts'
 import { joinPieces, onePiece, type Parts, type Pieces } from '../../mail/mime.ts'
+import { mailTexts } from '../../mail/texts/mail-texts.ts'
 import { createEngine, type Engine } from './engine/liquid.ts'
 import {
   EmptyPartError,
@@ -24,15 +26,22 @@ const textEngine = createEngine()
 /** Inherits the text color of the customer's HTML, which may be light or dark. */
 const footerStyle = `margin-top:32px;padding-top:16px;border-top:1px solid #80838d;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:inherit;overflow-wrap:anywhere`
 const htmlFooter = htmlEngine.parse(`
-You are receiving this email because you subscribed to {{ list.name }}. <a href="{{ unsubscribeUrl }}" style="color:inherit">Unsubscribe</a>
+{{ reason }} <a href="{{ unsubscribeUrl }}" style="color:inherit">{{ unsubscribe }}</a>
 {%- if workspace.postalAddress %}<br>{{ workspace.postalAddress }}{% endif %}
 `)
 const textFooter = textEngine.parse(`
 
 --
-You are receiving this email because you subscribed to {{ list.name }}.
-Unsubscribe: {{ unsubscribeUrl }}{% if workspace.postalAddress %}
+{{ reason }}
+{{ unsubscribe }}: {{ unsubscribeUrl }}{% if workspace.postalAddress %}
 {{ workspace.postalAddress }}{% endif %}`)
+
+/** The footer is in the language of the recipient. */
+function toFooterValues({ locale, list, workspace, unsubscribeUrl }: TemplateValues) {
+  const { language } = findLanguage([locale]) ?? english
+  const { reason, unsubscribe } = mailTexts[language].footer
+  return { language, reason: reason(list.name), unsubscribe, workspace, unsubscribeUrl }
+}
 
 type SetCurrentField = (field: TemplateField) => void
 
@@ -82,7 +91,7 @@ function compileText(source: string): ((values: TemplateValues) => { text: Piece
     const rendered = textEngine.render(body, values)
     if (isBlank(rendered)) throw new EmptyPartError('text part')
     const needsFooter = !rendered.includes(values.unsubscribeUrl)
-    return { text: onePiece(needsFooter ? rendered + textEngine.render(textFooter, values) : rendered) }
+    return { text: onePiece(needsFooter ? rendered + textEngine.render(textFooter, toFooterValues(values)) : rendered) }
   }
 }
 
@@ -130,11 +139,12 @@ function compileHtml(source: string): ((values: TemplateValues) => HtmlParts) | 
    */
   function addFooter(rendered: string, values: TemplateValues): SplitMail {
     const index = placeholderValues.length
+    const footerValues = toFooterValues(values)
     placeholderValues.push({
-      html: htmlEngine.render(htmlFooter, values),
-      text: textEngine.render(textFooter, values),
+      html: htmlEngine.render(htmlFooter, footerValues),
+      text: textEngine.render(textFooter, footerValues),
     })
-    const footer = `\n<div style="${footerStyle}">${placeholderOf(index)}</div>`
+    const footer = `\n<div lang="${footerValues.language}" style="${footerStyle}">${placeholderOf(index)}</div>`
     for (const insert of [insertAtEnd, insertAtStart]) {
       const parts = split(insert(rendered, footer))
       if (!parts.text.valueIndexes.includes(index)) continue

@@ -38,14 +38,15 @@ test('exports CSV with a header, custom field columns and escaped formulas', asy
     lastName: '@sum',
     company: '-1',
     phone: '+49 1',
+    locale: 'de-AT',
     tags: ['+a', 'b;c'],
     source: 'a "quote", a comma',
     customFieldValues: { plan: '=cmd' },
   })
   const { createdAt, id } = contact
   expect(await exported({ format: 'csv' })).toEqual([
-    'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,externalId,customField.plan',
-    `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=1815,'=cmd`,
+    'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,externalId,locale,customField.plan',
+    `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=1815,de-AT,'=cmd`,
   ])
 })
 

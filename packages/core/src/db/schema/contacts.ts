@@ -32,6 +32,8 @@ export const contacts = tenantTable(
     emailSubscribedStatus: text({ enum: emailSubscribedStatuses }).notNull().default('NONE'),
     lastActivityAt: timestamptz(),
     source: text(),
+    /** The language of mails to the contact, as a language tag in its canonical form. */
+    locale: text(),
     /**
      * The text that `search` matches, without case and accents. Stored, because folding is most of the cost of a
      * search.

@@ -39,6 +39,8 @@ export const forms = tenantTable(
     successMessage: text().notNull(),
     redirectUrl: text(),
     enabled: boolean().notNull().default(true),
+    /** The language of the form. */
+    locale: text(),
     /** Submissions that filled the honeypot. */
     spamCount: integer().notNull().default(0),
     createdAt: createdAt(),

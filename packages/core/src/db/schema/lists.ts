@@ -9,6 +9,8 @@ export const lists = tenantTable(
     name: text().notNull(),
     description: text().notNull().default(''),
     doubleOptIn: boolean().notNull().default(true),
+    /** The language of the list, for contacts without one. */
+    locale: text(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
     /** Soft delete: the worker deletes the subscriptions, then the row. */

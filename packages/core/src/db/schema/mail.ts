@@ -43,6 +43,8 @@ export interface MailData {
   webhookId?: WebhookId
   /** What a confirmation grants: see `subscriptions/tracking`. Without a list, it grants nothing else. */
   tracking?: ('opens' | 'clicks')[]
+  /** The language that the recipient asked for. Default: that of the records. */
+  locale?: string
 }
 
 /** Transactional emails. `data` contains ids for the template, never a secret. */

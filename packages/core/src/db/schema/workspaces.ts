@@ -17,6 +17,8 @@ export const workspaces = pgTable(
     /** The logo and the color of the hosted pages: forms, confirmation and unsubscribe pages. */
     logoUrl: text(),
     accentColor: text(),
+    /** The language of pages and mails for which nothing else decides. */
+    locale: text(),
     /** Whether a contact that gets another address must confirm its subscriptions again. */
     confirmChangedAddress: boolean().notNull().default(false),
     /** The level for contacts who have neither granted nor denied tracking. */

@@ -11,5 +11,5 @@ export const de: FormTexts = {
   date: 'Bitte geben Sie ein Datum in dieser Form ein: 2026-11-21.',
   option: 'Bitte wählen Sie eine der Möglichkeiten aus.',
   box: 'Bitte setzen oder entfernen Sie das Häkchen.',
-  tooLarge: 'Bitte kürzen Sie Ihre Angaben. Zusammen dürfen sie höchstens 32 KiB haben.',
+  tooLarge: 'Bitte kürzen Sie Ihre Angaben. Zusammen dürfen sie höchstens 32 KiB umfassen.',
 }

@@ -19,6 +19,7 @@ test.each([
   ['firstName', ['firstName', 'First Name', 'first_name', 'FIRSTNAME', 'first-name', 'Given Name', 'Forename']],
   ['lastName', ['lastName', 'Last Name', 'last_name', 'Surname', 'family name']],
   ['phone', ['Phone', 'phone_number', 'Telephone']],
+  ['locale', ['Locale', 'Language', 'lang']],
   ['company', ['Company', 'Company Name', 'Organization', 'organisation']],
   ['tags', ['tags', 'Tags', 'TAG']],
   ['source', ['source', 'Source']],
@@ -40,7 +41,7 @@ test('names unknown columns and lists the known ones', () => {
   const names = ['email', 'Nickname', 'customField.nothing', 'Fav\u0007orite']
   expect(() => matchColumns(names, fields)).toThrow(
     'Unknown columns: "Nickname", "customField.nothing", "Fav\\u0007orite". Known columns: email, externalId, firstName, lastName, phone, company, ' +
-      'tags, source, name, status, confirmedAt, unsubscribedAt, optInAddress, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
+      'locale, tags, source, name, status, confirmedAt, unsubscribedAt, optInAddress, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
       'Ignored columns: id, createdAt, updatedAt, lastActivityAt, emailSubscribedStatus',
   )
 })

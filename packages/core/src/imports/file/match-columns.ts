@@ -119,12 +119,14 @@ function matchTarget(target: string, fields: CustomFields): string | undefined {
 }
 
 /** Custom fields with the name of one of these properties are older than the property. */
+const newProperties = [...rowProperties, 'locale']
+
 function requireUnambiguous(
   names: readonly string[],
   { fields, given }: { fields: CustomFields; given: ReadonlyMap<string, string | null> },
 ): void {
   for (const name of names.map(trimInvisible)) {
-    const property = rowProperties.find((one) => normalizeName(one) === normalizeName(name))
+    const property = newProperties.find((one) => normalizeName(one) === normalizeName(name))
     const key = property && findCustomField(name, fields)
     if (key === undefined || given.has(normalizeName(name))) continue
     throw new AppError(

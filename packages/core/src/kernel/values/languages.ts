@@ -1,4 +1,5 @@
 /** The languages of pages, mails and the errors of forms, and how one of them is chosen. */
+import { canonicalLocale } from './locale.ts'
 
 /** Every text exists in each of these languages: a missing one does not compile. */
 export const textDirections = { en: 'ltr', de: 'ltr', fr: 'ltr', es: 'ltr', it: 'ltr', pt: 'ltr' } as const
@@ -21,23 +22,6 @@ export interface Locales {
   /** Of the list or form. */
   content?: string | null
   workspace?: string | null
-}
-
-const maxLength = 35
-const languageTag = /^[a-z]{2,3}(-[a-z0-9]{1,8})*$/i
-const privateUse = /-x(-|$)/i
-
-/**
- * Returns a language tag (BCP 47) in its canonical form: `de-at` as `de-AT`, `iw` as `he`. Undefined for any other text,
- * and for a tag with a private part, which could hold anything.
- */
-export function canonicalLocale(text: string): string | undefined {
-  if (text.length > maxLength || !languageTag.test(text) || privateUse.test(text)) return undefined
-  try {
-    return Intl.getCanonicalLocales(text)[0]
-  } catch {
-    return undefined
-  }
 }
 
 /**

@@ -1,16 +1,18 @@
 import { eq } from 'drizzle-orm'
+import { findContactLocale } from './find-contact-locale.ts'
 import { workspaces } from '../../db/schema/index.ts'
 import { readSenderIdentity } from '../../domains/sender-identity.ts'
 import { senderAddress } from '../../domains/senders.ts'
+import { chooseMailLanguage } from '../../kernel/values/languages.ts'
 import { toMailName } from '../../mail/mail-names.ts'
 import type { Mail } from '../../mail/mails.ts'
 import { toHeaderText, type OutgoingMail } from '../../mail/outgoing-mail.ts'
+import { mailTexts } from '../../mail/texts/mail-texts.ts'
 import { renderServiceMail } from '../../mail/service-mail.ts'
 import type { Ctx } from '../../request/context.ts'
 import { findRequest } from './change-consent.ts'
 import { findConsentRow } from './tracking-consents.ts'
 import { trackingConfirmationUrl } from './tracking-links.ts'
-import type { TrackedAction } from './tracking-level.ts'
 
 /** Renders the email that asks a contact to confirm a grant. Returns undefined if the request no longer exists. */
 export async function renderTrackingMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
@@ -22,23 +24,22 @@ export async function renderTrackingMail(ctx: Ctx, mail: Mail): Promise<Outgoing
   const sender = toMailName(workspace.fromName ?? workspace.name)
   const address = await senderAddress(ctx, [workspace.fromEmail])
   const { dkim } = await readSenderIdentity(ctx, address)
+  const contact = await findContactLocale(ctx, { workspaceId: ctx.workspaceId, contactId })
+  const language = chooseMailLanguage({ contact, workspace: workspace.locale })
+  const texts = mailTexts[language.language].tracking
+  const [action = 'opens', other] = scope
+  const what = other ? texts.opensAndClicks : texts[action]
   return renderServiceMail(ctx, mail, {
+    language,
     from: { name: toHeaderText(sender), address },
     ...(dkim && { dkim }),
-    title: `Confirm what ${sender} may record`,
-    paragraphs: [`Please confirm that ${sender} may record ${describeTracking(scope)}.`],
+    title: texts.title(sender),
+    paragraphs: [texts.text(sender, what)],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.
     button: {
-      label: 'Confirm',
+      label: texts.button,
       url: trackingConfirmationUrl(ctx, { contactId, email: mail.toAddress, issuedAt: mail.createdAt, scope }),
     },
-    small:
-      'This link expires in seven days. If you did not request this, ignore this email and nothing will be recorded.',
+    small: texts.small,
   })
-}
-
-/** For mails and pages: "when you open its emails and which links in them you click". */
-export function describeTracking(scope: readonly TrackedAction[]): string {
-  const texts = { opens: 'when you open its emails', clicks: 'which links in its emails you click' }
-  return scope.map((action) => texts[action]).join(' and ')
 }

@@ -1,3 +1,4 @@
+import { english } from '../../kernel/values/languages.ts'
 import { webhookHealth, webhooks } from '../../db/schema/index.ts'
 import type { Mail } from '../../mail/mails.ts'
 import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
@@ -14,6 +15,7 @@ export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<Ou
   const { id, url, failureCount } = webhook
   const since = formatToSeconds(webhook.failingSince)
   return renderServiceMail(ctx, mail, {
+    language: english,
     title: `A webhook has been failing since ${since}`,
     paragraphs: [
       `The webhook ${id} sends events to ${url}. All ${failureCount} attempts since ${since} failed.`,
@@ -31,6 +33,7 @@ export async function renderWebhookDisabledMail(ctx: Ctx, mail: Mail): Promise<O
   if (!webhook || webhook.enabled || !webhook.disabledReason) return undefined
   const { id, url, disabledReason } = webhook
   return renderServiceMail(ctx, mail, {
+    language: english,
     title: 'A webhook was disabled',
     paragraphs: [
       `The webhook ${id} to ${url} was disabled. ${disabledReason}.`,

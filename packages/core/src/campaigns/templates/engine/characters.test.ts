@@ -6,6 +6,7 @@ const values = {
   campaign: {},
   list: { name: 'News' },
   workspace: {},
+  locale: 'en',
   unsubscribeUrl: 'https://crm.example.com/u',
 }
 /** Renders a template as subject, as text, and as HTML with its text. */

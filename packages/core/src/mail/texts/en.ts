@@ -1,0 +1,54 @@
+export const en = {
+  confirmation: {
+    title: (list: string) => `Confirm your subscription to ${list}`,
+    text: (sender: string, list: string, address: string) =>
+      `Please confirm that ${sender} may send “${list}” to ${address}.`,
+    button: 'Confirm subscription',
+    small:
+      'This link expires in seven days. If you did not request this, ignore this email and you will not be subscribed.',
+  },
+  tracking: {
+    /** What is recorded: the object of the sentence below. */
+    opens: 'when you open its emails',
+    clicks: 'which links in its emails you click',
+    opensAndClicks: 'when you open its emails and which links in them you click',
+    title: (sender: string) => `Confirm what ${sender} may record`,
+    text: (sender: string, what: string) => `Please confirm that ${sender} may record ${what}.`,
+    button: 'Confirm',
+    small:
+      'This link expires in seven days. If you did not request this, ignore this email and nothing will be recorded.',
+  },
+  invite: {
+    title: (workspace: string) => `Join ${workspace}`,
+    text: (workspace: string) => `You have been invited to join the workspace “${workspace}”.`,
+    button: 'Accept the invite',
+    small:
+      'This link expires in seven days and works once. If you did not expect this invite, you can ignore this email.',
+  },
+  passwordReset: {
+    title: 'Choose a new password',
+    text: (address: string) => `We received a request to reset the password of ${address}.`,
+    /** Of an account whose address was never verified. */
+    warning:
+      'This address was never verified, so someone else may have created the account. For your security, choosing a new password also revokes the API keys and invites that the account created, and disables the webhooks of the workspaces it owns. Please review the members of these workspaces afterwards.',
+    button: 'Choose a new password',
+    small:
+      'This link expires in one hour and works once. If you did not request it, you can ignore this email: your password stays the same.',
+  },
+  verification: {
+    title: 'Verify your email address',
+    text: (host: string, address: string) => `An account at ${host} was created for ${address}.`,
+    request: 'Please verify that this email address is yours.',
+    button: 'Verify email address',
+    small:
+      'This link expires in seven days. You need your password to use it. If you did not create this account, you can ignore this email, or reset the password to take the account over.',
+  },
+  /** Of a campaign without an unsubscribe link. */
+  footer: {
+    reason: (list: string) => `You are receiving this email because you subscribed to ${list}.`,
+    unsubscribe: 'Unsubscribe',
+  },
+}
+
+/** The texts of the mails that Rapport writes. */
+export type MailTexts = typeof en

@@ -1,0 +1,49 @@
+import type { MailTexts } from './en.ts'
+
+export const es: MailTexts = {
+  confirmation: {
+    title: (list) => `Confirme su suscripción a ${list}`,
+    text: (sender, list, address) => `Confirme que ${sender} puede enviar «${list}» a ${address}.`,
+    button: 'Confirmar suscripción',
+    small:
+      'Este enlace caduca dentro de siete días. Si no lo ha solicitado, ignore este correo: sin su confirmación no hay suscripción.',
+  },
+  tracking: {
+    opens: 'cuándo abre sus correos',
+    clicks: 'en qué enlaces de sus correos hace clic',
+    opensAndClicks: 'cuándo abre sus correos y en qué enlaces de ellos hace clic',
+    title: (sender) => `Confirme qué puede registrar ${sender}`,
+    text: (sender, what) => `Confirme que ${sender} puede registrar ${what}.`,
+    button: 'Confirmar',
+    small:
+      'Este enlace caduca dentro de siete días. Si no lo ha solicitado, ignore este correo y no se registrará nada.',
+  },
+  invite: {
+    title: (workspace) => `Únase a ${workspace}`,
+    text: (workspace) => `Ha recibido una invitación para unirse al espacio de trabajo «${workspace}».`,
+    button: 'Aceptar la invitación',
+    small:
+      'Este enlace caduca dentro de siete días y solo funciona una vez. Si no esperaba esta invitación, puede ignorar este correo.',
+  },
+  passwordReset: {
+    title: 'Elija una contraseña nueva',
+    text: (address) => `Hemos recibido una solicitud para restablecer la contraseña de ${address}.`,
+    warning:
+      'Esta dirección nunca se verificó, por lo que otra persona puede haber creado la cuenta. Por su seguridad, al elegir una contraseña nueva también se revocan las claves de API y las invitaciones que creó la cuenta, y se desactivan los webhooks de los espacios de trabajo que le pertenecen. Después, revise los miembros de esos espacios.',
+    button: 'Elegir una contraseña nueva',
+    small:
+      'Este enlace caduca dentro de una hora y solo funciona una vez. Si no lo ha solicitado, puede ignorar este correo: su contraseña no cambiará.',
+  },
+  verification: {
+    title: 'Verifique su dirección de correo',
+    text: (host, address) => `Se ha creado una cuenta en ${host} para ${address}.`,
+    request: 'Verifique que esta dirección de correo es suya.',
+    button: 'Verificar dirección',
+    small:
+      'Este enlace caduca dentro de siete días y para usarlo necesita su contraseña. Si no ha creado esta cuenta, puede ignorar este correo, o restablecer la contraseña para tomar el control de la cuenta.',
+  },
+  footer: {
+    reason: (list) => `Recibe este correo porque se suscribió a ${list}.`,
+    unsubscribe: 'Darse de baja',
+  },
+}

@@ -1,0 +1,48 @@
+import type { MailTexts } from './en.ts'
+
+export const pt: MailTexts = {
+  confirmation: {
+    title: (list) => `Confirme sua inscrição em ${list}`,
+    text: (sender, list, address) => `Confirme que ${sender} pode enviar “${list}” para ${address}.`,
+    button: 'Confirmar inscrição',
+    small:
+      'Este link expira em sete dias. Se você não fez este pedido, ignore este e-mail e nenhuma inscrição será feita.',
+  },
+  tracking: {
+    opens: 'quando você abre os e-mails',
+    clicks: 'em quais links dos e-mails você clica',
+    opensAndClicks: 'quando você abre os e-mails e em quais links você clica',
+    title: (sender) => `Confirme o que ${sender} pode registrar`,
+    text: (sender, what) => `Confirme que ${sender} pode registrar ${what}.`,
+    button: 'Confirmar',
+    small: 'Este link expira em sete dias. Se você não fez este pedido, ignore este e-mail e nada será registrado.',
+  },
+  invite: {
+    title: (workspace) => `Participe de ${workspace}`,
+    text: (workspace) => `Você recebeu um convite para participar do espaço de trabalho “${workspace}”.`,
+    button: 'Aceitar o convite',
+    small:
+      'Este link expira em sete dias e funciona uma única vez. Se você não esperava este convite, pode ignorar este e-mail.',
+  },
+  passwordReset: {
+    title: 'Escolha uma nova senha',
+    text: (address) => `Recebemos um pedido para redefinir a senha de ${address}.`,
+    warning:
+      'Este endereço nunca foi confirmado; por isso, outra pessoa pode ter criado a conta. Para sua segurança, ao escolher uma nova senha, também são revogadas as chaves de API e os convites que a conta criou, e são desativados os webhooks dos espaços de trabalho que pertencem a ela. Depois disso, revise os membros desses espaços.',
+    button: 'Escolher uma nova senha',
+    small:
+      'Este link expira em uma hora e funciona uma única vez. Se você não fez este pedido, pode ignorar este e-mail: sua senha continua a mesma.',
+  },
+  verification: {
+    title: 'Confirme seu endereço de e-mail',
+    text: (host, address) => `Uma conta em ${host} foi criada para ${address}.`,
+    request: 'Confirme que este endereço de e-mail é seu.',
+    button: 'Confirmar endereço de e-mail',
+    small:
+      'Este link expira em sete dias, e você precisa da sua senha para usá-lo. Se você não criou esta conta, pode ignorar este e-mail ou redefinir a senha para assumir a conta.',
+  },
+  footer: {
+    reason: (list) => `Você recebe este e-mail porque se inscreveu em ${list}.`,
+    unsubscribe: 'Cancelar inscrição',
+  },
+}
