@@ -52,6 +52,11 @@ describe('a contact that signs up on a hosted form gets the language of', () => 
   })
 })
 
+test('a form without a message of its own thanks in its language', async () => {
+  expect(await createForm({ locale: 'it' })).toMatchObject({ successMessage: 'Grazie.' })
+  expect(await createForm({ locale: 'nl' })).toMatchObject({ successMessage: 'Thank you.' })
+})
+
 test('a contact keeps its locale when it signs up again in another language', async () => {
   const { id } = await createForm()
   const email = freshEmail()
@@ -60,7 +65,7 @@ test('a contact keeps its locale when it signs up again in another language', as
   expect(await readLocale(email)).toBe('fr')
 })
 
-test('POST /public/forms/{id}/submit: errors are in the language of the visitor, then of the form', async () => {
+test('the errors of a submission are in the language of the visitor, then of the form', async () => {
   const { id } = await createForm()
   const problem = async (query = '') => {
     const path = `/public/forms/${id}/submit${query}`
@@ -76,7 +81,7 @@ test('POST /public/forms/{id}/submit: errors are in the language of the visitor,
   expect(await problem()).toEqual([400, 'Veuillez remplir ce champ.'])
 })
 
-test('POST /public/lists/{id}/subscribe: a new contact gets the language of the visitor', async () => {
+test('a visitor who subscribes through the API gets the language of the page', async () => {
   const list = await api.create<List>('/lists', workspace.key, { name: 'Brief' })
   const [known, unknown] = [freshEmail(), freshEmail()]
   const path = `/public/lists/${list.id}/subscribe`

@@ -173,7 +173,11 @@ export const FormInput = z
     ...writable,
     listId: writable.listId.default(null),
     tags: writable.tags.default([]),
-    successMessage: writable.successMessage.default('Thank you.'),
+    successMessage: writable.successMessage
+      .optional()
+      .describe(
+        'The text that visitors see after a submission. Default: “Thank you.” in the language of the form, or in English.',
+      ),
     redirectUrl: writable.redirectUrl.default(null),
     enabled: writable.enabled.default(true),
     locale: writable.locale.default(null),

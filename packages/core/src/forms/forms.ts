@@ -16,9 +16,11 @@ import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { type FormField, forms, lists } from '../db/schema/index.ts'
+import { english, findLanguage } from '../kernel/values/languages.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { findMappingIssues } from './form-mapping.ts'
+import { formTexts } from './texts/form-texts.ts'
 import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm } from './forms.schema.ts'
 import { updateStatement } from '../db/json-rows.ts'
 
@@ -35,6 +37,7 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   requireSize('fields', fields, { maxBytes: maxFieldBytes })
   checkConsentToList({ ...input, fields })
   if (input.listId !== null) await checkListId(ctx, input.listId)
+  const { language } = findLanguage([input.locale]) ?? english
   const now = new Date()
   const form: FormRow = {
     workspaceId: ctx.workspaceId,
@@ -43,7 +46,7 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
     fields,
     listId: input.listId,
     tags: input.tags,
-    successMessage: input.successMessage,
+    successMessage: input.successMessage ?? formTexts[language].thanks,
     redirectUrl: input.redirectUrl,
     enabled: input.enabled,
     locale: input.locale,

@@ -2125,7 +2125,7 @@ export type FormCreate = {
      */
     tags?: Array<string>;
     /**
-     * The text that visitors see after a submission.
+     * The text that visitors see after a submission. Default: “Thank you.” in the language of the form, or in English.
      */
     successMessage?: string;
     /**

@@ -1,6 +1,7 @@
 import type { FormTexts } from './en.ts'
 
 export const de: FormTexts = {
+  thanks: 'Vielen Dank.',
   emptyBox: 'Bitte setzen Sie hier ein Häkchen.',
   empty: 'Bitte füllen Sie dieses Feld aus.',
   line: (maxLength) => `Bitte geben Sie eine einzelne Zeile mit höchstens ${maxLength} Zeichen ein.`,

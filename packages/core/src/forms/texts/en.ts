@@ -1,4 +1,6 @@
 export const en = {
+  /** What the form says after a submission, unless the operator words it. */
+  thanks: 'Thank you.',
   emptyBox: 'Please check this box.',
   empty: 'Please fill out this field.',
   line: (maxLength: string) => `Please enter a single line of at most ${maxLength} characters.`,
@@ -12,5 +14,5 @@ export const en = {
   tooLarge: 'Please shorten your answers. Together they can have at most 32 KiB.',
 }
 
-/** What a visitor reads about an invalid value of a form. */
+/** What a visitor reads about a submission. */
 export type FormTexts = typeof en

@@ -1,6 +1,7 @@
 import type { FormTexts } from './en.ts'
 
 export const es: FormTexts = {
+  thanks: 'Gracias.',
   emptyBox: 'Marque esta casilla.',
   empty: 'Rellene este campo.',
   line: (maxLength) => `Escriba una sola línea de ${maxLength} caracteres como máximo.`,

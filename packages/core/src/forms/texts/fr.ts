@@ -1,6 +1,7 @@
 import type { FormTexts } from './en.ts'
 
 export const fr: FormTexts = {
+  thanks: 'Merci.',
   emptyBox: 'Veuillez cocher cette case.',
   empty: 'Veuillez remplir ce champ.',
   line: (maxLength) => `Veuillez saisir une seule ligne de ${maxLength} caractères au plus.`,

@@ -1,6 +1,7 @@
 import type { FormTexts } from './en.ts'
 
 export const it: FormTexts = {
+  thanks: 'Grazie.',
   emptyBox: 'Seleziona questa casella.',
   empty: 'Compila questo campo.',
   line: (maxLength) => `Inserisci una sola riga di al massimo ${maxLength} caratteri.`,

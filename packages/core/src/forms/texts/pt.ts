@@ -1,6 +1,7 @@
 import type { FormTexts } from './en.ts'
 
 export const pt: FormTexts = {
+  thanks: 'Obrigado.',
   emptyBox: 'Marque esta caixa.',
   empty: 'Preencha este campo.',
   line: (maxLength) => `Digite uma única linha com no máximo ${maxLength} caracteres.`,
