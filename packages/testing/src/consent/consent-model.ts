@@ -1,0 +1,120 @@
+/** What stands against mail to an address, as a model beside the database keeps it. */
+import type { ListId } from '@rapport/core/kernel/ids.ts'
+
+/** Every list, also those to come; an address that bounces; a block by the operator; or one list. */
+export type Scope = 'all' | 'bounce' | 'block' | ListId
+
+/** Whose word it is: the operator can undo their own unless the person has said the same. `at` is the clock's number. */
+interface Said {
+  by: 'person' | 'operator'
+  at: number
+}
+
+export interface ConsentModel {
+  against: Map<string, Map<Scope, Said>>
+  /** Lists to which an address that a contact moved to was not asked yet, see `confirmChangedAddress`. */
+  unasked: Map<string, Set<ListId>>
+  lists: readonly ListId[]
+  /** Counts what was said. */
+  clock: number
+}
+
+/** Applies what a step did. */
+export type Effect = (model: ConsentModel) => void
+
+export const createConsentModel = (lists: readonly ListId[]): ConsentModel => ({
+  against: new Map(),
+  unasked: new Map(),
+  lists,
+  clock: 0,
+})
+
+export const saidOf = ({ against }: ConsentModel, email: string): Map<Scope, Said> =>
+  against.get(email) ?? new Map<Scope, Said>()
+
+interface Statement {
+  email: string
+  scope: Scope
+  by?: Said['by']
+}
+
+/** An operator adds nothing to what the person has said, and a repeated word counts as new. */
+export const say =
+  ({ email, scope, by = 'person' }: Statement): Effect =>
+  (model) => {
+    const known = saidOf(model, email)
+    const isKept = by === 'operator' && known.has(scope)
+    model.clock += 1
+    if (!isKept) model.against.set(email, known.set(scope, { by, at: model.clock }))
+  }
+
+/** What the person said, and blocks, hold for another address too. */
+const share =
+  (from: string, to: string): Effect =>
+  (model) => {
+    for (const [scope, { by }] of saidOf(model, from)) {
+      if (scope !== 'bounce') say({ email: to, scope, by })(model)
+    }
+  }
+
+/** Someone says that the person wants mail from a list, which holds unless anything stands against it. */
+export const agree =
+  (email: string, listId: ListId): Effect =>
+  ({ unasked }) =>
+    void unasked.get(email)?.delete(listId)
+
+interface Move {
+  from: string
+  to: string
+  /** Whether the new address is asked: `confirmChangedAddress`. */
+  isAsked: boolean
+}
+
+/** Without the question, the subscriptions continue as they are. */
+export const move =
+  ({ from, to, isAsked }: Move): Effect =>
+  (model) => {
+    share(from, to)(model)
+    if (from !== to) model.unasked.set(to, new Set(isAsked ? model.lists : model.unasked.get(from)))
+  }
+
+/** The remaining contact is mailable where either was, unless its address is asked. */
+export const merge =
+  ({ from, to, isAsked }: Move): Effect =>
+  (model) => {
+    share(from, to)(model)
+    const open = [...(model.unasked.get(to) ?? [])]
+    const isOpen = (listId: ListId) => isAsked || model.unasked.get(from)?.has(listId)
+    model.unasked.set(to, new Set(open.filter(isOpen)))
+  }
+
+/** The person consents anew, by a link that was mailed when the clock was at `at`: a later word stands. */
+export const consent =
+  ({ email, listId, at }: { email: string; listId: ListId; at: number }): Effect =>
+  (model) => {
+    const said = saidOf(model, email)
+    agree(email, listId)(model)
+    for (const scope of ['all', listId] as const) if ((said.get(scope)?.at ?? 0) <= at) said.delete(scope)
+  }
+
+/** The operator takes back what they said themselves. */
+export const undo =
+  (email: string, scope: Scope): Effect =>
+  (model) => {
+    if (saidOf(model, email).get(scope)?.by === 'operator') saidOf(model, email).delete(scope)
+  }
+
+/** The operator lifts bounces and blocks. */
+export const lift =
+  (email: string): Effect =>
+  (model) => {
+    for (const scope of ['bounce', 'block'] as const) saidOf(model, email).delete(scope)
+  }
+
+/** Returns what stands against these subscriptions. */
+export const findBroken = (model: ConsentModel, mailable: readonly { email: string; listId: ListId }[]): string[] =>
+  mailable.flatMap(({ email, listId }) => {
+    const said = (['all', 'bounce', 'block', listId] as const).filter((scope) => saidOf(model, email).has(scope))
+    const broken = model.unasked.get(email)?.has(listId) ? [...said, 'a question'] : said
+    return broken.map((scope) => `${email} is mailable on ${listId} against ${scope}`)
+  })
