@@ -58,7 +58,7 @@ async function runSteps(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Pro
   let count = 0
   let running: Promise<'written' | 'lost'> = Promise.resolve('written')
   try {
-    for await (const step of importSteps(ctx, claimed)) {
+    for await (const step of importSteps(ctx, claimed, deps.importRows)) {
       if ((await running) === 'lost' || deps.stopping.aborted || (await isSuspended(ctx))) return 'stopped'
       running = retryWhileDatabaseDown(deps, step)
       // Prevents an unhandled rejection while the next chunk is read.

@@ -25,6 +25,8 @@ export interface WorkerDeps {
   webhookQuota: QuotaCache
   /** The workspaces that this worker drains now, with the function that makes the drain look for new deliveries. */
   drains: { readonly active: Map<WorkspaceId, () => void>; readonly max: number }
+  /** The most rows of an import in one transaction, if fewer than usual. */
+  importRows?: number
   receivers: ReceiverMemory
   /** Adds a job for the rest of a workspace's backlog, at the end of the queue. */
   requeueDrain: (job: WorkJob) => Promise<void>

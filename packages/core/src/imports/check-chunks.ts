@@ -25,13 +25,20 @@ import {
   toOptOutRow,
 } from './rows/import-rows.ts'
 import type { ImportRecord } from './import-record.ts'
-import { type Chunk, readChunks } from './read-chunks.ts'
+import { type Chunk, limitTo, readChunks } from './read-chunks.ts'
 import { recordOptOuts } from './writing/record-opt-outs.ts'
 import { isStatusColumn } from './rows/row-status.ts'
 
 /** Chunks without opt-outs are cheap. */
 const chunkOfNumbers = { maxRows: 10_000, maxBytes: 4_194_304 }
 const chunkOfOptOuts = { maxRows: 2_000, maxBytes: 1_048_576 }
+
+/** What the pass needs beside the file. */
+interface Pass {
+  fields: CustomFields
+  /** The most rows of a step. */
+  maxRows: number
+}
 
 interface Check extends Pick<Chunk<unknown>, 'start' | 'end'> {
   optOuts: OptOutRow[]
@@ -50,12 +57,14 @@ export const statusesOfFile = ({ rowStatus, layout }: ImportRecord): FileStatus[
 export async function* checkChunks(
   ctx: Ctx,
   claimed: ClaimedImport,
-  fields: CustomFields,
+  pass: Pass,
 ): AsyncGenerator<() => Promise<'written' | 'lost'>> {
   const from = startOfCheck(claimed)
   if (claimed.kind !== 'CONTACTS' || from.position >= claimed.size) return
   let [start, last] = [from, from]
-  for await (const { end, optOuts } of claimed.layout ? checkCsv(ctx, claimed, fields) : checkNdjson(ctx, claimed)) {
+  for await (const { end, optOuts } of claimed.layout
+    ? checkCsv(ctx, claimed, pass)
+    : checkNdjson(ctx, claimed, pass)) {
     last = end
     if (optOuts.length === 0 && end.position - start.position < bytesPerStep) continue
     const check = { start, end, optOuts }
@@ -75,14 +84,14 @@ function startOfCheck({ position, line, checkedPosition, checkedLine }: ImportRe
   return checkedPosition < position ? { position, line } : { position: checkedPosition, line: checkedLine }
 }
 
-async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, fields: CustomFields): AsyncGenerator<Check> {
+async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: Pass): AsyncGenerator<Check> {
   const { layout, findings } = claimed
   const columns = findNumberColumns(claimed, fields).map((column) => column.position)
   const ofEveryRow = statusesOfFile(claimed)
   const hasStatuses = layout?.columns.some(isStatusColumn) || ofEveryRow.some(isOptOut)
   if (!layout || (columns.length === 0 && !hasStatuses)) return
   const format = { layout: toOptOutLayout(layout), fields, decimalMarks: new Map<number, DecimalMark>() }
-  const limits = hasStatuses ? chunkOfOptOuts : chunkOfNumbers
+  const limits = limitTo(hasStatuses ? chunkOfOptOuts : chunkOfNumbers, maxRows)
   const readRows = createCsvReader(layout.delimiter)
   for await (const { rows, start, end } of readChunks(ctx, claimed, {
     from: startOfCheck(claimed),
@@ -98,11 +107,12 @@ async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, fields: CustomFields)
   }
 }
 
-async function* checkNdjson(ctx: Ctx, claimed: ClaimedImport): AsyncGenerator<Check> {
+async function* checkNdjson(ctx: Ctx, claimed: ClaimedImport, { maxRows }: Pass): AsyncGenerator<Check> {
   const ofEveryRow = statusesOfFile(claimed)
   const readRows: RowReader<unknown> = createNdjsonReader(ofEveryRow.some(isOptOut) ? undefined : mayHaveStatus)
   const from = startOfCheck(claimed)
-  for await (const { rows, start, end } of readChunks(ctx, claimed, { from, readRows, ...chunkOfOptOuts }))
+  const reading = { from, readRows, ...limitTo(chunkOfOptOuts, maxRows) }
+  for await (const { rows, start, end } of readChunks(ctx, claimed, reading))
     yield {
       start,
       end,

@@ -9,7 +9,7 @@ import { createCsvReader, type RowReader } from './file/csv-rows.ts'
 import type { ClaimedImport } from './import-claim.ts'
 import { createNdjsonReader } from './file/ndjson-rows.ts'
 import { readCsvRow, readJsonRow, toImportRow } from './rows/import-rows.ts'
-import { readChunks } from './read-chunks.ts'
+import { limitTo, readChunks } from './read-chunks.ts'
 import { writeChunk } from './writing/write-chunk.ts'
 import { writeContactRows } from './writing/write-contact-rows.ts'
 import { suppressionReader, writeSuppressionRows } from './writing/write-suppression-rows.ts'
@@ -21,18 +21,19 @@ type Steps = AsyncGenerator<() => Promise<'written' | 'lost'>>
 
 /**
  * Yields the remaining steps of an import, in order. Each saves the progress of one chunk in a transaction, and returns
- * `lost`, without any effect, if the import was canceled or the claim was lost. A step can be run while the next one is read.
+ * `lost`, without any effect, if the import was canceled or the claim was lost. A step can be run while the next one is read,
+ * and has `maxRows` rows at most.
  * Throws `validation_error`, with the line in its details, if the file cannot be imported as a whole.
  */
-export function importSteps(ctx: Ctx, claimed: ClaimedImport): Steps {
-  return claimed.kind === 'SUPPRESSIONS' ? suppressionSteps(ctx, claimed) : contactSteps(ctx, claimed)
+export function importSteps(ctx: Ctx, claimed: ClaimedImport, maxRows = Infinity): Steps {
+  return claimed.kind === 'SUPPRESSIONS' ? suppressionSteps(ctx, claimed, maxRows) : contactSteps(ctx, claimed, maxRows)
 }
 
-async function* contactSteps(ctx: Ctx, claimed: ClaimedImport): Steps {
+async function* contactSteps(ctx: Ctx, claimed: ClaimedImport, maxRows: number): Steps {
   const { layout, position, line } = claimed
   const fieldsAtStart = await readCustomFields(ctx)
-  yield* checkChunks(ctx, claimed, fieldsAtStart)
-  const reading = { from: { position, line }, ...chunk }
+  yield* checkChunks(ctx, claimed, { fields: fieldsAtStart, maxRows })
+  const reading = { from: { position, line }, ...limitTo(chunk, maxRows) }
   const ofEveryRow = statusesOfFile(claimed)
   if (!layout) {
     for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows: createNdjsonReader() })) {
@@ -50,12 +51,16 @@ async function* contactSteps(ctx: Ctx, claimed: ClaimedImport): Steps {
   }
 }
 
-async function* suppressionSteps(ctx: Ctx, claimed: ClaimedImport): Steps {
+async function* suppressionSteps(ctx: Ctx, claimed: ClaimedImport, maxRows: number): Steps {
   const { layout, position, line } = claimed
   const format = layout ? { layout, fields: new Map(), decimalMarks: new Map() } : undefined
   const readRow = suppressionReader(claimed, format)
   const readRows: RowReader<unknown> = layout ? createCsvReader(layout.delimiter) : createNdjsonReader()
-  for await (const { rows, ...span } of readChunks(ctx, claimed, { from: { position, line }, readRows, ...chunk })) {
+  for await (const { rows, ...span } of readChunks(ctx, claimed, {
+    from: { position, line },
+    readRows,
+    ...limitTo(chunk, maxRows),
+  })) {
     const parsed = rows.map(readRow)
     yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeSuppressionRows })
   }

@@ -12,13 +12,21 @@ export interface Chunk<Row> {
   end: FileLocation
 }
 
-interface Reading<Content> {
-  from: FileLocation
-  readRows: RowReader<Content>
-  /** A chunk ends after so many rows or bytes, whichever is first. */
+/** A chunk ends after so many rows or bytes, whichever is first. */
+interface ChunkLimits {
   maxRows: number
   maxBytes: number
 }
+
+interface Reading<Content> extends ChunkLimits {
+  from: FileLocation
+  readRows: RowReader<Content>
+}
+
+export const limitTo = (limits: ChunkLimits, maxRows: number): ChunkLimits => ({
+  ...limits,
+  maxRows: Math.min(limits.maxRows, maxRows),
+})
 
 /** Reads the rows of an import in constant memory. */
 export async function* readChunks<Content>(
