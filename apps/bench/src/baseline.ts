@@ -9,6 +9,7 @@ const newId = `'con_' || left(replace(uuidv7()::text, '-', ''), 26)`
 
 const columns = {
   email: 'text not null',
+  external_id: 'text',
   first_name: `text not null default ''`,
   last_name: `text not null default ''`,
   phone: 'text',
