@@ -7,6 +7,7 @@ import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type OptOutProof, optOuts, subscriptions } from '../db/schema/index.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import { type Ctx, getActorId } from '../request/context.ts'
+import { readSuppressions } from '../subscriptions/find-suppressions.ts'
 import { isOptOutOf } from '../subscriptions/opt-outs.ts'
 import {
   subscriptionConfirmed,
@@ -38,12 +39,12 @@ export const hasOptedOut = ({ status, isRemoved }: Pick<Row, 'status' | 'isRemov
 
 /**
  * Records an opt-out from a locked list, and emits `subscription.unsubscribed`. Returns false, without any effect, if the
- * contact has opted out.
+ * contact has opted out of the list.
  */
 export async function optOutOfList(ctx: Ctx, listId: ListId, optOut: OptOut): Promise<boolean> {
   const { contact, at } = optOut
   const [before] = await readSubscriptions(ctx, contact.id, listId)
-  if (before && hasOptedOut(before)) return false
+  if (before && hasOptedOut(before)) return proveSeparately(ctx, before, optOut)
   const proof = createProof(ctx, optOut, before)
   const ended = { status: 'UNSUBSCRIBED', unsubscribedAt: at, isRemoved: false, replacedStatus: null } as const
   const { workspaceId } = ctx
@@ -56,6 +57,23 @@ export async function optOutOfList(ctx: Ctx, listId: ListId, optOut: OptOut): Pr
     })
     .returning(subscriptionColumns)
   if (row) await recordSubscriptionChange(ctx, row, [subscriptionUnsubscribed])
+  return true
+}
+
+/**
+ * Gives a subscription that an operator's opt-out from all lists has ended a proof of its own, so that an undo of that
+ * opt-out leaves it ended. Returns false, without any effect, if something else has ended it.
+ */
+async function proveSeparately(ctx: Ctx, row: Row, optOut: OptOut): Promise<boolean> {
+  const [proof, ...rest] = row.consent ?? []
+  if (proof?.method !== 'OPERATOR' || !isCurrent(row, proof)) return false
+  const reasons = await readSuppressions(ctx, { email: optOut.contact.email })
+  if (!reasons.some(({ reason, createdAt }) => reason === 'OPTED_OUT' && createdAt === proof.at)) return false
+  const own = { ...createProof(ctx, optOut, undefined), previous: proof.previous ?? null }
+  await ctx.db
+    .update(subscriptions)
+    .set({ unsubscribedAt: optOut.at, consent: [own, ...rest] })
+    .where(isSame(ctx, row))
   return true
 }
 
@@ -84,13 +102,15 @@ export async function undoOptOuts(
   const final = new Set(stored.map((one) => one.listId))
   const undone = rows.filter((row) => {
     const [proof] = row.consent ?? []
-    if (final.has(row.listId) || proof?.method !== 'OPERATOR' || !row.unsubscribedAt || !isUndoable(row)) return false
-    const isCurrent = proof.at === row.unsubscribedAt.toISOString() && row.unsubscribedAt > since
-    return isCurrent && (at === undefined || at === proof.at)
+    if (final.has(row.listId) || proof?.method !== 'OPERATOR' || !isUndoable(row)) return false
+    return isCurrent(row, proof) && new Date(proof.at) > since && (at === undefined || at === proof.at)
   })
   for (const row of undone) await restore(ctx, row)
   return undone.length
 }
+
+/** Whether the opt-out of the proof has ended the subscription, and nothing later. */
+const isCurrent = ({ unsubscribedAt }: Row, { at }: { at: string }) => unsubscribedAt?.toISOString() === at
 
 /** A complaint meanwhile is the person's own word. */
 const isUndoable = (row: Row) => hasOptedOut(row) && row.status !== 'COMPLAINED'

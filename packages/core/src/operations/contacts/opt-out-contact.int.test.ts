@@ -89,6 +89,16 @@ test('an opt-out from a list that the contact is not on is kept too', async () =
   await expect(readSubscriber(ctx, later.id, ada.id)).rejects.toMatchObject({ code: 'not_found' })
 })
 
+test('an opt-out from one list outlives the undo of one from all lists', async () => {
+  await optOut()
+  await optOut({ listId: list.id })
+  await undo()
+  expect(await statuses()).toEqual(['UNSUBSCRIBED', 'CONFIRMED'])
+  await undo({ listId: list.id })
+  expect(await statuses()).toEqual(['CONFIRMED', 'CONFIRMED'])
+  expect(await proofsOf(list)).toHaveLength(1)
+})
+
 test('an undo restores what was, with the proofs, and nothing else', async () => {
   await removeSubscriber(ctx, other.id, ada.id)
   const proofs = [await proofsOf(list), await proofsOf(other)]
