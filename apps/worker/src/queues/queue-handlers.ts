@@ -13,7 +13,7 @@ import { runTraced, type WorkerDeps } from '../process/worker-deps.ts'
 type Handler = (deps: WorkerDeps, job: WorkJob) => Promise<void>
 
 /** The handler of each kind of work, except the drain, which reports its progress. */
-const handlers: Record<Exclude<WorkKind, 'DRAIN'>, Handler> = {
+export const handlers: Record<Exclude<WorkKind, 'DRAIN'>, Handler> = {
   ACCOUNT_MAIL: sendMail,
   MAIL: sendMail,
   CAMPAIGN_BATCH: sendCampaignBatch,

@@ -5,8 +5,7 @@ import { kindsOfWork } from '@rapport/core/work/kinds.ts'
 import { deregisterWorker, recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { drain } from '../fixtures.ts'
-import { sendCampaignBatch } from '../../src/jobs/send-campaign-batch.ts'
-import { sendMail } from '../../src/jobs/send-mail.ts'
+import { handlers } from '../../src/queues/queue-handlers.ts'
 import type { WorkerDeps } from '../../src/process/worker-deps.ts'
 import { type Choices, pick } from './choices.ts'
 import { expireHeartbeat, listClaims, readOpenWork } from './claims.ts'
@@ -20,7 +19,7 @@ const queueOf = ({ kind }: SimulatedWork) => kindsOfWork[kind].queue
 
 async function runJob(deps: WorkerDeps, job: SimulatedWork): Promise<void> {
   if (job.kind === 'DRAIN') await drain(deps, job)
-  else await (queueOf(job) === 'mail' ? sendMail : sendCampaignBatch)(deps, job)
+  else await handlers[job.kind](deps, job)
 }
 
 const maxSteps = 500

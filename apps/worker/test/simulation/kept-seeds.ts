@@ -17,4 +17,9 @@ export const keptSeeds: readonly KeptSeed[] = [
     scenario: 'mails',
     story: 'a mail whose outcome could not be recorded was sent again',
   },
+  {
+    seed: 84,
+    scenario: 'consent',
+    story: 'an opt-out from one list was undone with one from all lists',
+  },
 ]

@@ -1,4 +1,7 @@
-/** What is simulated: single mails, a campaign, one that is canceled before its first job, the drain of two webhooks. Each has its data, its calls and its promises. */
+/**
+ * What is simulated: single mails, a campaign, one that is canceled before its first job, the drain of two webhooks,
+ * consent, an import. Each has its data, its calls and its promises.
+ */
 import type { Database } from '@rapport/core/db/client.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
@@ -17,15 +20,19 @@ import {
   createTestWebhook,
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import type { Choices } from './choices.ts'
+import { prepareConsent, prepareImport } from './consent-scenarios.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { TraceEntry } from './tasks.ts'
 import { type Scenario, type Sent, type World } from './world.ts'
 
-export const scenarios: Record<string, (database: Database) => Promise<Scenario>> = {
+export const scenarios: Record<string, (database: Database, choices: Choices) => Promise<Scenario>> = {
   mails: prepareMails,
   campaign: (database) => prepareCampaign(database, { isCanceled: false }),
   cancellation: (database) => prepareCampaign(database, { isCanceled: true }),
   drain: prepareDrain,
+  consent: prepareConsent,
+  import: prepareImport,
 }
 
 /** Whether a fault of this run lets a worker lose a claim. A lost statement or response does not: it is undone. */

@@ -36,7 +36,7 @@ export async function simulate(place: Place, allChoices: Choices, only: Limits =
   if (!prepare) throw new Error(`There is no scenario "${name}": use ${Object.keys(scenarios).join(', ')}`)
   const { database } = place
   await database.pool.query('delete from workers')
-  const scenario = await prepare(database)
+  const scenario = await prepare(database, choices)
   const scheduler = createScheduler({ choices, monitor: database.pool })
   const uninstall = installVirtualTimers(scheduler)
   const world = createWorld({ place, scheduler, choices })

@@ -143,6 +143,8 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
         close: () => {},
       },
       mailRateLimiter: { groupSize: 2, wait: async () => {}, waitForSingle: async () => {} },
+      // Several transactions for a file of ten rows.
+      importRows: 3,
       // Fewer than there are deliveries, so that a drain takes several times.
       webhookQuota: { read: async () => 2, peek: () => 2 },
       http: {

@@ -2,4 +2,5 @@
 import { drainMutants } from './drain-mutants.ts'
 import { workMutants } from './work-mutants.ts'
 
-export const mutants = [...workMutants, ...drainMutants]
+import { consentMutants } from './consent-mutants.ts'
+export const mutants = [...workMutants, ...drainMutants, ...consentMutants]

@@ -1,0 +1,16 @@
+import { consentGuards } from '@rapport/testing/guards/consent-guards.ts'
+import { writeGuards } from '@rapport/testing/guards/write-guards.ts'
+import type { Mutant } from './mutant.ts'
+
+/** Guards of consent that the simulation reaches, by their names. Others have a second guard behind them in its schedules. */
+const found: Record<string, Pick<Mutant, 'scenario' | 'seed'>> = {
+  'an import confirms before it has read all opt-outs of the file': { scenario: 'import', seed: 1 },
+  'an import subscribes an address that is suppressed': { scenario: 'import', seed: 3 },
+}
+
+export const consentMutants: readonly Mutant[] = [...consentGuards, ...writeGuards].flatMap(
+  ({ name, file, search, replacement }) => {
+    const how = found[name]
+    return how ? [{ name, file, search, replacement, ...how }] : []
+  },
+)
