@@ -38,6 +38,7 @@ import { accountPages } from './pages/account-pages.ts'
 import { embedScript } from './pages/embed-script.ts'
 import { formPages } from './pages/form-pages.ts'
 import { homePage } from './pages/home-page.ts'
+import { preferencesPages } from './pages/preferences-pages.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
 import { trackingConsentPages } from './pages/tracking-consent-pages.ts'
 import { trackingPages } from './pages/tracking.ts'
@@ -123,6 +124,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(publicListRoutes, timings)
   await app.register(providerMessageRoutes, { ...timings, now: now ?? Date.now, readUrl })
   await app.register(subscriptionPages)
+  await app.register(preferencesPages)
   await app.register(formPages, timings)
   await app.register(accountPages, timings)
   await app.register(embedScript)

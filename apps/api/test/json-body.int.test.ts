@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 
 const isPage = (template: string) =>
-  /^\/(public\/(unsubscribe|subscriptions|tracking|open|click)|f\/|reset-password|accept-invite|verify-email|forgot-password)/.test(
+  /^\/(public\/(unsubscribe|subscriptions|preferences|tracking|open|click)|f\/|reset-password|accept-invite|verify-email|forgot-password)/.test(
     template,
   )
 

@@ -147,6 +147,7 @@ test('only the listed operations require no credential', () => {
     'GET /public/click',
     'GET /public/forms/{id}',
     'GET /public/open',
+    'GET /public/preferences',
     'GET /ready',
     'POST /auth/accept-invite',
     'POST /auth/forgot-password',
@@ -157,6 +158,7 @@ test('only the listed operations require no credential', () => {
     'POST /mail-events/{provider}/{token}',
     'POST /public/forms/{id}/submit',
     'POST /public/lists/{id}/subscribe',
+    'POST /public/preferences',
     'POST /public/subscriptions/undo-unsubscribe',
   ]
   const expected = [...pages.flatMap((path) => [`GET ${path}`, `POST ${path}`]), ...others]

@@ -5,6 +5,7 @@ import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
+import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { aForm } from './isolation-cases.ts'
@@ -41,6 +42,7 @@ async function findValidPaths(): Promise<Record<string, string>> {
     ...(tracked.match(/https:[^"]+/g) ?? []),
     confirmationUrl(ctx, link),
     unsubscribeUrl(ctx, link),
+    preferencesUrl(ctx, link),
     `/verify-email?token=${verify}`,
     `/reset-password?token=${reset}`,
     `/accept-invite?token=${await api.tokenMailedTo(invited)}`,

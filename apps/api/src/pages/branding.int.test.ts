@@ -1,6 +1,7 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
+import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
 import { computeContrast, minTextContrast, mixWithWhite } from '@rapport/core/workspaces/color-contrast.ts'
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { chooseSeed, countRuns } from '@rapport/testing/runs.ts'
@@ -26,9 +27,11 @@ async function findVisitorPages(): Promise<[string, string][]> {
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
   const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: new Date() }
   const ctx = api.ctx(workspace.id)
-  const [confirm, leave] = [confirmationUrl(ctx, link), unsubscribeUrl(ctx, link)].map((url) =>
-    url.replace('https://crm.example.com', ''),
-  ) as [string, string]
+  const [confirm, leave, preferences] = [
+    confirmationUrl(ctx, link),
+    unsubscribeUrl(ctx, link),
+    preferencesUrl(ctx, link),
+  ].map((url) => url.replace('https://crm.example.com', '')) as [string, string, string]
   return [
     ['GET', `/f/${form}`],
     ['POST', `/f/${form}`],
@@ -37,6 +40,7 @@ async function findVisitorPages(): Promise<[string, string][]> {
     ['POST', confirm],
     ['GET', leave],
     ['POST', leave],
+    ['GET', preferences],
   ]
 }
 

@@ -40,6 +40,16 @@ textarea { min-height: 120px; resize: vertical; vertical-align: top }
 .problems { margin: 16px 0; padding: 12px 16px; border: 2px solid var(--wrong); border-radius: 8px }
 .problems p, .problems ul { margin: 0; padding: 0; list-style: none }
 a { color: var(--accent) }
+h2 { margin: 0 0 8px; font-size: 17px; line-height: 1.3 }
+section { margin: 24px 0 0; padding: 24px 0 0; border-top: 1px solid var(--line) }
+section p { margin: 0 0 16px; font-size: 15px; color: var(--soft) }
+.notice { margin: 0 0 24px; padding: 12px 16px; border: 1px solid var(--accent); border-radius: 8px }
+.notice p { margin: 0 }
+.rows { margin: 0; padding: 0; list-style: none }
+.rows li { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; margin: 0; padding: 10px 0 }
+.rows div { flex: 1 1 180px; min-width: 0 }
+.rows p { margin: 2px 0 0; white-space: pre-line }
+.rows button { width: auto; min-height: 44px; padding: 8px 14px; font-size: 15px }
 li { margin-top: 6px }
 .problems a { color: var(--wrong) }
 .trap { position: absolute; left: -9999px }
@@ -118,6 +128,7 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
     .type('text/html; charset=utf-8')
     .header('content-security-policy', policy.join('; '))
     .header('content-language', language.locale)
+    .header('x-robots-tag', 'noindex')
     .preventCache()
     .send(
       String(engine.renderSync(layout, { language, direction, title, heading, content, style, branding, brandStyle })),

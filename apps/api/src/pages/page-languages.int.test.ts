@@ -3,6 +3,7 @@ import type { Form } from '@rapport/core/forms/forms.schema.ts'
 import { languages } from '@rapport/core/kernel/values/languages.ts'
 import { confirmationUrl, testUnsubscribeUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
+import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type ApiResponse, freshEmail, password, startTestApi } from '../../test/testing.ts'
@@ -24,6 +25,7 @@ const withoutOrigin = (url: string) => url.replace('https://crm.example.com', ''
 interface Paths {
   confirm: string
   unsubscribe: string
+  preferences: string
   test: string
   form: string
   acceptInvite: string
@@ -38,6 +40,8 @@ beforeAll(async () => {
   const contact = await api.create<Contact>('/contacts', key, { email: freshEmail() })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
   const link = { listId: list.id, contactId: contact.id, email: contact.email }
+  const other = await api.create<Contact>('/contacts', key, { email: freshEmail() })
+  await api.call('POST', `/lists/${list.id}/subscribers`, { key, body: { contactId: other.id, status: 'CONFIRMED' } })
   const form = await api.create<Form>('/forms', key, { name: 'Brief', fields, successMessage: 'Merci.' })
   const [invited, known] = [freshEmail(), await api.signUp()]
   for (const email of [invited, known.email]) await api.create('/invites', token, { email, role: 'MEMBER' })
@@ -46,6 +50,7 @@ beforeAll(async () => {
   paths = {
     confirm: withoutOrigin(confirmationUrl(api.ctx(workspace.id), { ...link, issuedAt: new Date() })),
     unsubscribe: withoutOrigin(unsubscribeUrl(api.ctx(workspace.id), link)),
+    preferences: withoutOrigin(preferencesUrl(api.ctx(workspace.id), { contactId: other.id, email: other.email })),
     test: withoutOrigin(testUnsubscribeUrl(api.ctx(workspace.id), list.id)),
     form: `/f/${form.id}`,
     acceptInvite: `/accept-invite?token=${await api.tokenMailedTo(invited)}`,
@@ -97,6 +102,21 @@ describe.each(languages)('in %s:', (language) => {
     const undo = /action="([^"]*)"/.exec(unsubscribed.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
     expect(undo).toContain(`&lang=${language}`)
     opened.push([subscription.restored.title, await post(`/public/${undo}`)])
+    for (const [text, page] of opened) {
+      expect(page.text).toContain(text)
+      expectLanguage(page, language)
+    }
+  })
+
+  test('the preferences page', async () => {
+    const { preferences: texts } = pageTexts[language]
+    const token = paths.preferences.split('token=')[1] ?? ''
+    const opened: [string, ApiResponse][] = [
+      [texts.title, await get(inLanguage(paths.preferences))],
+      [texts.title, await post(inLanguage('/public/preferences'), { token, stop: 'all' })],
+      [texts.left, await get(inLanguage(paths.preferences))],
+      [subscription.brokenUnsubscribe, await get(inLanguage('/public/preferences?token=x'))],
+    ]
     for (const [text, page] of opened) {
       expect(page.text).toContain(text)
       expectLanguage(page, language)

@@ -8,6 +8,7 @@ import {
   unsubscribeToken,
 } from '@rapport/core/lists/subscription-links.ts'
 import { LinkToken } from '@rapport/core/kernel/validation.ts'
+import { preferencesToken } from '@rapport/core/subscriptions/preferences-links.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { findListSender } from '@rapport/core/lists/list-sender.ts'
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
@@ -149,7 +150,8 @@ async function showUnsubscribe(request: TokenRequest, reply: FastifyReply) {
   const subscription = openUnsubscribe(request.baseCtx, request.query.token)
   const { language, texts, emails, branding } = await preparePage(request, subscription)
   const { title, text, button } = texts.unsubscribe
-  return sendMessage(reply, { language, title, text: text(emails), button, branding })
+  const link = linkToPreferences(request.baseCtx, subscription, language)
+  return sendMessage(reply, { language, title, text: text(emails), button, branding, ...link })
 }
 
 async function submitUnsubscribe(request: TokenRequest, reply: FastifyReply) {
@@ -159,7 +161,8 @@ async function submitUnsubscribe(request: TokenRequest, reply: FastifyReply) {
   const undo = await unsubscribe(request.baseCtx, request.query.token)
   const { title, button, ...unsubscribed } = texts.unsubscribed
   const text = unsubscribed.text(emails)
-  if (undo === undefined || !branding) return sendMessage(reply, { language, title, text, branding })
+  const link = linkToPreferences(request.baseCtx, subscription, language)
+  if (undo === undefined || !branding) return sendMessage(reply, { language, title, text, branding, ...link })
   return sendMessage(reply, {
     language,
     title,
@@ -168,6 +171,7 @@ async function submitUnsubscribe(request: TokenRequest, reply: FastifyReply) {
     action: language.link(`subscriptions/undo-unsubscribe?token=${undo}`),
     isSecondary: true,
     branding,
+    ...link,
   })
 }
 
@@ -183,6 +187,19 @@ async function submitUndo(request: TokenRequest, reply: FastifyReply) {
 function sendTestMessage(request: TokenRequest, reply: FastifyReply) {
   const language = readPageLanguage(request)
   return sendMessage(reply, { language, ...language.texts.subscription.test })
+}
+
+/** An email of an older version says nothing about its address, so it has no preferences. */
+function linkToPreferences(
+  base: BaseCtx,
+  { workspaceId, contactId, emailHash, campaignId }: ReturnType<typeof openUnsubscribe>,
+  language: PageLanguage,
+) {
+  if (emailHash === undefined) return {}
+  const url = language.link(
+    `preferences?token=${preferencesToken(base, { workspaceId, contactId, emailHash, campaignId })}`,
+  )
+  return { link: { url, label: language.texts.preferences.link } }
 }
 
 type SubscriptionOfAddress = SubscriptionLink & { emailHash: string }

@@ -8,6 +8,7 @@ import { lockList } from '../lists/lists.ts'
 import { readSenderIdentity } from '../domains/sender-identity.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireNotSuppressed } from '../subscriptions/find-suppressions.ts'
+import { preferencesUrl, testPreferencesUrl } from '../subscriptions/preferences-links.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { returnPathOf } from '../domains/return-path.ts'
 import { createReturnPath } from '../mail/bounces/recipient-token.ts'
@@ -67,7 +68,7 @@ export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Pr
 
 /**
  * `kind` is `mail` for the mail of a recipient, and `preview` for a preview or a test mail. A preview has no tracking
- * pixel and no tracked links, and its unsubscribe link does nothing.
+ * pixel and no tracked links, and its links to unsubscribe and to the preferences do nothing.
  */
 async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'preview') {
   const [found] = await ctx.db
@@ -99,6 +100,8 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
       kind === 'mail'
         ? unsubscribeUrl(ctx, { listId: list.id, ...recipient, email: to.email })
         : testUnsubscribeUrl(ctx, list.id)
+    const preferences =
+      kind === 'mail' ? preferencesUrl(ctx, { ...recipient, email: to.email }) : testPreferencesUrl(ctx)
     const returnPath =
       returnPathHost && createReturnPath(ctx, { host: returnPathHost, subject: recipient, email: to.email })
     const createHeader = (subject: string): MailHeader => ({
@@ -123,6 +126,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
         contact: { ...to.customFieldValues, ...to },
         unsubscribeUrl: unsubscribe,
         locale: chooseMailLanguage({ contact: to.locale, content: list.locale, workspace: workspace.locale }).locale,
+        preferencesUrl: preferences,
       },
       tracking: opens || clicks ? createTracking(ctx, { recipient, opens, clicks }) : undefined,
     }

@@ -199,7 +199,9 @@ export const CampaignStats = z
     pending: count.describe('Recipients who are still waiting.'),
     opened: count.describe('Recipients who opened the email, each counted once.'),
     clicked: count.describe('Recipients who clicked a link, each counted once.'),
-    unsubscribed: count.describe('Recipients who used the unsubscribe link of this campaign.'),
+    unsubscribed: count.describe(
+      'Recipients who unsubscribed by a link of this campaign, also on the preferences page.',
+    ),
     bounced: count.describe('Recipients whose email had a `HARD` bounce after it was sent.'),
     complained: count.describe('Recipients who reported the email as spam.'),
     bouncesByClass: z

@@ -12,7 +12,9 @@ export const List = z
   .object({
     id: RecordId('lst'),
     name: z.string().describe('The name of the list. Subscribers see it.'),
-    description: z.string().describe('What the list is about. May be empty.'),
+    description: z
+      .string()
+      .describe('What the list is about. May be empty. Subscribers see it on their preferences page.'),
     doubleOptIn: z.boolean().describe('Whether subscribers must confirm by a link in an email.'),
     confirmedCount: z.number().int().describe('The number of confirmed subscribers.'),
     locale: z.string().nullable().describe(localeDescription),
@@ -40,7 +42,9 @@ export type List = z.output<typeof List>
 export const ListInput = z
   .strictObject({
     name: SingleLine(200, 1).describe('The name of the list. Subscribers see it.'),
-    description: MultiLine(20_000).default('').describe('What the list is about, at most 16 KiB.'),
+    description: MultiLine(20_000)
+      .default('')
+      .describe('What the list is about, at most 16 KiB. Subscribers see it on their preferences page.'),
     doubleOptIn: z.boolean().default(true).describe('Whether subscribers must confirm by a link in an email.'),
     locale: OptionalLocale.optional().describe(localeDescription),
   })
@@ -50,7 +54,9 @@ export type ListInput = z.output<typeof ListInput>
 export const ListChange = z
   .strictObject({
     name: SingleLine(200, 1).describe('The name of the list. Subscribers see it.'),
-    description: MultiLine(20_000).describe('What the list is about, at most 16 KiB.'),
+    description: MultiLine(20_000).describe(
+      'What the list is about, at most 16 KiB. Subscribers see it on their preferences page.',
+    ),
     doubleOptIn: z.boolean().describe('Whether subscribers must confirm by a link in an email.'),
     locale: OptionalLocale.describe(localeDescription),
   })

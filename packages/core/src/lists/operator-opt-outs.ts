@@ -138,17 +138,19 @@ async function restore(ctx: Ctx, row: Row): Promise<void> {
   await recordSubscriptionChange(ctx, restored, events[restored.status as keyof typeof events] ?? [])
 }
 
-/** Makes an operator's opt-out from a list final, because the person has said the same. */
+/** Makes an operator's opt-out from a list, or from each list, final, because the person has said the same. */
 export async function makeFinal(
   ctx: Ctx,
-  { contactId, listId }: { contactId: ContactId; listId: ListId },
+  { contactId, listId }: { contactId: ContactId; listId?: ListId },
 ): Promise<void> {
   await ctx.db
     .update(subscriptions)
     .set({ unsubscribedAt: new Date() })
     .where(
       and(
-        isSame(ctx, { contactId, listId }),
+        eq(subscriptions.workspaceId, ctx.workspaceId),
+        eq(subscriptions.contactId, contactId),
+        listId && eq(subscriptions.listId, listId),
         eq(subscriptions.status, 'UNSUBSCRIBED'),
         sql`${subscriptions.consent} #>> '{0,method}' = 'OPERATOR'`,
         sql`(${subscriptions.consent} #>> '{0,at}')::timestamptz = ${subscriptions.unsubscribedAt}`,

@@ -40,7 +40,7 @@ const Consent = z
     method: z
       .enum(consentMethods)
       .describe(
-        '`FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing; `ADDRESS_CHANGED`: the consent for a former address, when the contact got this one. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.',
+        '`FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `PREFERENCES_PAGE`: the page that emails link to; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing; `ADDRESS_CHANGED`: the consent for a former address, when the contact got this one. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.',
       ),
     at: Timestamp.describe('When the consent was given or reported.'),
     email: z.string().describe('The email address that the consent covers.'),

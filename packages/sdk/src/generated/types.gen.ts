@@ -609,7 +609,7 @@ export type CampaignStats = {
      */
     clicked: number;
     /**
-     * Recipients who used the unsubscribe link of this campaign.
+     * Recipients who unsubscribed by a link of this campaign, also on the preferences page.
      */
     unsubscribed: number;
     /**
@@ -786,9 +786,9 @@ export type CampaignUpdate = {
  */
 export type Consent = {
     /**
-     * `FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing; `ADDRESS_CHANGED`: the consent for a former address, when the contact got this one. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.
+     * `FORM`: a form; `PUBLIC_SUBSCRIBE`: the public subscribe endpoint; `PREFERENCES_PAGE`: the page that emails link to; `API`, `IMPORT`: reported by a user or API key; `CONFIRMATION_LINK`: the link in an email that an older version sent; `UNDO_UNSUBSCRIBE`: the page after unsubscribing; `ADDRESS_CHANGED`: the consent for a former address, when the contact got this one. `OPERATOR` is no consent: the contact opted out, as a user or API key reported.
      */
-    method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'API' | 'IMPORT' | 'CONFIRMATION_LINK' | 'UNDO_UNSUBSCRIBE' | 'OPERATOR' | 'ADDRESS_CHANGED';
+    method: 'FORM' | 'PUBLIC_SUBSCRIBE' | 'PREFERENCES_PAGE' | 'API' | 'IMPORT' | 'CONFIRMATION_LINK' | 'UNDO_UNSUBSCRIBE' | 'OPERATOR' | 'ADDRESS_CHANGED';
     /**
      * When the consent was given or reported.
      */
@@ -2503,7 +2503,7 @@ export type List = {
      */
     name: string;
     /**
-     * What the list is about. May be empty.
+     * What the list is about. May be empty. Subscribers see it on their preferences page.
      */
     description: string;
     /**
@@ -2555,7 +2555,7 @@ export type ListCreate = {
      */
     name: string;
     /**
-     * What the list is about, at most 16 KiB.
+     * What the list is about, at most 16 KiB. Subscribers see it on their preferences page.
      */
     description?: string;
     /**
@@ -2591,7 +2591,7 @@ export type ListUpdate = {
      */
     name?: string;
     /**
-     * What the list is about, at most 16 KiB.
+     * What the list is about, at most 16 KiB. Subscribers see it on their preferences page.
      */
     description?: string;
     /**
@@ -5603,6 +5603,130 @@ export type PublicUndoUnsubscribeResponses = {
 };
 
 export type PublicUndoUnsubscribeResponse = PublicUndoUnsubscribeResponses[keyof PublicUndoUnsubscribeResponses];
+
+export type PagesShowPreferencesData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+        /**
+         * The token in the link.
+         */
+        token: string;
+    };
+    url: '/public/preferences';
+};
+
+export type PagesShowPreferencesErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type PagesShowPreferencesError = PagesShowPreferencesErrors[keyof PagesShowPreferencesErrors];
+
+export type PagesShowPreferencesResponses = {
+    /**
+     * An HTML page
+     */
+    200: string;
+};
+
+export type PagesShowPreferencesResponse = PagesShowPreferencesResponses[keyof PagesShowPreferencesResponses];
+
+export type PagesSubmitPreferencesData = {
+    /**
+     * The token and what changes, as the buttons of the page post them.
+     */
+    body: {
+        /**
+         * The token in the link.
+         */
+        token: string;
+        /**
+         * The id of a list to unsubscribe from.
+         */
+        leave?: string;
+        /**
+         * The id of a list to subscribe to again: an email asks to confirm it.
+         */
+        return?: string;
+        /**
+         * `all`: no more emails.
+         */
+        stop?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         */
+        lang?: string;
+    };
+    url: '/public/preferences';
+};
+
+export type PagesSubmitPreferencesErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The role of the credential is too low.
+     */
+    403: Error;
+    /**
+     * The body was sent too slowly.
+     */
+    408: Error;
+    /**
+     * The body is too large.
+     */
+    413: Error;
+    /**
+     * The content type, charset or content encoding of the body is not supported. The message names it.
+     */
+    415: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type PagesSubmitPreferencesError = PagesSubmitPreferencesErrors[keyof PagesSubmitPreferencesErrors];
+
+export type PagesSubmitPreferencesResponses = {
+    /**
+     * An HTML page
+     */
+    200: string;
+};
+
+export type PagesSubmitPreferencesResponse = PagesSubmitPreferencesResponses[keyof PagesSubmitPreferencesResponses];
 
 export type PagesShowFormData = {
     body?: never;

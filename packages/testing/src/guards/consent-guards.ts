@@ -120,7 +120,7 @@ const given = [
   {
     name: 'an unsubscribe link does not hold for its address',
     file: unsubscribe,
-    search: '    if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)\n',
+    search: '  if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)\n',
     replacement: '',
   },
   {

@@ -64,6 +64,34 @@ export const de: PageTexts = {
     broken:
       'Der Link ist unvollständig oder älter als sieben Tage, oder Sie haben seitdem etwas anderes gewählt. Es wurde nichts geändert.',
   },
+  preferences: {
+    title: 'Ihre E-Mail-Einstellungen',
+    text: (sender, email) => `Hier bestimmen Sie, welche E-Mails ${sender} an ${email} sendet.`,
+    received: 'Sie erhalten',
+    left: 'Sie erhalten nicht mehr',
+    pending: 'Noch nicht bestätigt',
+    noLists: (sender) => `${sender} sendet Ihnen keine Newsletter.`,
+    asked: (email) =>
+      `Um sich wieder anzumelden, klicken Sie bitte auf den Link in der E-Mail, die wir an ${email} gesendet haben.`,
+    stop: {
+      title: 'Keine E-Mails mehr',
+      text: (sender) =>
+        `${sender} sendet Ihnen dann keine E-Mails mehr, auch keine Newsletter, die später hinzukommen.`,
+      button: 'Alle E-Mails abbestellen',
+    },
+    stopped: (sender) => `${sender} sendet Ihnen keine E-Mails mehr, auch keine Newsletter, die später hinzukommen.`,
+    former:
+      'Dieser Link gehört zu einer früheren E-Mail-Adresse und kann deshalb nicht zeigen, was Sie erhalten. Alle E-Mails abbestellen können Sie hier trotzdem.',
+    erased: (sender) => `${sender} hat keine Daten über Sie gespeichert.`,
+    erasedAndStopped: (sender) =>
+      `${sender} hat über Sie nur noch gespeichert, dass Sie keine E-Mails erhalten möchten.`,
+    closed: {
+      title: 'Diesen Absender gibt es nicht mehr',
+      text: 'Sie erhalten von ihm keine E-Mails mehr, und er hat keine Daten über Sie gespeichert.',
+    },
+    test: 'Der Link hat hier keine Wirkung. In der Kampagne führt er zu den Einstellungen des Empfängers.',
+    link: 'Alle E-Mail-Einstellungen',
+  },
   form: {
     problems: 'Bitte korrigieren Sie Folgendes:',
     titleWithProblems: (form) => `Bitte prüfen: ${form}`,

@@ -63,6 +63,33 @@ export const en = {
     broken:
       'The link may be incomplete or older than seven days, or you have chosen something else since. Nothing was changed.',
   },
+  preferences: {
+    title: 'Your email preferences',
+    text: (sender: string, email: string) => `Choose which emails ${sender} sends to ${email}.`,
+    received: 'You receive',
+    left: 'You no longer receive',
+    pending: 'Not confirmed yet',
+    noLists: (sender: string) => `${sender} sends you no newsletters.`,
+    asked: (email: string) => `To subscribe again, use the link in the email that we have sent to ${email}.`,
+    stop: {
+      title: 'No more emails',
+      text: (sender: string) =>
+        `${sender} will no longer send you any emails, including newsletters that are added later.`,
+      button: 'Stop all emails',
+    },
+    stopped: (sender: string) =>
+      `${sender} no longer sends you any emails, including newsletters that are added later.`,
+    former:
+      'This link belongs to a former email address, so it cannot show what you receive. You can still stop all emails here.',
+    erased: (sender: string) => `${sender} keeps no data about you.`,
+    erasedAndStopped: (sender: string) => `${sender} keeps only your wish to receive no emails.`,
+    closed: {
+      title: 'This sender no longer exists',
+      text: 'It sends you no more emails and keeps no data about you.',
+    },
+    test: 'The link does nothing here. In the campaign, it leads to the preferences of the recipient.',
+    link: 'All email preferences',
+  },
   form: {
     problems: 'Please correct the following:',
     titleWithProblems: (form: string) => `Please check: ${form}`,

@@ -63,6 +63,31 @@ export const es: PageTexts = {
     broken:
       'El enlace puede estar incompleto o tener más de siete días, o usted ha elegido otra cosa desde entonces. No se ha cambiado nada.',
   },
+  preferences: {
+    title: 'Sus preferencias de correo',
+    text: (sender, email) => `Elija qué correos envía ${sender} a ${email}.`,
+    received: 'Usted recibe',
+    left: 'Ya no recibe',
+    pending: 'Pendiente de confirmación',
+    noLists: (sender) => `${sender} no le envía ningún boletín.`,
+    asked: (email) => `Para volver a suscribirse, use el enlace del correo que hemos enviado a ${email}.`,
+    stop: {
+      title: 'No recibir más correos',
+      text: (sender) => `${sender} no le enviará más correos, tampoco los boletines que se creen más adelante.`,
+      button: 'Darse de baja de todos los correos',
+    },
+    stopped: (sender) => `${sender} ya no le envía correos, tampoco los boletines que se creen más adelante.`,
+    former:
+      'Este enlace corresponde a una dirección de correo anterior, por lo que no puede mostrar lo que recibe. Aun así, aquí puede darse de baja de todos los correos.',
+    erased: (sender) => `${sender} no conserva ningún dato sobre usted.`,
+    erasedAndStopped: (sender) => `${sender} solo conserva su deseo de no recibir correos.`,
+    closed: {
+      title: 'Este remitente ya no existe',
+      text: 'Ya no le envía correos ni conserva datos sobre usted.',
+    },
+    test: 'Aquí el enlace no tiene ningún efecto. En la campaña, lleva a las preferencias del destinatario.',
+    link: 'Todas sus preferencias de correo',
+  },
   form: {
     problems: 'Corrija lo siguiente:',
     titleWithProblems: (form) => `Revise el formulario: ${form}`,

@@ -63,6 +63,32 @@ export const fr: PageTexts = {
     broken:
       'Le lien est peut-être incomplet ou date de plus de sept jours, ou vous avez fait un autre choix depuis. Rien n’a été modifié.',
   },
+  preferences: {
+    title: 'Vos préférences e-mail',
+    text: (sender, email) => `Choisissez les e-mails que ${sender} envoie à ${email}.`,
+    received: 'Vous recevez',
+    left: 'Vous ne recevez plus',
+    pending: 'Inscription à confirmer',
+    noLists: (sender) => `${sender} ne vous envoie aucune newsletter.`,
+    asked: (email) =>
+      `Pour vous réinscrire, cliquez sur le lien contenu dans l’e-mail que nous avons envoyé à ${email}.`,
+    stop: {
+      title: 'Ne plus recevoir d’e-mails',
+      text: (sender) => `${sender} ne vous enverra plus aucun e-mail, pas même les newsletters créées par la suite.`,
+      button: 'Arrêter tous les e-mails',
+    },
+    stopped: (sender) => `${sender} ne vous envoie plus aucun e-mail, pas même les newsletters créées par la suite.`,
+    former:
+      'Ce lien correspond à une ancienne adresse e-mail et ne peut donc pas afficher ce que vous recevez. Vous pouvez tout de même arrêter ici tous les e-mails.',
+    erased: (sender) => `${sender} ne conserve aucune donnée vous concernant.`,
+    erasedAndStopped: (sender) => `${sender} conserve seulement votre souhait de ne plus recevoir d’e-mails.`,
+    closed: {
+      title: 'Cet expéditeur n’existe plus',
+      text: 'Il ne vous envoie plus d’e-mails et ne conserve aucune donnée vous concernant.',
+    },
+    test: 'Ici, le lien n’a aucun effet. Dans la campagne, il mène aux préférences du destinataire.',
+    link: 'Toutes vos préférences e-mail',
+  },
   form: {
     problems: 'Veuillez corriger les points suivants\u00a0:',
     titleWithProblems: (form) => `À vérifier\u00a0: ${form}`,

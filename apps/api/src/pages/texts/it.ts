@@ -64,6 +64,31 @@ export const it: PageTexts = {
     broken:
       'Il link potrebbe essere incompleto o risalire a più di sette giorni fa, oppure nel frattempo hai fatto un’altra scelta. Non è stato modificato nulla.',
   },
+  preferences: {
+    title: 'Le tue preferenze email',
+    text: (sender, email) => `Scegli quali email ${sender} invia a ${email}.`,
+    received: 'Ricevi',
+    left: 'Non ricevi più',
+    pending: 'In attesa di conferma',
+    noLists: (sender) => `${sender} non ti invia nessuna newsletter.`,
+    asked: (email) => `Per iscriverti di nuovo, usa il link nell’email che abbiamo inviato a ${email}.`,
+    stop: {
+      title: 'Non ricevere più email',
+      text: (sender) => `${sender} non ti invierà più email, nemmeno le newsletter create in futuro.`,
+      button: 'Interrompi tutte le email',
+    },
+    stopped: (sender) => `${sender} non ti invia più email, nemmeno le newsletter create in futuro.`,
+    former:
+      'Questo link appartiene a un indirizzo email precedente e quindi non può mostrare che cosa ricevi. Da qui puoi comunque interrompere tutte le email.',
+    erased: (sender) => `${sender} non conserva alcun dato su di te.`,
+    erasedAndStopped: (sender) => `${sender} conserva soltanto la tua richiesta di non ricevere email.`,
+    closed: {
+      title: 'Questo mittente non esiste più',
+      text: 'Non ti invia più email e non conserva alcun dato su di te.',
+    },
+    test: 'Qui il link non ha alcun effetto. Nella campagna porta alle preferenze del destinatario.',
+    link: 'Tutte le preferenze email',
+  },
   form: {
     problems: 'Correggi quanto segue:',
     titleWithProblems: (form) => `Da controllare: ${form}`,

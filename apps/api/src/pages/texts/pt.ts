@@ -63,6 +63,31 @@ export const pt: PageTexts = {
     broken:
       'O link pode estar incompleto ou ter mais de sete dias, ou você fez outra escolha desde então. Nada foi alterado.',
   },
+  preferences: {
+    title: 'Suas preferências de e-mail',
+    text: (sender, email) => `Escolha quais e-mails ${sender} envia para ${email}.`,
+    received: 'Você recebe',
+    left: 'Você não recebe mais',
+    pending: 'Aguardando confirmação',
+    noLists: (sender) => `${sender} não envia nenhuma newsletter para você.`,
+    asked: (email) => `Para se inscrever novamente, use o link no e-mail que enviamos para ${email}.`,
+    stop: {
+      title: 'Não receber mais e-mails',
+      text: (sender) => `${sender} não enviará mais e-mails para você, nem mesmo newsletters criadas no futuro.`,
+      button: 'Cancelar todos os e-mails',
+    },
+    stopped: (sender) => `${sender} não envia mais e-mails para você, nem mesmo newsletters criadas no futuro.`,
+    former:
+      'Este link pertence a um endereço de e-mail anterior e, por isso, não pode mostrar o que você recebe. Mesmo assim, você pode cancelar todos os e-mails aqui.',
+    erased: (sender) => `${sender} não guarda nenhum dado sobre você.`,
+    erasedAndStopped: (sender) => `${sender} guarda apenas o seu pedido de não receber e-mails.`,
+    closed: {
+      title: 'Este remetente não existe mais',
+      text: 'Ele não envia mais e-mails para você nem guarda dados sobre você.',
+    },
+    test: 'Aqui o link não tem efeito. Na campanha, ele leva às preferências do destinatário.',
+    link: 'Todas as preferências de e-mail',
+  },
   form: {
     problems: 'Corrija o seguinte:',
     titleWithProblems: (form) => `Verifique: ${form}`,

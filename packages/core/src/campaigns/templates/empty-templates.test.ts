@@ -9,6 +9,7 @@ const values: TemplateValues = {
   workspace: { name: 'Engines', postalAddress: '12 Dorset Street' },
   locale: 'en',
   unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
+  preferencesUrl: 'https://crm.example.com/public/preferences?token=ghi.jkl',
 }
 const rendering = (sources: Partial<TemplateSources>) =>
   joinMail(compileTemplates({ subject: 'News', html: null, text: null, ...sources })(values))
@@ -32,7 +33,7 @@ describe('a part that does not show the link', () => {
     const shown = html.replace(/<!--.*?(-->|$)|<style.*?(<\/style>|$)/gs, '')
     expect(shown).toContain(link)
     expect(shown).toContain('12 Dorset Street')
-    expect(text).toContain(`Unsubscribe: ${values.unsubscribeUrl}\n12 Dorset Street`)
+    expect(text).toContain(`Preferences: ${values.preferencesUrl}\n12 Dorset Street`)
   })
 
   test.each([

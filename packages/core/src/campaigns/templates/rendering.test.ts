@@ -12,6 +12,7 @@ const values = {
   workspace: {},
   locale: 'en',
   unsubscribeUrl: 'https://crm.example.com/u',
+  preferencesUrl: 'https://crm.example.com/p',
 }
 const [ada, eve] = [newId('wsp'), newId('wsp')]
 

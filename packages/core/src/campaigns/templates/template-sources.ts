@@ -17,6 +17,7 @@ export interface TemplateValues {
   unsubscribeUrl: string
   /** The language of the mail, as a locale. */
   locale: string
+  preferencesUrl: string
 }
 
 /** An error in a template, or in rendering it. */

@@ -100,6 +100,12 @@ export const templateVariables: readonly TemplateVariable[] = [
     exampleValue: 'https://crm.example.com/public/unsubscribe?token=…',
   },
   {
+    name: 'preferencesUrl',
+    type: 'TEXT',
+    description: 'The link to the preferences page of the recipient: all lists, and no email at all.',
+    exampleValue: 'https://crm.example.com/public/preferences?token=…',
+  },
+  {
     name: 'locale',
     type: 'TEXT',
     description:

@@ -20,6 +20,7 @@ const values: TemplateValues = {
   workspace: { name: 'Engines', postalAddress: '12 Dorset Street' },
   locale: 'en',
   unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
+  preferencesUrl: 'https://crm.example.com/public/preferences?token=ghi.jkl',
 }
 const rendering = (sources: Partial<TemplateSources>, input: Partial<TemplateValues> = {}) =>
   joinMail(compileTemplates({ subject: 'News', html: null, text: null, ...sources })({ ...values, ...input }))
@@ -204,9 +205,10 @@ describe('the footer', () => {
     const { html, text } = rendering({ html: '<p>Hi</p>', text: 'Hi' })
     expect(html).toMatch(/^<p>Hi<\/p>\n<div/)
     expect(html).toContain(link)
+    expect(html).toContain(`<a href="${values.preferencesUrl}"`)
     expect(html).toContain('12 Dorset Street')
     expect(text).toBe(
-      `Hi\n\n--\nYou are receiving this email because you subscribed to Monthly news.\nUnsubscribe: ${values.unsubscribeUrl}\n12 Dorset Street`,
+      `Hi\n\n--\nYou are receiving this email because you subscribed to Monthly news.\nUnsubscribe: ${values.unsubscribeUrl}\nPreferences: ${values.preferencesUrl}\n12 Dorset Street`,
     )
   })
 
@@ -218,7 +220,7 @@ describe('the footer', () => {
 
   test('omits a missing postal address and escapes the values', () => {
     const without = rendering({ text: 'Hi' }, { workspace: { name: 'Engines', postalAddress: null } })
-    expect(without.text.endsWith(values.unsubscribeUrl)).toBe(true)
+    expect(without.text.endsWith(values.preferencesUrl)).toBe(true)
     const { html } = rendering({ html: 'Hi' }, { list: { name: '<i>L</i>' }, workspace: { postalAddress: '<b>1</b>' } })
     expect(html).toContain('&lt;b&gt;1&lt;/b&gt;')
     expect(html).toContain('&lt;i&gt;L&lt;/i&gt;')

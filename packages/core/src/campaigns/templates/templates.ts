@@ -26,21 +26,22 @@ const textEngine = createEngine()
 /** Inherits the text color of the customer's HTML, which may be light or dark. */
 const footerStyle = `margin-top:32px;padding-top:16px;border-top:1px solid #80838d;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:inherit;overflow-wrap:anywhere`
 const htmlFooter = htmlEngine.parse(`
-{{ reason }} <a href="{{ unsubscribeUrl }}" style="color:inherit">{{ unsubscribe }}</a>
+{{ reason }} <a href="{{ unsubscribeUrl }}" style="color:inherit">{{ unsubscribe }}</a> · <a href="{{ preferencesUrl }}" style="color:inherit">{{ preferences }}</a>
 {%- if workspace.postalAddress %}<br>{{ workspace.postalAddress }}{% endif %}
 `)
 const textFooter = textEngine.parse(`
 
 --
 {{ reason }}
-{{ unsubscribe }}: {{ unsubscribeUrl }}{% if workspace.postalAddress %}
+{{ unsubscribe }}: {{ unsubscribeUrl }}
+{{ preferences }}: {{ preferencesUrl }}{% if workspace.postalAddress %}
 {{ workspace.postalAddress }}{% endif %}`)
 
 /** The footer is in the language of the recipient. */
-function toFooterValues({ locale, list, workspace, unsubscribeUrl }: TemplateValues) {
+function toFooterValues({ locale, list, workspace, unsubscribeUrl, preferencesUrl }: TemplateValues) {
   const { language } = findLanguage([locale]) ?? english
-  const { reason, unsubscribe } = mailTexts[language].footer
-  return { language, reason: reason(list.name), unsubscribe, workspace, unsubscribeUrl }
+  const { reason, ...labels } = mailTexts[language].footer
+  return { language, reason: reason(list.name), ...labels, workspace, unsubscribeUrl, preferencesUrl }
 }
 
 type SetCurrentField = (field: TemplateField) => void

@@ -9,6 +9,7 @@ const values: TemplateValues = {
   workspace: { name: 'Engines', postalAddress: '12 Dorset Street' },
   locale: 'en',
   unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
+  preferencesUrl: 'https://crm.example.com/public/preferences?token=ghi.jkl',
 }
 /** The text part that HTML is converted to, without the link at its end. */
 function textOf(html: string): string {

@@ -28,7 +28,7 @@ export function trackHtml(html: string, { opens, clicks, publicUrl, key, payload
     let [result, position] = ['', 0]
     for (const { start, end, isQuoted } of findLinks(html)) {
       const url = parseWebUrl(html.slice(start, end))
-      // Links to Rapport's own pages are not tracked, above all the unsubscribe link.
+      // Links to Rapport's own pages are not tracked, above all not those to unsubscribe and to the preferences.
       if (url === undefined || url.startsWith(`${publicUrl}/public/`)) continue
       const tracked = limitOutput(createTokenUrl('click', [...payload, url]))
       result += html.slice(position, start) + (isQuoted ? tracked : `"${tracked}"`)

@@ -10,6 +10,7 @@ export const subscriptionStatuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BO
 export const consentMethods = [
   'FORM',
   'PUBLIC_SUBSCRIBE',
+  'PREFERENCES_PAGE',
   'API',
   'IMPORT',
   'CONFIRMATION_LINK',

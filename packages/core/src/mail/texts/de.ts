@@ -45,5 +45,6 @@ export const de: MailTexts = {
   footer: {
     reason: (list) => `Sie erhalten diese E-Mail, weil Sie sich für ${list} angemeldet haben.`,
     unsubscribe: 'Abmelden',
+    preferences: 'Einstellungen',
   },
 }

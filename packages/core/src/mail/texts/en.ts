@@ -47,6 +47,7 @@ export const en = {
   footer: {
     reason: (list: string) => `You are receiving this email because you subscribed to ${list}.`,
     unsubscribe: 'Unsubscribe',
+    preferences: 'Preferences',
   },
 }
 

@@ -45,5 +45,6 @@ export const es: MailTexts = {
   footer: {
     reason: (list) => `Recibe este correo porque se suscribió a ${list}.`,
     unsubscribe: 'Darse de baja',
+    preferences: 'Preferencias',
   },
 }

@@ -46,5 +46,6 @@ export const fr: MailTexts = {
   footer: {
     reason: (list) => `Vous recevez cet e-mail à la suite de votre inscription à ${list}.`,
     unsubscribe: 'Se désinscrire',
+    preferences: 'Préférences',
   },
 }

@@ -45,5 +45,6 @@ export const it: MailTexts = {
   footer: {
     reason: (list) => `Ricevi questa email perché hai effettuato l’iscrizione a ${list}.`,
     unsubscribe: 'Annulla l’iscrizione',
+    preferences: 'Preferenze',
   },
 }

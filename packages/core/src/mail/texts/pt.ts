@@ -44,5 +44,6 @@ export const pt: MailTexts = {
   footer: {
     reason: (list) => `Você recebe este e-mail porque se inscreveu em ${list}.`,
     unsubscribe: 'Cancelar inscrição',
+    preferences: 'Preferências',
   },
 }

@@ -29,13 +29,25 @@ export async function unsubscribe(base: BaseCtx, token: string): Promise<string 
     if (!(await isLiveWorkspace(ctx))) return undefined
     const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
     const before = await findCurrentSubscription(ctx, link)
-    const hasUnsubscribed = await endSubscription(ctx, link)
-    if (!hasUnsubscribed) await makeFinal(ctx, link)
-    if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)
+    const hasUnsubscribed = await leaveList(ctx, { ...link, emailHash })
     if (hasUnsubscribed && campaignId)
       await recordEngagement(ctx, { campaignId, contactId: ids.contactId }, 'unsubscribed')
     return before?.status === 'CONFIRMED' ? createUndoToken(ctx, link, emailHash) : undefined
   })
+}
+
+/**
+ * Unsubscribes a locked contact from a list by its own word, and the address of the email that led to it. Returns whether
+ * the subscription ended now.
+ */
+export async function leaveList(
+  ctx: Ctx,
+  { emailHash, ...link }: SubscriptionLink & { emailHash: string | undefined },
+): Promise<boolean> {
+  const hasUnsubscribed = await endSubscription(ctx, link)
+  if (!hasUnsubscribed) await makeFinal(ctx, link)
+  if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)
+  return hasUnsubscribed
 }
 
 /** Returns undefined if the email was sent to a former address: its owner must not subscribe the current one. */

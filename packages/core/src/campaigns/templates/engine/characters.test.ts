@@ -8,6 +8,7 @@ const values = {
   workspace: {},
   locale: 'en',
   unsubscribeUrl: 'https://crm.example.com/u',
+  preferencesUrl: 'https://crm.example.com/p',
 }
 /** Renders a template as subject, as text, and as HTML with its text. */
 function renderEverywhere(source: string): string[] {

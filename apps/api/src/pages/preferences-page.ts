@@ -1,0 +1,92 @@
+import type { ListPreference, Preferences } from '@rapport/core/operations/preferences/read-preferences.ts'
+import type { FastifyReply } from 'fastify'
+import { engine, sendDocument } from './document.ts'
+import type { PageLanguage } from './page-language.ts'
+
+/** Every change is a POST of the one form. The name of its button says what changes. */
+const template = engine.parse(`<p>{{ text }}</p>
+{%- if notice %}
+<div class="notice" role="status" tabindex="-1" autofocus><p>{{ notice }}</p></div>
+{%- endif %}
+<form method="post" action="{{ action }}">
+<input type="hidden" name="token" value="{{ token }}">
+{%- for group in groups %}
+<section>
+<h2>{{ group.title }}</h2>
+<ul class="rows">
+{%- for list in group.lists %}
+<li>
+<div><strong>{{ list.name }}</strong>
+{%- if list.hint %} <span class="optional">{{ list.hint }}</span>{% endif %}
+{%- if list.description != '' %}
+<p>{{ list.description }}</p>
+{%- endif %}</div>
+{%- if group.button %}
+<button class="secondary" name="{{ group.field }}" value="{{ list.id }}" aria-label="{{ group.button }}: {{ list.name }}">{{ group.button }}</button>
+{%- endif %}
+</li>
+{%- endfor %}
+</ul>
+</section>
+{%- endfor %}
+{%- if stop %}
+<section>
+<h2>{{ stop.title }}</h2>
+<p>{{ stop.text }}</p>
+<button class="secondary" name="stop" value="all">{{ stop.button }}</button>
+</section>
+{%- endif %}
+</form>`)
+
+export interface PreferencesPage {
+  language: PageLanguage
+  preferences: Preferences
+  token: string
+  /** What the person has just changed. */
+  notice?: string | undefined
+}
+
+/** Sends the page on which a person chooses what they receive. It works without JavaScript. */
+export function sendPreferencesPage(reply: FastifyReply, page: PreferencesPage): FastifyReply {
+  const { language, preferences, token, notice } = page
+  const { sender, branding, hasOptedOut } = preferences
+  const { title, stop } = language.texts.preferences
+  const content = String(
+    engine.renderSync(template, {
+      text: describeHolder(page),
+      notice,
+      token,
+      action: language.link('preferences'),
+      groups: groupLists(page),
+      stop: hasOptedOut ? undefined : { ...stop, text: stop.text(sender) },
+    }),
+  )
+  return sendDocument(reply, { language, heading: title, content, branding })
+}
+
+function describeHolder({ language, preferences: { sender, holder, hasOptedOut } }: PreferencesPage): string {
+  const texts = language.texts.preferences
+  if (holder === 'ERASED') return hasOptedOut ? texts.erasedAndStopped(sender) : texts.erased(sender)
+  if (hasOptedOut) return texts.stopped(sender)
+  if (holder === 'FORMER') return texts.former
+  return holder.lists.length > 0 ? texts.text(sender, holder.maskedEmail) : texts.noLists(sender)
+}
+
+/** The lists with the button that each group has. */
+function groupLists({ language, preferences: { holder } }: PreferencesPage) {
+  if (typeof holder === 'string') return []
+  const { subscription, preferences: texts } = language.texts
+  const withHint = (list: ListPreference) => ({ ...list, ...(list.status === 'PENDING' && { hint: texts.pending }) })
+  const left = holder.lists.filter(({ status }) => status === 'LEFT')
+  const received = holder.lists.filter(({ status }) => status !== 'LEFT')
+  const groups = [
+    { title: texts.received, field: 'leave', button: subscription.unsubscribe.button, lists: received.map(withHint) },
+    {
+      title: texts.left,
+      field: 'return',
+      button: holder.canReturn ? subscription.unsubscribed.button : undefined,
+      lists: left,
+    },
+  ]
+  return groups.filter(({ lists }) => lists.length > 0)
+}

@@ -1,0 +1,143 @@
+import { httpErrors } from '@fastify/sensible'
+import { invalidToken } from '@rapport/core/kernel/errors.ts'
+import { Id, type ListId } from '@rapport/core/kernel/ids.ts'
+import { LinkToken } from '@rapport/core/kernel/validation.ts'
+import {
+  askToReturn,
+  leaveListByPreferences,
+  stopAllMail,
+} from '@rapport/core/operations/preferences/change-preferences.ts'
+import { type Preferences, readPreferences } from '@rapport/core/operations/preferences/read-preferences.ts'
+import type { BaseCtx } from '@rapport/core/request/context.ts'
+import { isTestPreferences } from '@rapport/core/subscriptions/preferences-links.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { toErrorBody } from '../http/errors/error-handler.ts'
+import { acceptsHtml, errorPageResponse, pageResponse, parsePostedForm } from './document.ts'
+import { sendMessage, suspendedMessage } from './message-page.ts'
+import { type PageLanguage, PageQuery, readPageLanguage } from './page-language.ts'
+import { sendPreferencesPage } from './preferences-page.ts'
+
+const Token = LinkToken(600).describe('The token in the link.')
+const TokenQuery = PageQuery.extend({ token: Token })
+const PostedChoice = z
+  .object({
+    token: Token,
+    leave: z.string().optional().describe('The id of a list to unsubscribe from.'),
+    return: z.string().optional().describe('The id of a list to subscribe to again: an email asks to confirm it.'),
+    stop: z.string().optional().describe('`all`: no more emails.'),
+  })
+  .describe('The token and what changes, as the buttons of the page post them.')
+
+/** The page on which a person chooses what they receive. GET changes nothing, because mail scanners follow every link. */
+export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'buffer' },
+    async (_request: unknown, raw: Buffer) => parsePostedForm(raw),
+  )
+  app.addContentTypeParser('*', async () => {
+    throw httpErrors.unsupportedMediaType('The content type must be application/x-www-form-urlencoded')
+  })
+  app.setErrorHandler((error, request, reply) => {
+    const body = acceptsHtml(request) ? toErrorBody(error) : undefined
+    const language = readPageLanguage(request)
+    if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage(language))
+    if (body?.statusCode !== 400) throw error
+    const { brokenLink: title, subscription } = language.texts
+    return sendMessage(reply.code(400), { language, title, text: subscription.brokenUnsubscribe })
+  })
+
+  app.get(
+    '/public/preferences',
+    {
+      schema: {
+        tags: ['Hosted pages'],
+        operationId: 'pages.showPreferences',
+        summary: 'Show the preferences page',
+        description:
+          'The page that a link in every campaign email opens: the lists of the contact, with a way off each, and no email at all. It changes nothing: its buttons send the POST.',
+        querystring: TokenQuery,
+        response: { 200: pageResponse, 400: errorPageResponse },
+      },
+    },
+    async (request, reply) => showPreferences(request, reply, { token: request.query.token }),
+  )
+  app.post(
+    '/public/preferences',
+    {
+      schema: {
+        tags: ['Hosted pages'],
+        operationId: 'pages.submitPreferences',
+        summary: 'Submit the preferences page',
+        description:
+          'Unsubscribes from one list, or stops all emails, also of lists that are created later: the suppression `OPTED_OUT` with the source `LINK`, which only the person can lift. Emits `subscription.unsubscribed` for each list that ends. Returning to a list is asked by email.',
+        consumes: ['application/x-www-form-urlencoded'],
+        querystring: PageQuery,
+        body: PostedChoice,
+        response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse },
+      },
+    },
+    submitPreferences,
+  )
+}
+
+async function submitPreferences(
+  request: FastifyRequest<{ Body: z.output<typeof PostedChoice> }>,
+  reply: FastifyReply,
+) {
+  const { baseCtx, body } = request
+  const { token } = body
+  if (isTestPreferences(baseCtx, token)) return sendTestMessage(request, reply)
+  const describeChange = await applyChoice(baseCtx, body)
+  return showPreferences(request, reply, { token, describeChange })
+}
+
+type DescribeChange = (preferences: Preferences, language: PageLanguage) => string | undefined
+
+/** Applies what a button says, and returns how the page confirms it. */
+async function applyChoice(base: BaseCtx, choice: z.output<typeof PostedChoice>): Promise<DescribeChange | undefined> {
+  const { token, leave, return: returnTo, stop } = choice
+  if (leave !== undefined) {
+    const listId = parseListId(leave)
+    await leaveListByPreferences(base, { token, listId })
+    return ({ sender, holder }, { texts: { subscription } }) => {
+      const list = typeof holder === 'string' ? undefined : holder.lists.find(({ id }) => id === listId)
+      return subscription.unsubscribed.text(list ? subscription.emails(list.name, sender) : subscription.anyEmails)
+    }
+  }
+  if (returnTo !== undefined) {
+    await askToReturn(base, { token, listId: parseListId(returnTo) })
+    return ({ holder }, { texts }) =>
+      typeof holder === 'string' ? undefined : texts.preferences.asked(holder.maskedEmail)
+  }
+  if (stop === 'all') await stopAllMail(base, token)
+  return undefined
+}
+
+function parseListId(text: string): ListId {
+  const result = Id('lst').safeParse(text)
+  if (!result.success) throw invalidToken()
+  return result.data
+}
+
+async function showPreferences(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { token, describeChange }: { token: string; describeChange?: DescribeChange | undefined },
+): Promise<FastifyReply> {
+  const { baseCtx } = request
+  if (isTestPreferences(baseCtx, token)) return sendTestMessage(request, reply)
+  const preferences = await readPreferences(baseCtx, token)
+  const language = readPageLanguage(request)
+  if (!preferences) return sendMessage(reply, { language, ...language.texts.preferences.closed })
+  const notice = describeChange?.(preferences, language)
+  return sendPreferencesPage(reply, { language, preferences, token, notice })
+}
+
+function sendTestMessage(request: FastifyRequest, reply: FastifyReply) {
+  const language = readPageLanguage(request)
+  const { subscription, preferences } = language.texts
+  return sendMessage(reply, { language, title: subscription.test.title, text: preferences.test })
+}

@@ -1,0 +1,69 @@
+/** What a person changes on the preferences page. Leaving counts at once; coming back is asked by email. */
+import { recordEngagement } from '../../campaigns/engagement.ts'
+import { invalidToken } from '../../kernel/errors.ts'
+import type { ListId } from '../../kernel/ids.ts'
+import { lockList } from '../../lists/lists.ts'
+import { makeFinal } from '../../lists/operator-opt-outs.ts'
+import { findCurrentSubscription } from '../../lists/restore-subscription.ts'
+import { requestConfirmation } from '../../lists/subscribe.ts'
+import type { BaseCtx, Ctx } from '../../request/context.ts'
+import { requireNotSuspended } from '../../request/suspended-workspace.ts'
+import { lockAllAddresses, readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import type { PreferencesLink } from '../../subscriptions/preferences-links.ts'
+import { suppressHash } from '../../subscriptions/store-suppressions.ts'
+import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
+import { suppress } from '../../suppressions/suppress.ts'
+import { leaveList } from '../contacts/unsubscribe.ts'
+import { withLockedHolder } from './lock-holder.ts'
+
+interface ListChoice {
+  token: string
+  listId: ListId
+}
+
+/** Unsubscribes the person from one list, as the unsubscribe link of that list does. Idempotent. */
+export function leaveListByPreferences(base: BaseCtx, { token, listId }: ListChoice): Promise<void> {
+  return withLockedHolder(base, token, async (ctx, { link, contact }) => {
+    const contactId = contact?.id ?? link.contactId
+    const hasLeft = await leaveList(ctx, { workspaceId: ctx.workspaceId, listId, contactId, emailHash: link.emailHash })
+    if (hasLeft) await countUnsubscribe(ctx, link)
+  })
+}
+
+/**
+ * Stops all newsletters to the person, also of lists that are created later. It is the person's own word, so the
+ * operator cannot undo it. It holds for the address of the link and for the one that the contact has now. Idempotent.
+ */
+export function stopAllMail(base: BaseCtx, token: string): Promise<void> {
+  return withLockedHolder(base, token, async (ctx, { link, contact, isCurrent }) => {
+    if (!isCurrent) {
+      await lockAllAddresses(ctx)
+      await suppressHash(ctx, link.emailHash)
+    }
+    if (!contact) return
+    await suppress(ctx, [{ email: contact.email, reason: 'OPTED_OUT', source: 'LINK' }], { emitsEvents: true })
+    await makeFinal(ctx, { contactId: contact.id })
+    await countUnsubscribe(ctx, link)
+  })
+}
+
+/**
+ * Emails the person a link that subscribes them again to a list that they left. Until it is used, nothing changes. No-op
+ * if they are on the list, or if their address bounced or is blocked. Throws `invalid_token` if the contact has another
+ * address now.
+ */
+export function askToReturn(base: BaseCtx, { token, listId }: ListChoice): Promise<void> {
+  return withLockedHolder(base, token, async (ctx, { contact, isCurrent }) => {
+    if (!contact || !isCurrent) throw invalidToken()
+    await requireNotSuspended(ctx)
+    const { email } = contact
+    const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
+    const isListed = (await lockList(ctx, listId)) && (await findCurrentSubscription(ctx, link))
+    if (!isListed || !canConfirm(await readSuppressions(ctx, { email, listId }))) return
+    await requestConfirmation(ctx, { link, email, source: 'preferences', consent: { method: 'PREFERENCES_PAGE' } })
+  })
+}
+
+async function countUnsubscribe(ctx: Ctx, { campaignId, contactId }: PreferencesLink): Promise<void> {
+  if (campaignId) await recordEngagement(ctx, { campaignId, contactId }, 'unsubscribed')
+}

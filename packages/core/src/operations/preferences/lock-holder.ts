@@ -1,0 +1,42 @@
+import { lockContact, lockCurrentContact } from '../../contacts/lock-contact.ts'
+import type { ContactId } from '../../kernel/ids.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
+import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
+import { openPreferences, type PreferencesLink } from '../../subscriptions/preferences-links.ts'
+import { isLiveWorkspace } from '../../workspaces/is-live.ts'
+
+interface Addressed {
+  id: ContactId
+  email: string
+}
+
+/** The person at the other end of a link: the contact that it names, or into which that one was merged. */
+export interface Holder {
+  link: PreferencesLink
+  /** Undefined if the contact was deleted. */
+  contact: Addressed | undefined
+  /** Whether the contact still has the address of the link. Otherwise the link may only opt out. */
+  isCurrent: boolean
+}
+
+export function toHolder(ctx: Ctx, link: PreferencesLink, contact: Addressed | undefined): Holder {
+  const isCurrent = contact !== undefined && hashEmailWithAllKeys(ctx, contact.email).includes(link.emailHash)
+  return { link, contact, isCurrent }
+}
+
+/**
+ * Runs `act` in a transaction that has locked the contact of a link. No-op if the workspace was deleted. Throws
+ * `invalid_token`.
+ */
+export function withLockedHolder(
+  base: BaseCtx,
+  token: string,
+  act: (ctx: Ctx, holder: Holder) => Promise<void>,
+): Promise<void> {
+  const link = openPreferences(base, token)
+  return inTransaction(publicContext(base, link.workspaceId), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) return
+    const contact = await lockContact(ctx, await lockCurrentContact(ctx, link.contactId))
+    await act(ctx, toHolder(ctx, link, contact))
+  })
+}

@@ -1,0 +1,93 @@
+import { and, eq, isNull } from 'drizzle-orm'
+import { findCurrentContact } from '../../contacts/contact-aliases.ts'
+import { lists, subscriptions, workspaces } from '../../db/schema/index.ts'
+import type { ContactId, ListId } from '../../kernel/ids.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
+import { hasOptedOutByHash, readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { openPreferences } from '../../subscriptions/preferences-links.ts'
+import { canConfirm, isByPerson } from '../../subscriptions/suppression-reasons.ts'
+import { type Branding, brandingColumns } from '../../workspaces/branding.ts'
+import { toHolder } from './lock-holder.ts'
+import { maskEmail } from './mask-email.ts'
+
+/** A list as its subscribers see it. `LEFT`: they unsubscribed from it. */
+export interface ListPreference {
+  id: ListId
+  name: string
+  description: string
+  status: 'PENDING' | 'CONFIRMED' | 'LEFT'
+}
+
+/** What the page of a link shows of the contact that has the address of the link. */
+export interface OwnPreferences {
+  maskedEmail: string
+  lists: ListPreference[]
+  /** Whether the address can be asked to confirm: not after a bounce or a block. */
+  canReturn: boolean
+}
+
+export interface Preferences {
+  sender: string
+  branding: Branding
+  /** Whether the address of the link gets no email of any list. */
+  hasOptedOut: boolean
+  /** `FORMER`: the contact has another address now. `ERASED`: it was deleted. Such a link may only opt out. */
+  holder: OwnPreferences | 'FORMER' | 'ERASED'
+}
+
+/**
+ * Returns what the preferences page of a link shows; undefined if the workspace was deleted. Changes nothing. Throws
+ * `invalid_token`.
+ */
+export async function readPreferences(base: BaseCtx, token: string): Promise<Preferences | undefined> {
+  const link = openPreferences(base, token)
+  const ctx = publicContext(base, link.workspaceId)
+  const [workspace] = await ctx.db
+    .select({ fromName: workspaces.fromName, branding: brandingColumns })
+    .from(workspaces)
+    .where(and(eq(workspaces.id, link.workspaceId), isNull(workspaces.deletedAt)))
+  if (!workspace) return undefined
+  const shared = { sender: workspace.fromName ?? workspace.branding.name, branding: workspace.branding }
+  const { contact, isCurrent } = toHolder(ctx, link, await findCurrentContact(ctx, link.contactId))
+  if (!contact || !isCurrent) {
+    const hasOptedOut = await hasOptedOutByHash(ctx, link.emailHash)
+    return { ...shared, hasOptedOut, holder: contact ? 'FORMER' : 'ERASED' }
+  }
+  const reasons = await readSuppressions(ctx, { email: contact.email })
+  const own = {
+    maskedEmail: maskEmail(contact.email),
+    lists: await readLists(ctx, contact.id),
+    canReturn: canConfirm(reasons),
+  }
+  return { ...shared, hasOptedOut: reasons.some(isByPerson), holder: own }
+}
+
+/** The lists of a contact. One that the operator took the contact off is not shown. */
+async function readLists(ctx: Ctx, contactId: ContactId): Promise<ListPreference[]> {
+  const { status, isRemoved, replacedStatus } = subscriptions
+  const rows = await ctx.db
+    .select({ id: lists.id, name: lists.name, description: lists.description, status, isRemoved, replacedStatus })
+    .from(subscriptions)
+    .innerJoin(lists, and(eq(lists.workspaceId, subscriptions.workspaceId), eq(lists.id, subscriptions.listId)))
+    .where(
+      and(
+        eq(subscriptions.workspaceId, ctx.workspaceId),
+        eq(subscriptions.contactId, contactId),
+        isNull(lists.deletedAt),
+      ),
+    )
+    .orderBy(lists.name, lists.id)
+  return rows.flatMap(({ id, name, description, ...row }) => {
+    const shown = toShownStatus(row)
+    return shown ? [{ id, name, description, status: shown }] : []
+  })
+}
+
+type Row = Pick<typeof subscriptions.$inferSelect, 'status' | 'isRemoved' | 'replacedStatus'>
+
+/** A bounce or a block hides the status that returns when it is lifted, so the person can leave meanwhile. */
+function toShownStatus({ status, isRemoved, replacedStatus }: Row): ListPreference['status'] | undefined {
+  const own = replacedStatus ?? status
+  if (own === 'PENDING' || own === 'CONFIRMED') return own
+  return (own === 'UNSUBSCRIBED' && !isRemoved) || own === 'COMPLAINED' ? 'LEFT' : undefined
+}

@@ -1,0 +1,57 @@
+import type { Guard } from './remove-guard.ts'
+import type { TestedGuard } from './tested-guard.ts'
+
+const folder = 'packages/core/src/operations/preferences'
+const change = `${folder}/change-preferences.ts`
+
+const given: readonly Guard[] = [
+  {
+    name: 'a stop on the preferences page is not the word of the person',
+    file: change,
+    search: "reason: 'OPTED_OUT', source: 'LINK' }], { emitsEvents",
+    replacement: "reason: 'OPTED_OUT', source: 'API' }], { emitsEvents",
+  },
+  {
+    name: 'a stop on the preferences page leaves an opt-out of the operator undoable',
+    file: change,
+    search: '    await makeFinal(ctx, { contactId: contact.id })\n',
+    replacement: '',
+  },
+  {
+    name: 'a stop by a former address does not hold for that address',
+    file: change,
+    search: '      await suppressHash(ctx, link.emailHash)\n',
+    replacement: '',
+  },
+  {
+    name: 'a preferences link to a former address shows the lists of the contact',
+    file: `${folder}/lock-holder.ts`,
+    search: 'contact !== undefined && hashEmailWithAllKeys(ctx, contact.email).includes(link.emailHash)',
+    replacement: 'contact !== undefined',
+  },
+  {
+    name: 'a preferences link to a former address asks the present one to subscribe',
+    file: change,
+    search: 'if (!contact || !isCurrent) throw',
+    replacement: 'if (!contact) throw',
+  },
+  {
+    name: 'a preferences link subscribes to a list that the person was never on',
+    file: change,
+    search: '(await lockList(ctx, listId)) && (await findCurrentSubscription(ctx, link))',
+    replacement: 'await lockList(ctx, listId)',
+  },
+  {
+    name: 'the preferences page asks an address that bounced to confirm',
+    file: change,
+    search: 'if (!isListed || !canConfirm(await readSuppressions(ctx, { email, listId }))) return',
+    replacement: 'if (!isListed) return',
+  },
+]
+
+/** The preferences page obeys the person who holds the address, and no other one. */
+export const preferencesGuards: readonly TestedGuard[] = given.map((guard) => ({
+  promise: 'consent',
+  tests: [`${folder}/change-preferences.int.test.ts`],
+  ...guard,
+}))
