@@ -34,7 +34,7 @@ textarea { min-height: 120px; resize: vertical; vertical-align: top }
 .tick { display: grid; grid-template-columns: auto 1fr; gap: 4px 10px; align-items: start }
 .tick input { width: 20px; height: 20px; min-height: 0; margin: 3px 0 0; accent-color: var(--accent) }
 .tick label { font-weight: 400; margin: 0 }
-.tick .problem { grid-column: 2 }
+.tick p { grid-column: 2 }
 .problem { margin: 4px 0 0; font-size: 15px; color: var(--wrong) }
 [aria-invalid] { border-color: var(--wrong); border-width: 2px }
 .problems { margin: 16px 0; padding: 12px 16px; border: 2px solid var(--wrong); border-radius: 8px }

@@ -29,6 +29,19 @@ const template = engine.parse(`<p>{{ text }}</p>
 </ul>
 </section>
 {%- endfor %}
+{%- if tracking %}
+<section>
+<h2>{{ tracking.title }}</h2>
+{%- for one in tracking.rows %}
+<div class="tick">
+<input type="checkbox" id="{{ one.action }}" name="{{ one.action }}" value="allow" aria-describedby="{{ one.action }}-now"{% if one.isAllowed %} checked{% endif %}>
+<label for="{{ one.action }}">{{ one.label }}</label>
+<p id="{{ one.action }}-now">{{ one.level }}</p>
+</div>
+{%- endfor %}
+<button class="secondary" name="tracking" value="save">{{ tracking.button }}</button>
+</section>
+{%- endif %}
 {%- if stop %}
 <section>
 <h2>{{ stop.title }}</h2>
@@ -58,6 +71,7 @@ export function sendPreferencesPage(reply: FastifyReply, page: PreferencesPage):
       token,
       action: language.link('preferences'),
       groups: groupLists(page),
+      tracking: describeTracking(page),
       stop: hasOptedOut ? undefined : { ...stop, text: stop.text(sender) },
     }),
   )
@@ -70,6 +84,19 @@ function describeHolder({ language, preferences: { sender, holder, hasOptedOut }
   if (hasOptedOut) return texts.stopped(sender)
   if (holder === 'FORMER') return texts.former
   return holder.lists.length > 0 ? texts.text(sender, holder.maskedEmail) : texts.noLists(sender)
+}
+
+/** An allowed action is ticked. What the person never chose is not: a tick that is set beforehand is no consent. */
+function describeTracking({ language, preferences: { holder } }: PreferencesPage) {
+  if (typeof holder === 'string') return undefined
+  const { title, button, levels, ...labels } = language.texts.preferences.tracking
+  const rows = holder.tracking.map(({ action, choice, level }) => ({
+    action,
+    label: labels[action],
+    level: levels[level],
+    isAllowed: choice === 'GRANTED',
+  }))
+  return { title, button, rows }
 }
 
 /** The lists with the button that each group has. */

@@ -108,6 +108,22 @@ test('POST /public/preferences: one button stops all emails, and the page says s
   expect((await post({ stop: 'all' })).text).toBe(stopped.text)
 })
 
+test('the page asks what may be recorded: without a tick it is denied at once', async () => {
+  const readConsent = async () =>
+    (await api.call('GET', `/contacts/${contact.id}/tracking-consent`, { key: workspace.key })).body
+  expect((await get()).text.match(/type="checkbox"[^>]*>/g)).toEqual([
+    expect.not.stringContaining('checked'),
+    expect.not.stringContaining('checked'),
+  ])
+  const asked = await post({ tracking: 'save', opens: 'allow' })
+  expect(asked.text).toMatch(/role="status"[^>]*><p>To allow this, use the link in the email/)
+  expect(await readConsent()).toMatchObject({ opens: 'UNKNOWN', clicks: 'DENIED' })
+  await api.call('POST', `/public/tracking/confirm?token=${await api.tokenMailedTo(contact.email)}`)
+  expect((await get()).text).toMatch(/name="opens"[^>]* checked>/)
+  expect((await post({ tracking: 'save' })).text).toMatch(/role="status"[^>]*><p>Saved/)
+  expect(await readConsent()).toMatchObject({ opens: 'DENIED', clicks: 'DENIED' })
+})
+
 test('the page of a deleted contact says that nothing is kept, and can stop all emails', async () => {
   await api.call('DELETE', `/contacts/${contact.id}`, { key: workspace.key })
   expect((await get()).text).toContain('keeps no data about you.')

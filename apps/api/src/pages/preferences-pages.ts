@@ -8,6 +8,7 @@ import {
   stopAllMail,
 } from '@rapport/core/operations/preferences/change-preferences.ts'
 import { type Preferences, readPreferences } from '@rapport/core/operations/preferences/read-preferences.ts'
+import { chooseTracking, type TrackingResult } from '@rapport/core/operations/preferences/track-preferences.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { isTestPreferences } from '@rapport/core/subscriptions/preferences-links.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -18,6 +19,7 @@ import { acceptsHtml, errorPageResponse, pageResponse, parsePostedForm } from '.
 import { sendMessage, suspendedMessage } from './message-page.ts'
 import { type PageLanguage, PageQuery, readPageLanguage } from './page-language.ts'
 import { sendPreferencesPage } from './preferences-page.ts'
+import type { PageTexts } from './texts/en.ts'
 
 const Token = LinkToken(600).describe('The token in the link.')
 const TokenQuery = PageQuery.extend({ token: Token })
@@ -27,6 +29,9 @@ const PostedChoice = z
     leave: z.string().optional().describe('The id of a list to unsubscribe from.'),
     return: z.string().optional().describe('The id of a list to subscribe to again: an email asks to confirm it.'),
     stop: z.string().optional().describe('`all`: no more emails.'),
+    tracking: z.string().optional().describe('`save`: records what `opens` and `clicks` say.'),
+    opens: z.string().optional().describe('Allows to record opens, after a confirmation by email. Without it: denied.'),
+    clicks: z.string().optional().describe('The same for clicks on links.'),
   })
   .describe('The token and what changes, as the buttons of the page post them.')
 
@@ -90,15 +95,19 @@ async function submitPreferences(
   const { baseCtx, body } = request
   const { token } = body
   if (isTestPreferences(baseCtx, token)) return sendTestMessage(request, reply)
-  const describeChange = await applyChoice(baseCtx, body)
+  const describeChange = await applyChoice(baseCtx, body, readPageLanguage(request))
   return showPreferences(request, reply, { token, describeChange })
 }
 
 type DescribeChange = (preferences: Preferences, language: PageLanguage) => string | undefined
 
 /** Applies what a button says, and returns how the page confirms it. */
-async function applyChoice(base: BaseCtx, choice: z.output<typeof PostedChoice>): Promise<DescribeChange | undefined> {
-  const { token, leave, return: returnTo, stop } = choice
+async function applyChoice(
+  base: BaseCtx,
+  choice: z.output<typeof PostedChoice>,
+  { texts: { preferences: shown } }: PageLanguage,
+): Promise<DescribeChange | undefined> {
+  const { token, leave, return: returnTo, stop, tracking } = choice
   if (leave !== undefined) {
     const listId = parseListId(leave)
     await leaveListByPreferences(base, { token, listId })
@@ -112,8 +121,22 @@ async function applyChoice(base: BaseCtx, choice: z.output<typeof PostedChoice>)
     return ({ holder }, { texts }) =>
       typeof holder === 'string' ? undefined : texts.preferences.asked(holder.maskedEmail)
   }
+  if (tracking === 'save') {
+    const allowed = (['opens', 'clicks'] as const).filter((action) => choice[action] !== undefined)
+    const result = await chooseTracking(base, { token, allowed, wording: shown.tracking })
+    return ({ holder }) => describeTrackingResult(result, shown, holder)
+  }
   if (stop === 'all') await stopAllMail(base, token)
   return undefined
+}
+
+function describeTrackingResult(
+  result: TrackingResult,
+  { tracking: texts }: PageTexts['preferences'],
+  holder: Preferences['holder'],
+): string | undefined {
+  if (typeof holder === 'string') return undefined
+  return { SAVED: texts.saved, NOT_ASKED: texts.notAsked, ASKED: texts.asked(holder.maskedEmail) }[result]
 }
 
 function parseListId(text: string): ListId {

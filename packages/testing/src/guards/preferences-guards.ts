@@ -47,11 +47,24 @@ const given: readonly Guard[] = [
     search: 'if (!isListed || !canConfirm(await readSuppressions(ctx, { email, listId }))) return',
     replacement: 'if (!isListed) return',
   },
+  {
+    name: 'the preferences page denies tracking only together with a grant that succeeds',
+    file: `${folder}/track-preferences.ts`,
+    search:
+      '    if (denied.length > 0) await denyByContact(ctx, contact, sourceOf(denied))\n  })\n  await withLockedHolder(base, token, async (ctx, { contact, isCurrent }) => {\n    if (!contact || !isCurrent) return\n',
+    replacement: '    if (denied.length > 0) await denyByContact(ctx, contact, sourceOf(denied))\n',
+  },
+  {
+    name: 'a preferences link to a former address chooses tracking for the present one',
+    file: `${folder}/track-preferences.ts`,
+    search: 'if (!contact || !isCurrent) throw',
+    replacement: 'if (!contact) throw',
+  },
 ]
 
 /** The preferences page obeys the person who holds the address, and no other one. */
 export const preferencesGuards: readonly TestedGuard[] = given.map((guard) => ({
   promise: 'consent',
-  tests: [`${folder}/change-preferences.int.test.ts`],
+  tests: ['change-preferences', 'track-preferences'].map((name) => `${folder}/${name}.int.test.ts`),
   ...guard,
 }))

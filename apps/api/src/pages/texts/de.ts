@@ -80,6 +80,23 @@ export const de: PageTexts = {
       button: 'Alle E-Mails abbestellen',
     },
     stopped: (sender) => `${sender} sendet Ihnen keine E-Mails mehr, auch keine Newsletter, die später hinzukommen.`,
+    tracking: {
+      title: 'Was erfasst werden darf',
+      opens: 'Wann ich die E-Mails öffne',
+      clicks: 'Auf welche Links ich klicke',
+      levels: {
+        PERSON: 'Wird zurzeit erfasst',
+        ANONYMOUS: 'Wird zurzeit ohne Ihren Namen gezählt',
+        OFF: 'Wird zurzeit nicht erfasst',
+      },
+      button: 'Speichern',
+      saved:
+        'Gespeichert. Was Sie nicht erlauben, wird nicht mehr erfasst, auch nicht bei E-Mails, die Sie schon erhalten haben.',
+      asked: (email) =>
+        `Um dies zu erlauben, klicken Sie bitte auf den Link in der E-Mail, die wir an ${email} gesendet haben.`,
+      notAsked:
+        'Es wurde keine E-Mail gesendet, weil Sie vor Kurzem schon eine erhalten haben. Bitte verwenden Sie den Link darin oder versuchen Sie es später noch einmal.',
+    },
     former:
       'Dieser Link gehört zu einer früheren E-Mail-Adresse und kann deshalb nicht zeigen, was Sie erhalten. Alle E-Mails abbestellen können Sie hier trotzdem.',
     erased: (sender) => `${sender} hat keine Daten über Sie gespeichert.`,

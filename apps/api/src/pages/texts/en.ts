@@ -79,6 +79,17 @@ export const en = {
     },
     stopped: (sender: string) =>
       `${sender} no longer sends you any emails, including newsletters that are added later.`,
+    tracking: {
+      title: 'What may be recorded',
+      opens: 'When I open the emails',
+      clicks: 'Which links I click',
+      levels: { PERSON: 'Recorded now', ANONYMOUS: 'Counted now, without your name', OFF: 'Not recorded now' },
+      button: 'Save',
+      saved: 'Saved. What you do not allow is no longer recorded, not even for emails that you already have.',
+      asked: (email: string) => `To allow this, use the link in the email that we have sent to ${email}.`,
+      notAsked:
+        'No email was sent, because we sent you one a short time ago. Please use the link in it, or try again later.',
+    },
     former:
       'This link belongs to a former email address, so it cannot show what you receive. You can still stop all emails here.',
     erased: (sender: string) => `${sender} keeps no data about you.`,

@@ -77,6 +77,21 @@ export const es: PageTexts = {
       button: 'Darse de baja de todos los correos',
     },
     stopped: (sender) => `${sender} ya no le envía correos, tampoco los boletines que se creen más adelante.`,
+    tracking: {
+      title: 'Qué se puede registrar',
+      opens: 'Cuándo abro los correos',
+      clicks: 'En qué enlaces hago clic',
+      levels: {
+        PERSON: 'Se registra actualmente',
+        ANONYMOUS: 'Se cuenta actualmente, sin su nombre',
+        OFF: 'No se registra actualmente',
+      },
+      button: 'Guardar',
+      saved: 'Guardado. Lo que no permita ya no se registra, tampoco en los correos que ya ha recibido.',
+      asked: (email) => `Para permitirlo, use el enlace del correo que hemos enviado a ${email}.`,
+      notAsked:
+        'No se ha enviado ningún correo porque recibió uno hace poco. Use el enlace que contiene o inténtelo de nuevo más tarde.',
+    },
     former:
       'Este enlace corresponde a una dirección de correo anterior, por lo que no puede mostrar lo que recibe. Aun así, aquí puede darse de baja de todos los correos.',
     erased: (sender) => `${sender} no conserva ningún dato sobre usted.`,

@@ -78,6 +78,22 @@ export const fr: PageTexts = {
       button: 'Arrêter tous les e-mails',
     },
     stopped: (sender) => `${sender} ne vous envoie plus aucun e-mail, pas même les newsletters créées par la suite.`,
+    tracking: {
+      title: 'Ce qui peut être enregistré',
+      opens: 'L’ouverture des e-mails',
+      clicks: 'Mes clics sur les liens',
+      levels: {
+        PERSON: 'Enregistré actuellement',
+        ANONYMOUS: 'Compté actuellement, sans votre nom',
+        OFF: 'Non enregistré actuellement',
+      },
+      button: 'Enregistrer mes choix',
+      saved:
+        'C’est noté. Ce que vous n’autorisez pas n’est plus enregistré, même pour les e-mails que vous avez déjà reçus.',
+      asked: (email) => `Pour l’autoriser, cliquez sur le lien contenu dans l’e-mail que nous avons envoyé à ${email}.`,
+      notAsked:
+        'Aucun e-mail n’a été envoyé, car vous en avez reçu un récemment. Veuillez utiliser le lien qu’il contient ou réessayer plus tard.',
+    },
     former:
       'Ce lien correspond à une ancienne adresse e-mail et ne peut donc pas afficher ce que vous recevez. Vous pouvez tout de même arrêter ici tous les e-mails.',
     erased: (sender) => `${sender} ne conserve aucune donnée vous concernant.`,

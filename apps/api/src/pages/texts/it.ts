@@ -78,6 +78,21 @@ export const it: PageTexts = {
       button: 'Interrompi tutte le email',
     },
     stopped: (sender) => `${sender} non ti invia più email, nemmeno le newsletter create in futuro.`,
+    tracking: {
+      title: 'Che cosa si può registrare',
+      opens: 'Quando apro le email',
+      clicks: 'Su quali link faccio clic',
+      levels: {
+        PERSON: 'Al momento viene registrato',
+        ANONYMOUS: 'Al momento viene contato, senza il tuo nome',
+        OFF: 'Al momento non viene registrato',
+      },
+      button: 'Salva',
+      saved: 'Salvato. Ciò che non consenti non viene più registrato, nemmeno per le email che hai già ricevuto.',
+      asked: (email) => `Per consentirlo, usa il link nell’email che abbiamo inviato a ${email}.`,
+      notAsked:
+        'Non è stata inviata alcuna email, perché ne hai ricevuta una da poco. Usa il link che contiene oppure riprova più tardi.',
+    },
     former:
       'Questo link appartiene a un indirizzo email precedente e quindi non può mostrare che cosa ricevi. Da qui puoi comunque interrompere tutte le email.',
     erased: (sender) => `${sender} non conserva alcun dato su di te.`,

@@ -77,6 +77,21 @@ export const pt: PageTexts = {
       button: 'Cancelar todos os e-mails',
     },
     stopped: (sender) => `${sender} não envia mais e-mails para você, nem mesmo newsletters criadas no futuro.`,
+    tracking: {
+      title: 'O que pode ser registrado',
+      opens: 'Quando abro os e-mails',
+      clicks: 'Em quais links clico',
+      levels: {
+        PERSON: 'Registrado atualmente',
+        ANONYMOUS: 'Contado atualmente, sem o seu nome',
+        OFF: 'Não registrado atualmente',
+      },
+      button: 'Salvar',
+      saved: 'Salvo. O que você não permite não é mais registrado, nem mesmo nos e-mails que já recebeu.',
+      asked: (email) => `Para permitir isso, use o link no e-mail que enviamos para ${email}.`,
+      notAsked:
+        'Nenhum e-mail foi enviado, porque você recebeu um há pouco tempo. Use o link nele ou tente novamente mais tarde.',
+    },
     former:
       'Este link pertence a um endereço de e-mail anterior e, por isso, não pode mostrar o que você recebe. Mesmo assim, você pode cancelar todos os e-mails aqui.',
     erased: (sender) => `${sender} não guarda nenhum dado sobre você.`,

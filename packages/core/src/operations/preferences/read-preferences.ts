@@ -1,10 +1,17 @@
 import { and, eq, isNull } from 'drizzle-orm'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
-import { lists, subscriptions, workspaces } from '../../db/schema/index.ts'
+import { lists, subscriptions, trackedActions, workspaces } from '../../db/schema/index.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
 import { hasOptedOutByHash, readSuppressions } from '../../subscriptions/find-suppressions.ts'
 import { openPreferences } from '../../subscriptions/preferences-links.ts'
+import { readTrackingChoices } from '../../subscriptions/tracking/tracking-consents.ts'
+import {
+  decideTrackingLevel,
+  type TrackedAction,
+  type TrackingChoice,
+  type TrackingLevel,
+} from '../../subscriptions/tracking/tracking-level.ts'
 import { canConfirm, isByPerson } from '../../subscriptions/suppression-reasons.ts'
 import { type Branding, brandingColumns } from '../../workspaces/branding.ts'
 import { toHolder } from './lock-holder.ts'
@@ -18,10 +25,18 @@ export interface ListPreference {
   status: 'PENDING' | 'CONFIRMED' | 'LEFT'
 }
 
+/** What a person chose about the recording of opens or clicks, and what follows for a campaign that records them. */
+export interface TrackingPreference {
+  action: TrackedAction
+  choice: TrackingChoice
+  level: TrackingLevel
+}
+
 /** What the page of a link shows of the contact that has the address of the link. */
 export interface OwnPreferences {
   maskedEmail: string
   lists: ListPreference[]
+  tracking: TrackingPreference[]
   /** Whether the address can be asked to confirm: not after a bounce or a block. */
   canReturn: boolean
 }
@@ -43,7 +58,11 @@ export async function readPreferences(base: BaseCtx, token: string): Promise<Pre
   const link = openPreferences(base, token)
   const ctx = publicContext(base, link.workspaceId)
   const [workspace] = await ctx.db
-    .select({ fromName: workspaces.fromName, branding: brandingColumns })
+    .select({
+      fromName: workspaces.fromName,
+      branding: brandingColumns,
+      withoutConsent: workspaces.trackingWithoutConsent,
+    })
     .from(workspaces)
     .where(and(eq(workspaces.id, link.workspaceId), isNull(workspaces.deletedAt)))
   if (!workspace) return undefined
@@ -54,9 +73,16 @@ export async function readPreferences(base: BaseCtx, token: string): Promise<Pre
     return { ...shared, hasOptedOut, holder: contact ? 'FORMER' : 'ERASED' }
   }
   const reasons = await readSuppressions(ctx, { email: contact.email })
+  const choices = await readTrackingChoices(ctx, contact)
+  const { withoutConsent } = workspace
   const own = {
     maskedEmail: maskEmail(contact.email),
     lists: await readLists(ctx, contact.id),
+    tracking: trackedActions.map((action) => ({
+      action,
+      choice: choices[action],
+      level: decideTrackingLevel({ isTracked: true, withoutConsent, choice: choices[action] }),
+    })),
     canReturn: canConfirm(reasons),
   }
   return { ...shared, hasOptedOut: reasons.some(isByPerson), holder: own }
