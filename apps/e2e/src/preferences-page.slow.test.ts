@@ -26,13 +26,15 @@ describe.skipIf(findBrowserSkipReason())('the preferences page without JavaScrip
       await stack.api.call('POST', `/lists/${list.id}/subscribers`, { key, body: { email, status: 'CONFIRMED' } })
       ids.push(list.id)
     }
-    const campaign = await stack.api.call<{ id: string }>('POST', '/campaigns', {
-      key,
-      body: { name: 'News', subject: `News for ${email}`, listId: ids[0] },
-    })
-    await stack.api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
+    await sendNews(ids[0] ?? '', `News for ${email}`)
     const { text } = await stack.inbox.waitFor((mail) => mail.subject === `News for ${email}`)
     return /Preferences: (\S+)/.exec(text)?.[1] ?? ''
+  }
+
+  async function sendNews(listId: string, subject: string): Promise<void> {
+    const body = { name: 'News', subject, listId }
+    const campaign = await stack.api.call<{ id: string }>('POST', '/campaigns', { key, body })
+    await stack.api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
   }
 
   test.each(languages)('is accessible in %s, on phone and desktop, in light and dark', async (language) => {
@@ -49,6 +51,40 @@ describe.skipIf(findBrowserSkipReason())('the preferences page without JavaScrip
     await page.close()
   })
 
+  test('a recipient goes from an email in the inbox to never again', async () => {
+    const page = await browser.newPage({ javaScriptEnabled: false, locale: 'en' })
+    await page.goto(await mailPreferencesLink(ada))
+    await page.getByText('Lovelace & Töchter sends to a•••@e••••.com').waitFor()
+    expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
+
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('What you do not allow is no longer recorded').waitFor()
+    await page.getByRole('button', { name: 'Send me my data' }).click()
+    await page.getByText('We are sending your data').waitFor()
+    const { attachments, to } = await stack.inbox.waitFor((mail) => mail.subject === 'Your data at Lovelace & Töchter')
+    const [attachment] = attachments
+    expect([to, attachment?.name]).toEqual([[ada], 'personal-data.json'])
+    expect(JSON.parse(attachment?.content ?? '')).toMatchObject({
+      contact: { email: ada },
+      trackingConsents: [{ opens: 'DENIED', clicks: 'DENIED' }],
+    })
+
+    await page.getByRole('button', { name: 'Unsubscribe: Invitations' }).click()
+    await page.getByText('You will no longer receive “Invitations”').waitFor()
+    await page.getByRole('button', { name: 'Stop all emails' }).click()
+    await page.getByText('no longer sends you any emails').waitFor()
+    await page.close()
+
+    const { body: later } = await stack.api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Later' } })
+    const add = (email: string) =>
+      stack.api.call('POST', `/lists/${later.id}/subscribers`, { key, body: { email, status: 'CONFIRMED' } })
+    expect([(await add(ada)).status, (await add('grace@example.com')).status]).toEqual([409, 201])
+    await sendNews(later.id, 'News of later')
+    await stack.inbox.waitFor((mail) => mail.subject === 'News of later')
+    const received = stack.inbox.mails.filter((mail) => mail.to.includes(ada)).map(({ subject }) => subject)
+    expect(received).toEqual([`News for ${ada}`, 'Your data at Lovelace & Töchter'])
+  })
+
   /** Shows the page again with JavaScript, because axe needs it: the page has no scripts. */
   async function expectAccessible(page: Page, name: string): Promise<void> {
     const shown = await browser.newPage({ bypassCSP: true })
@@ -57,6 +93,8 @@ describe.skipIf(findBrowserSkipReason())('the preferences page without JavaScrip
     await shown.close()
   }
 })
+
+const ada = 'ada@example.com'
 
 const lists = [
   { name: 'Monthly newsletter', description: 'What we have built, read and learned. Every first Monday.' },

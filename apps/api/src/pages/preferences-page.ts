@@ -3,7 +3,10 @@ import type { FastifyReply } from 'fastify'
 import { engine, sendDocument } from './document.ts'
 import type { PageLanguage } from './page-language.ts'
 
-/** Every change is a POST of the one form. The name of its button says what changes. */
+/**
+ * Every change is a POST: the name of its button says what changes. The checkboxes have a form of their own, because the
+ * Enter key in one presses the first button of its form.
+ */
 const template = engine.parse(`<p>{{ text }}</p>
 {%- if notice %}
 <div class="notice" role="status" tabindex="-1" autofocus><p>{{ notice }}</p></div>
@@ -29,7 +32,24 @@ const template = engine.parse(`<p>{{ text }}</p>
 </ul>
 </section>
 {%- endfor %}
+{%- if stop %}
+<section>
+<h2>{{ stop.title }}</h2>
+<p>{{ stop.text }}</p>
+<button class="secondary" name="stop" value="all">{{ stop.button }}</button>
+</section>
+{%- endif %}
+{%- if data %}
+<section>
+<h2>{{ data.title }}</h2>
+<p>{{ data.text }}</p>
+<button class="secondary" name="data" value="email">{{ data.button }}</button>
+</section>
+{%- endif %}
+</form>
 {%- if tracking %}
+<form method="post" action="{{ action }}">
+<input type="hidden" name="token" value="{{ token }}">
 <section>
 <h2>{{ tracking.title }}</h2>
 {%- for one in tracking.rows %}
@@ -41,15 +61,8 @@ const template = engine.parse(`<p>{{ text }}</p>
 {%- endfor %}
 <button class="secondary" name="tracking" value="save">{{ tracking.button }}</button>
 </section>
-{%- endif %}
-{%- if stop %}
-<section>
-<h2>{{ stop.title }}</h2>
-<p>{{ stop.text }}</p>
-<button class="secondary" name="stop" value="all">{{ stop.button }}</button>
-</section>
-{%- endif %}
-</form>`)
+</form>
+{%- endif %}`)
 
 export interface PreferencesPage {
   language: PageLanguage
@@ -62,8 +75,8 @@ export interface PreferencesPage {
 /** Sends the page on which a person chooses what they receive. It works without JavaScript. */
 export function sendPreferencesPage(reply: FastifyReply, page: PreferencesPage): FastifyReply {
   const { language, preferences, token, notice } = page
-  const { sender, branding, hasOptedOut } = preferences
-  const { title, stop } = language.texts.preferences
+  const { sender, branding, hasOptedOut, holder } = preferences
+  const { title, stop, data } = language.texts.preferences
   const content = String(
     engine.renderSync(template, {
       text: describeHolder(page),
@@ -72,6 +85,7 @@ export function sendPreferencesPage(reply: FastifyReply, page: PreferencesPage):
       action: language.link('preferences'),
       groups: groupLists(page),
       tracking: describeTracking(page),
+      data: typeof holder === 'string' ? undefined : { ...data, text: data.text(sender, holder.maskedEmail) },
       stop: hasOptedOut ? undefined : { ...stop, text: stop.text(sender) },
     }),
   )

@@ -124,11 +124,31 @@ test('the page asks what may be recorded: without a tick it is denied at once', 
   expect(await readConsent()).toMatchObject({ opens: 'DENIED', clicks: 'DENIED' })
 })
 
+test('the page emails the person their data, and soon after says that it did', async () => {
+  expect((await post({ data: 'email' })).text).toMatch(/role="status"[^>]*><p>We are sending your data to \S+•••@/)
+  expect((await post({ data: 'email' })).text).toMatch(
+    /role="status"[^>]*><p>We have sent you your data a short time ago/,
+  )
+  expect(await api.query('select to_address from mails where to_address = $1', [contact.email])).toHaveLength(1)
+})
+
 test('the page of a deleted contact says that nothing is kept, and can stop all emails', async () => {
   await api.call('DELETE', `/contacts/${contact.id}`, { key: workspace.key })
   expect((await get()).text).toContain('keeps no data about you.')
   const stopped = await post({ stop: 'all' })
   expect([stopped.status, stopped.text]).toEqual([200, expect.stringContaining('keeps only your wish')])
+})
+
+test('the page of a deleted workspace says so, and changes nothing', async () => {
+  const gone = await api.signUp()
+  const other = await api.create<Contact>('/contacts', gone.key, { email: freshEmail() })
+  const url = withoutOrigin(preferencesUrl(api.ctx(gone.id), { contactId: other.id, email: other.email }))
+  const { body } = await api.call('GET', '/workspace', { key: gone.token })
+  await api.call('DELETE', '/workspace', { key: gone.token, body: { name: body['name'] } })
+  const before = await readAll()
+  for (const { status, text } of [await get(url), await post({ token: tokenIn(url), stop: 'all' })])
+    expect([status, text]).toEqual([200, expect.stringContaining('This sender no longer exists')])
+  expect(await readAll()).toEqual(before)
 })
 
 test('a forged, truncated or foreign token is a calm error page, and changes nothing', async () => {

@@ -7,6 +7,7 @@ import {
   leaveListByPreferences,
   stopAllMail,
 } from '@rapport/core/operations/preferences/change-preferences.ts'
+import { requestPersonalData } from '@rapport/core/operations/preferences/personal-data-mail.ts'
 import { type Preferences, readPreferences } from '@rapport/core/operations/preferences/read-preferences.ts'
 import { chooseTracking, type TrackingResult } from '@rapport/core/operations/preferences/track-preferences.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
@@ -29,6 +30,7 @@ const PostedChoice = z
     leave: z.string().optional().describe('The id of a list to unsubscribe from.'),
     return: z.string().optional().describe('The id of a list to subscribe to again: an email asks to confirm it.'),
     stop: z.string().optional().describe('`all`: no more emails.'),
+    data: z.string().optional().describe('`email`: emails the person what is kept about them.'),
     tracking: z.string().optional().describe('`save`: records what `opens` and `clicks` say.'),
     opens: z.string().optional().describe('Allows to record opens, after a confirmation by email. Without it: denied.'),
     clicks: z.string().optional().describe('The same for clicks on links.'),
@@ -62,7 +64,7 @@ export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
         operationId: 'pages.showPreferences',
         summary: 'Show the preferences page',
         description:
-          'The page that a link in every campaign email opens: the lists of the contact, with a way off each, and no email at all. It changes nothing: its buttons send the POST.',
+          'The page that a link in every campaign email opens: the lists of the contact, with a way off each, what may be recorded, their data by email, and no email at all. It changes nothing: its buttons send the POST.',
         querystring: TokenQuery,
         response: { 200: pageResponse, 400: errorPageResponse },
       },
@@ -77,7 +79,7 @@ export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
         operationId: 'pages.submitPreferences',
         summary: 'Submit the preferences page',
         description:
-          'Unsubscribes from one list, or stops all emails, also of lists that are created later: the suppression `OPTED_OUT` with the source `LINK`, which only the person can lift. Emits `subscription.unsubscribed` for each list that ends. Returning to a list is asked by email.',
+          'Unsubscribes from one list, or stops all emails, also of lists that are created later: the suppression `OPTED_OUT` with the source `LINK`, which only the person can lift. Emits `subscription.unsubscribed` for each list that ends. Returning to a list, and allowing what may be recorded, is asked by email; a denial counts at once. `data` emails the person what `GET /contacts/{id}/export` returns, to the address on file.',
         consumes: ['application/x-www-form-urlencoded'],
         querystring: PageQuery,
         body: PostedChoice,
@@ -105,9 +107,9 @@ type DescribeChange = (preferences: Preferences, language: PageLanguage) => stri
 async function applyChoice(
   base: BaseCtx,
   choice: z.output<typeof PostedChoice>,
-  { texts: { preferences: shown } }: PageLanguage,
+  { locale, texts: { preferences: shown } }: PageLanguage,
 ): Promise<DescribeChange | undefined> {
-  const { token, leave, return: returnTo, stop, tracking } = choice
+  const { token, leave, return: returnTo, stop, data, tracking } = choice
   if (leave !== undefined) {
     const listId = parseListId(leave)
     await leaveListByPreferences(base, { token, listId })
@@ -125,6 +127,11 @@ async function applyChoice(
     const allowed = (['opens', 'clicks'] as const).filter((action) => choice[action] !== undefined)
     const result = await chooseTracking(base, { token, allowed, wording: shown.tracking })
     return ({ holder }) => describeTrackingResult(result, shown, holder)
+  }
+  if (data === 'email') {
+    const isSent = await requestPersonalData(base, { token, locale })
+    return ({ holder }) =>
+      isSent && typeof holder !== 'string' ? shown.data.sent(holder.maskedEmail) : shown.data.notSent
   }
   if (stop === 'all') await stopAllMail(base, token)
   return undefined

@@ -4,7 +4,7 @@ import { escapeRegExp } from '@rapport/core/kernel/values/encode-text.ts'
 import { cleanDetail } from '@rapport/core/mail/bounces/clean-text.ts'
 import { classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
-import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
+import type { EncodedMail, MailAttachment, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import { findProviderMessageId } from '@rapport/core/mail/providers/provider-message-id.ts'
 import { signMessage } from './dkim-signature.ts'
 import { createTransport, type SendMailOptions } from 'nodemailer'
@@ -91,8 +91,11 @@ function contentOf(mail: OutgoingMail | EncodedMail): SendMailOptions {
     return {
       alternatives: mail.parts.map((part) => ({ raw: Buffer.from(part.buffer, part.byteOffset, part.byteLength) })),
     }
-  return { text: mail.text, ...(mail.html !== undefined && { html: mail.html }) }
+  const { text, html, attachment } = mail
+  return { text, ...(html !== undefined && { html }), ...(attachment && { attachments: [toAttachment(attachment)] }) }
 }
+
+const toAttachment = ({ name, type, content }: MailAttachment) => ({ filename: name, contentType: type, content })
 
 /** Composes and signs the mail before it is sent: signing reads the whole message, which must not count as sending. */
 function openSigner(): (mail: SendMailOptions, key: DkimKey) => Promise<SendMailOptions> {

@@ -32,7 +32,9 @@ const layout = engine.parse(`<!doctype html>
 {%- for paragraph in paragraphs %}
 <p style="margin:0 0 24px">{{ paragraph }}</p>
 {%- endfor %}
+{%- if button %}
 <table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr><td class="button" bgcolor="#2f5bea" style="border-radius:8px;background:#2f5bea;mso-padding-alt:12px 20px"><a class="button" href="{{ button.url }}" style="display:inline-block;padding:12px 20px;border-radius:8px;font-weight:600;color:#ffffff;background:#2f5bea;text-decoration:none;mso-padding-alt:0">{{ button.label }}</a></td></tr></table>
+{%- endif %}
 <p class="soft" style="margin:24px 0 0;font-size:14px;color:#60646c">{{ small }}</p>
 </td></tr></table>
 <!--[if mso]></td></tr></table><![endif]-->
@@ -43,14 +45,15 @@ export interface MailContent {
   language: ChosenLanguage
   title: string
   paragraphs: string[]
-  button: { label: string; url: string }
+  button?: { label: string; url: string }
   small: string
 }
 
-/** Renders a short mail with one button, as HTML and as text. All values are escaped in HTML. */
+/** Renders a short mail with at most one button, as HTML and as text. All values are escaped in HTML. */
 export function renderMailLayout(content: MailContent): { html: string; text: string } {
-  const direction = textDirections[content.language.language]
+  const { language, title, paragraphs, button, small } = content
+  const direction = textDirections[language.language]
   const html = String(engine.renderSync(layout, { ...content, direction }))
-  const text = [content.title, ...content.paragraphs, `${content.button.label}:\n${content.button.url}`, content.small]
+  const text = [title, ...paragraphs, ...(button ? [`${button.label}:\n${button.url}`] : []), small]
   return { html, text: `${text.join('\n\n')}\n` }
 }

@@ -49,19 +49,24 @@ export async function requireMailQuota(ctx: Ctx, kind: SingleMailKind, to: strin
 }
 
 /**
- * Records a confirmation mail. Returns false if the address has received too many: one in 10 minutes and three a day
- * for the list, or for tracking without a list; or the quota of an address over all of them. Concurrent callers for an address wait until the transaction
- * of the first one ends. The workspace is not locked, so that its visitors do not wait for each other.
+ * Records a mail that a visitor asked for. Returns false if the address has received too many: one in 10 minutes and
+ * three a day for the list, for tracking without a list, or for personal data; or the quota of an address over all of its
+ * kind. Concurrent callers for an address wait until the transaction of the first one ends. The workspace is not locked,
+ * so that its visitors do not wait for each other.
  */
-export async function takeConfirmationQuota(ctx: Ctx, to: string, listId: ListId | undefined): Promise<boolean> {
+export async function takeConfirmationQuota(
+  ctx: Ctx,
+  to: string,
+  { listId, kind = 'CONFIRMATION' }: { listId?: ListId | undefined; kind?: 'CONFIRMATION' | 'PERSONAL_DATA' },
+): Promise<boolean> {
   const lockKey = `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`
   await lockName(ctx.db, lockKey)
   const { mailsPerAddress } = await readQuotas(ctx)
-  const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, 'CONFIRMATION'))
+  const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, kind))
   const isOfList = and(isToAddress, listId ? eq(mailRequests.listId, listId) : isNull(mailRequests.listId))
   if ((await readRepetitionWait(ctx, isOfList)) > 0) return false
   if ((await readWait(ctx, isToAddress, { limit: mailsPerAddress, window: day })) > 0) return false
-  await recordRequest(ctx, { kind: 'CONFIRMATION', to, ...(listId && { listId }) })
+  await recordRequest(ctx, { kind, to, ...(listId && { listId }) })
   return true
 }
 
@@ -102,7 +107,10 @@ const hashAddress = (ctx: Ctx, to: string) =>
       .digest('base64url'),
   )
 
-async function recordRequest(ctx: Ctx, mail: { kind: MailKind; to: string; listId?: ListId }): Promise<void> {
+async function recordRequest(
+  ctx: Ctx,
+  mail: { kind: MailKind | 'PERSONAL_DATA'; to: string; listId?: ListId },
+): Promise<void> {
   await ctx.db.insert(mailRequests).values({
     workspaceId: ctx.workspaceId,
     id: newId('mai'),

@@ -5,7 +5,13 @@ import type { AnyMailKind } from './mails.ts'
 import type { Parts } from './mime.ts'
 
 /** A rendered mail, ready for the transport. */
-export type OutgoingMail = MailHeader & Parts<string>
+export type OutgoingMail = MailHeader & Parts<string> & { attachment?: MailAttachment }
+
+export interface MailAttachment {
+  name: string
+  type: string
+  content: string
+}
 
 /** A mail whose parts, text and HTML in this order, were encoded by `encodePart`. */
 export type EncodedMail = MailHeader & { parts: Uint8Array[] }

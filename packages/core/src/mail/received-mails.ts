@@ -12,7 +12,9 @@ const receivedKinds = ['CONFIRMATION', 'CAMPAIGN_TEST'] as const
 
 export const ReceivedMail = z
   .object({
-    kind: z.enum(receivedKinds).describe('`CONFIRMATION` of a subscription, or `CAMPAIGN_TEST`.'),
+    kind: z
+      .enum(receivedKinds)
+      .describe('`CONFIRMATION`: what the contact asked for on a form or page, or its data; or `CAMPAIGN_TEST`.'),
     to: z.string().describe('The address of the recipient.'),
     status: z
       .enum(['PENDING', 'SENT', 'FAILED', 'INTERRUPTED'])

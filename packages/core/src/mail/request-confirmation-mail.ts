@@ -11,18 +11,29 @@ interface Requested {
   listId?: ListId
   contactId: ContactId
   tracking?: MailData['tracking'] | undefined
+  /** The email brings the person their data, and has no link. */
+  personalData?: MailData['personalData']
+  /** The language that the visitor asked for. */
+  locale?: string
 }
 
 /**
- * Emails a link that confirms a subscription, grants tracking, or both. Returns false if a limit of `takeConfirmationQuota` is reached or the
- * workspace may not send mail yet.
+ * Emails a link that confirms a subscription, grants tracking, or both; or personal data. Returns false if a limit of
+ * `takeConfirmationQuota` is reached or the workspace may not send mail yet.
  */
 export async function requestConfirmationMail(
   ctx: Ctx,
-  { email, listId, contactId, tracking }: Requested,
+  { email, listId, contactId, tracking, personalData, locale }: Requested,
 ): Promise<boolean> {
-  if (!(await canMail(ctx)) || !(await takeConfirmationQuota(ctx, email, listId))) return false
-  const data = { contactId, ...(listId && { listId }), ...(tracking?.length && { tracking }) }
+  const scope = { listId, ...(personalData && { kind: 'PERSONAL_DATA' as const }) }
+  if (!(await canMail(ctx)) || !(await takeConfirmationQuota(ctx, email, scope))) return false
+  const data = {
+    contactId,
+    ...(listId && { listId }),
+    ...(tracking?.length && { tracking }),
+    ...(personalData && { personalData }),
+    ...(locale && { locale }),
+  }
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: email, data })
   return true
 }

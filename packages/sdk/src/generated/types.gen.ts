@@ -3565,7 +3565,7 @@ export type ReceivedCampaign = {
  */
 export type ReceivedEmail = {
     /**
-     * `CONFIRMATION` of a subscription, or `CAMPAIGN_TEST`.
+     * `CONFIRMATION`: what the contact asked for on a form or page, or its data; or `CAMPAIGN_TEST`.
      */
     kind: 'CONFIRMATION' | 'CAMPAIGN_TEST';
     /**
@@ -5671,6 +5671,22 @@ export type PagesSubmitPreferencesData = {
          * `all`: no more emails.
          */
         stop?: string;
+        /**
+         * `email`: emails the person what is kept about them.
+         */
+        data?: string;
+        /**
+         * `save`: records what `opens` and `clicks` say.
+         */
+        tracking?: string;
+        /**
+         * Allows to record opens, after a confirmation by email. Without it: denied.
+         */
+        opens?: string;
+        /**
+         * The same for clicks on links.
+         */
+        clicks?: string;
     };
     path?: never;
     query?: {

@@ -60,11 +60,25 @@ const given: readonly Guard[] = [
     search: 'if (!contact || !isCurrent) throw',
     replacement: 'if (!contact) throw',
   },
+  {
+    name: 'personal data goes to an address that the contact no longer has',
+    file: `${folder}/personal-data-mail.ts`,
+    search: ' || contact.email.toLowerCase() !== mail.toAddress.toLowerCase()) return',
+    replacement: ') return',
+  },
+  {
+    name: 'a link to a former address asks for the personal data of the contact',
+    file: `${folder}/personal-data-mail.ts`,
+    search: 'if (!contact || !isCurrent) throw',
+    replacement: 'if (!contact) throw',
+  },
 ]
 
 /** The preferences page obeys the person who holds the address, and no other one. */
 export const preferencesGuards: readonly TestedGuard[] = given.map((guard) => ({
   promise: 'consent',
-  tests: ['change-preferences', 'track-preferences'].map((name) => `${folder}/${name}.int.test.ts`),
+  tests: ['change-preferences', 'track-preferences', 'personal-data-mail'].map(
+    (name) => `${folder}/${name}.int.test.ts`,
+  ),
   ...guard,
 }))

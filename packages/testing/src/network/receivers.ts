@@ -121,6 +121,8 @@ export interface ReceivedMail {
   readonly subject: string
   readonly text: string
   readonly html: string
+  /** As text. */
+  readonly attachments: readonly { name: string | null; content: string }[]
   readonly raw: Buffer
   readonly receivedAt: Date
 }
@@ -212,7 +214,7 @@ export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: n
 }
 
 async function readMail(raw: Buffer, session: SMTPServerSession): Promise<ReceivedMail> {
-  const { headers, from, to = [], subject = '', text = '', html = '' } = await PostalMime.parse(raw)
+  const { headers, from, to = [], subject = '', text = '', html = '', attachments } = await PostalMime.parse(raw)
   const { mailFrom, rcptTo } = session.envelope
   return {
     from: mailFrom ? mailFrom.address : '',
@@ -223,6 +225,7 @@ async function readMail(raw: Buffer, session: SMTPServerSession): Promise<Receiv
     subject,
     text,
     html,
+    attachments: attachments.map(({ filename, content }) => ({ name: filename, content: toText(content) })),
     raw,
     receivedAt: new Date(),
   }
@@ -245,3 +248,6 @@ function createWaitFor<Item>(items: readonly Item[], noun: string, describe: (it
     return items
   }) as WaitFor<Item>
 }
+
+const toText = (content: string | ArrayBuffer | Uint8Array) =>
+  typeof content === 'string' ? content : new TextDecoder().decode(content)

@@ -97,6 +97,13 @@ export const de: PageTexts = {
       notAsked:
         'Es wurde keine E-Mail gesendet, weil Sie vor Kurzem schon eine erhalten haben. Bitte verwenden Sie den Link darin oder versuchen Sie es später noch einmal.',
     },
+    data: {
+      title: 'Ihre Daten',
+      text: (sender, email) => `Alles, was ${sender} über Sie gespeichert hat, in einer E-Mail an ${email}.`,
+      button: 'Meine Daten zusenden',
+      sent: (email) => `Wir senden Ihre Daten an ${email}.`,
+      notSent: 'Wir haben Ihnen Ihre Daten erst vor Kurzem gesendet. Bitte versuchen Sie es später noch einmal.',
+    },
     former:
       'Dieser Link gehört zu einer früheren E-Mail-Adresse und kann deshalb nicht zeigen, was Sie erhalten. Alle E-Mails abbestellen können Sie hier trotzdem.',
     erased: (sender) => `${sender} hat keine Daten über Sie gespeichert.`,

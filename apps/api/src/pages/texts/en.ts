@@ -90,6 +90,13 @@ export const en = {
       notAsked:
         'No email was sent, because we sent you one a short time ago. Please use the link in it, or try again later.',
     },
+    data: {
+      title: 'Your data',
+      text: (sender: string, email: string) => `Everything that ${sender} keeps about you, in an email to ${email}.`,
+      button: 'Send me my data',
+      sent: (email: string) => `We are sending your data to ${email}.`,
+      notSent: 'We have sent you your data a short time ago. Please try again later.',
+    },
     former:
       'This link belongs to a former email address, so it cannot show what you receive. You can still stop all emails here.',
     erased: (sender: string) => `${sender} keeps no data about you.`,

@@ -65,7 +65,7 @@ export const es: PageTexts = {
   },
   preferences: {
     title: 'Sus preferencias de correo',
-    text: (sender, email) => `Elija qué correos envía ${sender} a ${email}.`,
+    text: (sender, email) => `Elija los correos que ${sender} envía a ${email}.`,
     received: 'Usted recibe',
     left: 'Ya no recibe',
     pending: 'Pendiente de confirmación',
@@ -91,6 +91,13 @@ export const es: PageTexts = {
       asked: (email) => `Para permitirlo, use el enlace del correo que hemos enviado a ${email}.`,
       notAsked:
         'No se ha enviado ningún correo porque recibió uno hace poco. Use el enlace que contiene o inténtelo de nuevo más tarde.',
+    },
+    data: {
+      title: 'Sus datos',
+      text: (sender, email) => `Todo lo que ${sender} conserva sobre usted, en un correo a ${email}.`,
+      button: 'Enviarme mis datos',
+      sent: (email) => `Le enviamos sus datos a ${email}.`,
+      notSent: 'Le hemos enviado sus datos hace poco. Inténtelo de nuevo más tarde.',
     },
     former:
       'Este enlace corresponde a una dirección de correo anterior, por lo que no puede mostrar lo que recibe. Aun así, aquí puede darse de baja de todos los correos.',

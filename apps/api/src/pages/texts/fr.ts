@@ -87,15 +87,22 @@ export const fr: PageTexts = {
         ANONYMOUS: 'Compté actuellement, sans votre nom',
         OFF: 'Non enregistré actuellement',
       },
-      button: 'Enregistrer mes choix',
+      button: 'Valider mes choix',
       saved:
-        'C’est noté. Ce que vous n’autorisez pas n’est plus enregistré, même pour les e-mails que vous avez déjà reçus.',
+        'C’est noté. Ce que vous n’autorisez pas n’est plus enregistré, y compris pour les e-mails que vous avez déjà reçus.',
       asked: (email) => `Pour l’autoriser, cliquez sur le lien contenu dans l’e-mail que nous avons envoyé à ${email}.`,
       notAsked:
         'Aucun e-mail n’a été envoyé, car vous en avez reçu un récemment. Veuillez utiliser le lien qu’il contient ou réessayer plus tard.',
     },
+    data: {
+      title: 'Vos données',
+      text: (sender, email) => `Tout ce que ${sender} conserve à votre sujet, dans un e-mail envoyé à ${email}.`,
+      button: 'Recevoir mes données',
+      sent: (email) => `Nous envoyons vos données à ${email}.`,
+      notSent: 'Nous vous avons envoyé vos données récemment. Veuillez réessayer plus tard.',
+    },
     former:
-      'Ce lien correspond à une ancienne adresse e-mail et ne peut donc pas afficher ce que vous recevez. Vous pouvez tout de même arrêter ici tous les e-mails.',
+      'Ce lien correspond à une ancienne adresse e-mail et ne peut donc pas afficher ce que vous recevez. Vous pouvez toutefois arrêter tous les e-mails ici.',
     erased: (sender) => `${sender} ne conserve aucune donnée vous concernant.`,
     erasedAndStopped: (sender) => `${sender} conserve seulement votre souhait de ne plus recevoir d’e-mails.`,
     closed: {

@@ -91,7 +91,14 @@ export const it: PageTexts = {
       saved: 'Salvato. Ciò che non consenti non viene più registrato, nemmeno per le email che hai già ricevuto.',
       asked: (email) => `Per consentirlo, usa il link nell’email che abbiamo inviato a ${email}.`,
       notAsked:
-        'Non è stata inviata alcuna email, perché ne hai ricevuta una da poco. Usa il link che contiene oppure riprova più tardi.',
+        'Non è stata inviata alcuna email, perché ne hai ricevuta una poco fa. Usa il link che contiene oppure riprova più tardi.',
+    },
+    data: {
+      title: 'I tuoi dati',
+      text: (sender, email) => `Tutto ciò che ${sender} conserva su di te, in un’email a ${email}.`,
+      button: 'Inviami i miei dati',
+      sent: (email) => `Stiamo inviando i tuoi dati a ${email}.`,
+      notSent: 'Ti abbiamo inviato i tuoi dati poco fa. Riprova più tardi.',
     },
     former:
       'Questo link appartiene a un indirizzo email precedente e quindi non può mostrare che cosa ricevi. Da qui puoi comunque interrompere tutte le email.',

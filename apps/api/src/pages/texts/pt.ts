@@ -74,7 +74,7 @@ export const pt: PageTexts = {
     stop: {
       title: 'Não receber mais e-mails',
       text: (sender) => `${sender} não enviará mais e-mails para você, nem mesmo newsletters criadas no futuro.`,
-      button: 'Cancelar todos os e-mails',
+      button: 'Parar de receber e-mails',
     },
     stopped: (sender) => `${sender} não envia mais e-mails para você, nem mesmo newsletters criadas no futuro.`,
     tracking: {
@@ -92,8 +92,15 @@ export const pt: PageTexts = {
       notAsked:
         'Nenhum e-mail foi enviado, porque você recebeu um há pouco tempo. Use o link nele ou tente novamente mais tarde.',
     },
+    data: {
+      title: 'Seus dados',
+      text: (sender, email) => `Tudo o que ${sender} guarda sobre você, em um e-mail para ${email}.`,
+      button: 'Enviar meus dados',
+      sent: (email) => `Estamos enviando seus dados para ${email}.`,
+      notSent: 'Enviamos seus dados para você há pouco tempo. Tente novamente mais tarde.',
+    },
     former:
-      'Este link pertence a um endereço de e-mail anterior e, por isso, não pode mostrar o que você recebe. Mesmo assim, você pode cancelar todos os e-mails aqui.',
+      'Este link pertence a um endereço de e-mail anterior e, por isso, não pode mostrar o que você recebe. Mesmo assim, aqui você pode parar de receber e-mails.',
     erased: (sender) => `${sender} não guarda nenhum dado sobre você.`,
     erasedAndStopped: (sender) => `${sender} guarda apenas o seu pedido de não receber e-mails.`,
     closed: {

@@ -45,6 +45,8 @@ export interface MailData {
   tracking?: ('opens' | 'clicks')[]
   /** The language that the recipient asked for. Default: that of the records. */
   locale?: string
+  /** A confirmation that brings the person their data. */
+  personalData?: true
 }
 
 /** Transactional emails. `data` contains ids for the template, never a secret. */
@@ -88,7 +90,7 @@ export const mailRequests = tenantTable(
   'mail_requests',
   {
     id: id('mai').notNull(),
-    kind: text({ enum: mailKinds }).notNull(),
+    kind: text({ enum: [...mailKinds, 'PERSONAL_DATA'] }).notNull(),
     /** A keyed hash of the address in lower case. */
     addressHash: text().notNull(),
     /** The list of a confirmation. */

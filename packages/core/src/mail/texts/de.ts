@@ -18,6 +18,15 @@ export const de: MailTexts = {
     small:
       'Der Link ist sieben Tage lang gültig. Wenn Sie dies nicht angefordert haben, ignorieren Sie diese E-Mail: Dann wird nichts erfasst.',
   },
+  personalData: {
+    title: (sender) => `Ihre Daten bei ${sender}`,
+    attached: (sender) =>
+      `Die angehängte Datei enthält alles, was ${sender} über Sie gespeichert hat. Es ist eine JSON-Datei, die Sie mit jedem Texteditor öffnen können.`,
+    tooLarge: (sender) =>
+      `Was ${sender} über Sie gespeichert hat, ist zu groß für eine E-Mail. Bitte antworten Sie auf diese E-Mail, um es auf anderem Weg zu erhalten.`,
+    small:
+      'Sie erhalten diese E-Mail, weil sie auf der Seite mit Ihren Einstellungen angefordert wurde. Sie wurde nur an Ihre Adresse gesendet.',
+  },
   invite: {
     title: (workspace) => `Einladung zu ${workspace}`,
     text: (workspace) => `Sie wurden in den Arbeitsbereich „${workspace}“ eingeladen.`,

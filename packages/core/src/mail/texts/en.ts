@@ -18,6 +18,15 @@ export const en = {
     small:
       'This link expires in seven days. If you did not request this, ignore this email and nothing will be recorded.',
   },
+  personalData: {
+    title: (sender: string) => `Your data at ${sender}`,
+    attached: (sender: string) =>
+      `The attached file has everything that ${sender} keeps about you. It is a JSON file, which any text editor opens.`,
+    tooLarge: (sender: string) =>
+      `What ${sender} keeps about you is too large for an email. Please reply to this email to receive it in another way.`,
+    small:
+      'You receive this email because it was requested on your preferences page. It was sent to your address only.',
+  },
   invite: {
     title: (workspace: string) => `Join ${workspace}`,
     text: (workspace: string) => `You have been invited to join the workspace “${workspace}”.`,

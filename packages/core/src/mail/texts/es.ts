@@ -18,6 +18,14 @@ export const es: MailTexts = {
     small:
       'Este enlace caduca dentro de siete días. Si no lo ha solicitado, ignore este correo y no se registrará nada.',
   },
+  personalData: {
+    title: (sender) => `Sus datos en ${sender}`,
+    attached: (sender) =>
+      `El archivo adjunto contiene todo lo que ${sender} conserva sobre usted. Es un archivo JSON, que puede abrir con cualquier editor de texto.`,
+    tooLarge: (sender) =>
+      `Los datos que ${sender} conserva sobre usted son demasiado grandes para un correo. Responda a este mensaje para recibirlos de otra forma.`,
+    small: 'Recibe este correo porque se solicitó en su página de preferencias. Solo se ha enviado a su dirección.',
+  },
   invite: {
     title: (workspace) => `Únase a ${workspace}`,
     text: (workspace) => `Ha recibido una invitación para unirse al espacio de trabajo «${workspace}».`,

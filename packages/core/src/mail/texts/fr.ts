@@ -19,6 +19,15 @@ export const fr: MailTexts = {
     small:
       'Ce lien est valable sept jours. Si vous n’êtes pas à l’origine de cette demande, ignorez cet e-mail\u00a0: rien ne sera enregistré.',
   },
+  personalData: {
+    title: (sender) => `Vos données (${sender})`,
+    attached: (sender) =>
+      `Le fichier joint contient tout ce que ${sender} conserve à votre sujet. C’est un fichier JSON, que vous pouvez ouvrir avec n’importe quel éditeur de texte.`,
+    tooLarge: (sender) =>
+      `Les données que ${sender} conserve à votre sujet sont trop volumineuses pour un e-mail. Veuillez répondre à ce message pour les recevoir autrement.`,
+    small:
+      'Vous recevez cet e-mail parce qu’il a été demandé sur votre page de préférences. Il n’a été envoyé qu’à votre adresse.',
+  },
   invite: {
     title: (workspace) => `Rejoignez ${workspace}`,
     text: (workspace) => `Vous avez reçu une invitation à rejoindre l’espace de travail «\u00a0${workspace}\u00a0».`,

@@ -18,6 +18,15 @@ export const it: MailTexts = {
     small:
       'Questo link scade tra sette giorni. Se non hai fatto tu questa richiesta, ignora questa email: non verrà registrato nulla.',
   },
+  personalData: {
+    title: (sender) => `I tuoi dati presso ${sender}`,
+    attached: (sender) =>
+      `Il file allegato contiene tutto ciò che ${sender} conserva su di te. È un file JSON, che puoi aprire con qualsiasi editor di testo.`,
+    tooLarge: (sender) =>
+      `I dati che ${sender} conserva su di te sono troppo grandi per un’email. Rispondi a questo messaggio per riceverli in un altro modo.`,
+    small:
+      'Ricevi questa email perché è stata richiesta nella pagina delle tue preferenze. È stata inviata solo al tuo indirizzo.',
+  },
   invite: {
     title: (workspace) => `Unisciti a ${workspace}`,
     text: (workspace) => `Hai ricevuto un invito a unirti allo spazio di lavoro «${workspace}».`,

@@ -17,6 +17,15 @@ export const pt: MailTexts = {
     button: 'Confirmar',
     small: 'Este link expira em sete dias. Se você não fez este pedido, ignore este e-mail e nada será registrado.',
   },
+  personalData: {
+    title: (sender) => `Seus dados em ${sender}`,
+    attached: (sender) =>
+      `O arquivo anexo contém tudo o que ${sender} guarda sobre você. É um arquivo JSON, que abre em qualquer editor de texto.`,
+    tooLarge: (sender) =>
+      `Os dados que ${sender} guarda sobre você são grandes demais para um e-mail. Responda a esta mensagem para recebê-los de outra forma.`,
+    small:
+      'Você recebe este e-mail porque ele foi solicitado na sua página de preferências. Ele foi enviado apenas para o seu endereço.',
+  },
   invite: {
     title: (workspace) => `Participe de ${workspace}`,
     text: (workspace) => `Você recebeu um convite para participar do espaço de trabalho “${workspace}”.`,

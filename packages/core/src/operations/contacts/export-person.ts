@@ -20,10 +20,11 @@ export async function exportPerson(ctx: Ctx, id: ContactId): Promise<Readable> {
     await audit(ctx, 'contact.exported', { subjectId: id })
     return contact
   })
-  return Readable.from(writeJson(ctx, contact), { objectMode: false })
+  return Readable.from(writePersonJson(ctx, contact), { objectMode: false })
 }
 
-async function* writeJson(ctx: Ctx, contact: Contact): AsyncGenerator<string> {
+/** Writes the `PersonExport` of a contact. */
+export async function* writePersonJson(ctx: Ctx, contact: Contact): AsyncGenerator<string> {
   yield `{"exportedAt":${JSON.stringify(new Date())},"contact":${JSON.stringify(contact)}`
   for (const section of exportSections) {
     yield `,${JSON.stringify(section.name)}:[`

@@ -11,19 +11,25 @@ import { renderTrackingMail } from '../../subscriptions/tracking/tracking-mail.t
 import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
 import type { Mail, MailKind } from '../../mail/mails.ts'
 import { mailDomain, type OutgoingMail } from '../../mail/outgoing-mail.ts'
+import { renderPersonalDataMail } from '../preferences/personal-data-mail.ts'
 import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../../webhooks/health/webhook-mails.ts'
 
 /**
  * Renders a single mail, or returns undefined if it is no longer needed. A kind without a renderer does not compile.
  */
 const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail | undefined>> = {
-  CONFIRMATION: (ctx, mail) => (mail.data.listId ? renderConfirmationMail : renderTrackingMail)(ctx, mail),
+  CONFIRMATION: (ctx, mail) => chooseConfirmation(mail)(ctx, mail),
   CAMPAIGN_TEST: renderTestMail,
   INVITE: renderInviteMail,
   PASSWORD_RESET: renderPasswordResetMail,
   EMAIL_VERIFICATION: renderVerificationMail,
   WEBHOOK_FAILING: renderWebhookFailingMail,
   WEBHOOK_DISABLED: renderWebhookDisabledMail,
+}
+
+function chooseConfirmation({ data: { personalData, listId } }: Mail) {
+  if (personalData) return renderPersonalDataMail
+  return listId ? renderConfirmationMail : renderTrackingMail
 }
 
 export async function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {

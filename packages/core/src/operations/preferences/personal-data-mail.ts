@@ -1,0 +1,84 @@
+/** What is kept about a person, emailed to the address on file at their request. */
+import { eq } from 'drizzle-orm'
+import { audit } from '../../audit/audit.ts'
+import { findCurrentContact } from '../../contacts/contact-aliases.ts'
+import { workspaces } from '../../db/schema/index.ts'
+import { readSenderIdentity } from '../../domains/sender-identity.ts'
+import { senderAddress } from '../../domains/senders.ts'
+import { invalidToken } from '../../kernel/errors.ts'
+import { chooseMailLanguage } from '../../kernel/values/languages.ts'
+import { toMailName } from '../../mail/mail-names.ts'
+import type { Mail } from '../../mail/mails.ts'
+import { type OutgoingMail, toHeaderText } from '../../mail/outgoing-mail.ts'
+import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts'
+import { mailTexts } from '../../mail/texts/mail-texts.ts'
+import { renderServiceMail } from '../../mail/service-mail.ts'
+import type { BaseCtx, Ctx } from '../../request/context.ts'
+import { requireNotSuspended } from '../../request/suspended-workspace.ts'
+import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
+import { readContact } from '../../contacts/read-contact.ts'
+import { writePersonJson } from '../contacts/export-person.ts'
+import { withLockedHolder } from './lock-holder.ts'
+
+/** Mail servers refuse emails of more than 10 to 25 MB, and an attachment grows by a third. */
+const defaultMaxLength = 5_000_000
+
+/**
+ * Emails a person what is kept about them, within the limits of confirmation mails. Returns whether an email is sent.
+ * Throws `invalid_token` if the contact has another address now: the email goes to the address of the link alone.
+ */
+export async function requestPersonalData(
+  base: BaseCtx,
+  { token, locale }: { token: string; locale: string },
+): Promise<boolean> {
+  let isSent = false
+  await withLockedHolder(base, token, async (ctx, { contact, isCurrent }) => {
+    if (!contact || !isCurrent) throw invalidToken()
+    await requireNotSuspended(ctx)
+    const { id: contactId, email } = contact
+    if (!canConfirm(await readSuppressions(ctx, { email }))) return
+    isSent = await requestConfirmationMail(ctx, { email, contactId, personalData: true, locale })
+    if (isSent) await audit(ctx, 'contact.exported', { subjectId: contactId })
+  })
+  return isSent
+}
+
+/** Renders the email. Returns undefined if the contact no longer has the address that asked for it. */
+export async function renderPersonalDataMail(
+  ctx: Ctx,
+  mail: Mail,
+  { maxLength = defaultMaxLength } = {},
+): Promise<OutgoingMail | undefined> {
+  const { contactId, locale } = mail.data
+  const contact = contactId && (await findCurrentContact(ctx, contactId))
+  const [workspace] = await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId))
+  if (!contact || !workspace || contact.email.toLowerCase() !== mail.toAddress.toLowerCase()) return undefined
+  const language = chooseMailLanguage({ contact: locale ?? null, workspace: workspace.locale })
+  const texts = mailTexts[language.language].personalData
+  const sender = toMailName(workspace.fromName ?? workspace.name)
+  const address = await senderAddress(ctx, [workspace.fromEmail])
+  const { dkim } = await readSenderIdentity(ctx, address)
+  const content = await readAll(writePersonJson(ctx, await readContact(ctx, contact.id)), maxLength)
+  return {
+    ...renderServiceMail(ctx, mail, {
+      from: { name: toHeaderText(sender), address },
+      ...(dkim && { dkim }),
+      language,
+      title: texts.title(sender),
+      paragraphs: [content === undefined ? texts.tooLarge(sender) : texts.attached(sender)],
+      small: texts.small,
+    }),
+    ...(content !== undefined && { attachment: { name: 'personal-data.json', type: 'application/json', content } }),
+  }
+}
+
+/** Returns undefined if the text is too long for an email. */
+async function readAll(chunks: AsyncIterable<string>, maxLength: number): Promise<string | undefined> {
+  let text = ''
+  for await (const chunk of chunks) {
+    text += chunk
+    if (text.length > maxLength) return undefined
+  }
+  return text
+}
