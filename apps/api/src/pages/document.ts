@@ -1,6 +1,5 @@
 /** The HTML layout of every page: inline styles, no scripts, no external resource but the logo of the workspace. */
 import { createHash } from 'node:crypto'
-import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
 import { mixWithWhite } from '@rapport/core/workspaces/color-contrast.ts'
 import { type ChosenLanguage, textDirections } from '@rapport/core/kernel/values/languages.ts'
@@ -138,30 +137,4 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
 /** Whether the request comes from a browser rather than a program. */
 export function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html')
-}
-
-/**
- * Parses a posted form (WHATWG `application/x-www-form-urlencoded`). Rejects duplicate fields, and text that is not
- * UTF-8. Line breaks become LF: a browser posts CRLF, but counts one character against the length limit.
- */
-export function parsePostedForm(raw: Buffer): Record<string, string> {
-  const pairs = raw.toString('latin1').split('&').filter(Boolean)
-  if (pairs.length > 1_000) throw new AppError('validation_error', 'The form has more than 1,000 fields')
-  const entries = pairs.map((pair) => {
-    const [, name = '', value = ''] = /^([^=]*)=?([^]*)$/.exec(pair) ?? []
-    return [decodePostedText(name), decodePostedText(value).replaceAll('\r\n', '\n')] as const
-  })
-  if (new Set(entries.map(([name]) => name)).size < entries.length) {
-    throw new AppError('validation_error', 'The form has a duplicate field')
-  }
-  return Object.fromEntries(entries)
-}
-
-function decodePostedText(text: string): string {
-  try {
-    if (/[^\u0000-\u007f]/.test(text)) throw new URIError('browsers percent-encode non-ASCII characters')
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    throw new AppError('validation_error', 'The form is not encoded in UTF-8')
-  }
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { httpErrors } from '@fastify/sensible'
 import { AppError, type Issue } from '@rapport/core/kernel/errors.ts'
 import { parsePostedValues } from '@rapport/core/forms/form-values.ts'
 import { findPublicForm } from '@rapport/core/forms/forms.ts'
@@ -11,9 +10,10 @@ import { z } from 'zod'
 import { toErrorBody } from '../http/errors/error-handler.ts'
 import { IdParams } from '../routes/shapes.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
-import { pageResponse, parsePostedForm, errorPageResponse, acceptsHtml } from './document.ts'
+import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
 import { sendMessage, suspendedMessage } from './message-page.ts'
+import { acceptPostedForms } from './posted-form.ts'
 import { PageQuery, readPageLanguage } from './page-language.ts'
 
 const params = IdParams('frm')
@@ -27,14 +27,7 @@ const keyName = '_key'
 
 /** The hosted form: a page that works without JavaScript, and that any site may embed in a frame. */
 export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timings) => {
-  app.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'buffer' },
-    async (_request: unknown, raw: Buffer) => parsePostedForm(raw),
-  )
-  app.addContentTypeParser('*', async () => {
-    throw httpErrors.unsupportedMediaType('The content type must be application/x-www-form-urlencoded')
-  })
+  acceptPostedForms(app)
   app.setErrorHandler((error, request, reply) => {
     const body = acceptsHtml(request) ? toErrorBody(error) : undefined
     const language = readPageLanguage(request)

@@ -11,7 +11,7 @@ const template = engine.parse(`<p>{{ text }}</p>
 {%- if notice %}
 <div class="notice" role="status" tabindex="-1" autofocus><p>{{ notice }}</p></div>
 {%- endif %}
-<form method="post" action="{{ action }}">
+<form method="post" action="{{ url }}">
 <input type="hidden" name="token" value="{{ token }}">
 {%- for group in groups %}
 <section>
@@ -32,23 +32,16 @@ const template = engine.parse(`<p>{{ text }}</p>
 </ul>
 </section>
 {%- endfor %}
-{%- if stop %}
+{%- for action in actions %}
 <section>
-<h2>{{ stop.title }}</h2>
-<p>{{ stop.text }}</p>
-<button class="secondary" name="stop" value="all">{{ stop.button }}</button>
+<h2>{{ action.title }}</h2>
+<p>{{ action.text }}</p>
+<button class="secondary" name="{{ action.name }}" value="{{ action.value }}">{{ action.button }}</button>
 </section>
-{%- endif %}
-{%- if data %}
-<section>
-<h2>{{ data.title }}</h2>
-<p>{{ data.text }}</p>
-<button class="secondary" name="data" value="email">{{ data.button }}</button>
-</section>
-{%- endif %}
+{%- endfor %}
 </form>
 {%- if tracking %}
-<form method="post" action="{{ action }}">
+<form method="post" action="{{ url }}">
 <input type="hidden" name="token" value="{{ token }}">
 <section>
 <h2>{{ tracking.title }}</h2>
@@ -75,21 +68,19 @@ export interface PreferencesPage {
 /** Sends the page on which a person chooses what they receive. It works without JavaScript. */
 export function sendPreferencesPage(reply: FastifyReply, page: PreferencesPage): FastifyReply {
   const { language, preferences, token, notice } = page
-  const { sender, branding, hasOptedOut, holder } = preferences
-  const { title, stop, data } = language.texts.preferences
+  const { title } = language.texts.preferences
   const content = String(
     engine.renderSync(template, {
       text: describeHolder(page),
       notice,
       token,
-      action: language.link('preferences'),
+      url: language.link('preferences'),
       groups: groupLists(page),
       tracking: describeTracking(page),
-      data: typeof holder === 'string' ? undefined : { ...data, text: data.text(sender, holder.maskedEmail) },
-      stop: hasOptedOut ? undefined : { ...stop, text: stop.text(sender) },
+      actions: listActions(page),
     }),
   )
-  return sendDocument(reply, { language, heading: title, content, branding })
+  return sendDocument(reply, { language, heading: title, content, branding: preferences.branding })
 }
 
 function describeHolder({ language, preferences: { sender, holder, hasOptedOut } }: PreferencesPage): string {
@@ -98,6 +89,17 @@ function describeHolder({ language, preferences: { sender, holder, hasOptedOut }
   if (hasOptedOut) return texts.stopped(sender)
   if (holder === 'FORMER') return texts.former
   return holder.lists.length > 0 ? texts.text(sender, holder.maskedEmail) : texts.noLists(sender)
+}
+
+/** What takes one button, whatever the lists are. */
+function listActions({ language, preferences: { sender, holder, hasOptedOut } }: PreferencesPage) {
+  const { stop, data } = language.texts.preferences
+  return [
+    ...(hasOptedOut ? [] : [{ ...stop, name: 'stop', value: 'all', text: stop.text(sender) }]),
+    ...(typeof holder === 'string'
+      ? []
+      : [{ ...data, name: 'data', value: 'email', text: data.text(sender, holder.maskedEmail) }]),
+  ]
 }
 
 /** An allowed action is ticked. What the person never chose is not: a tick that is set beforehand is no consent. */

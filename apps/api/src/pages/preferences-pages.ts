@@ -1,4 +1,3 @@
-import { httpErrors } from '@fastify/sensible'
 import { invalidToken } from '@rapport/core/kernel/errors.ts'
 import { Id, type ListId } from '@rapport/core/kernel/ids.ts'
 import { LinkToken } from '@rapport/core/kernel/validation.ts'
@@ -16,9 +15,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { toErrorBody } from '../http/errors/error-handler.ts'
-import { acceptsHtml, errorPageResponse, pageResponse, parsePostedForm } from './document.ts'
+import { acceptsHtml, errorPageResponse, pageResponse } from './document.ts'
 import { sendMessage, suspendedMessage } from './message-page.ts'
 import { type PageLanguage, PageQuery, readPageLanguage } from './page-language.ts'
+import { acceptPostedForms } from './posted-form.ts'
 import { sendPreferencesPage } from './preferences-page.ts'
 import type { PageTexts } from './texts/en.ts'
 
@@ -39,14 +39,7 @@ const PostedChoice = z
 
 /** The page on which a person chooses what they receive. GET changes nothing, because mail scanners follow every link. */
 export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
-  app.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'buffer' },
-    async (_request: unknown, raw: Buffer) => parsePostedForm(raw),
-  )
-  app.addContentTypeParser('*', async () => {
-    throw httpErrors.unsupportedMediaType('The content type must be application/x-www-form-urlencoded')
-  })
+  acceptPostedForms(app)
   app.setErrorHandler((error, request, reply) => {
     const body = acceptsHtml(request) ? toErrorBody(error) : undefined
     const language = readPageLanguage(request)
