@@ -74,7 +74,8 @@ export function sendPreferencesPage(reply: FastifyReply, page: PreferencesPage):
       text: describeHolder(page),
       notice,
       token,
-      url: language.link('preferences'),
+      // So that the proofs have the texts that the person saw.
+      url: `preferences?lang=${language.locale}`,
       groups: groupLists(page),
       tracking: describeTracking(page),
       actions: listActions(page),

@@ -182,6 +182,18 @@ test('the link of a test email shows a page that says so', async () => {
     expect([status, text]).toEqual([200, expect.stringContaining('This is a test email')])
 })
 
+test('the page is in the language of the contact, and proofs have its texts', async () => {
+  await api.call('PATCH', `/contacts/${contact.id}`, { key: workspace.key, body: { locale: 'de-AT' } })
+  const { text } = await get()
+  expect(text).toContain('<html lang="de-AT"')
+  const action = /action="([^"]*)"/.exec(text)?.[1] ?? ''
+  const raw = new URLSearchParams({ token: tokenIn(path), tracking: 'save' }).toString()
+  const headers = { ...browser, 'content-type': 'application/x-www-form-urlencoded' }
+  expect((await api.call('POST', `/public/${action}`, { raw, headers })).text).toContain('Gespeichert.')
+  const exported = await api.call('GET', `/contacts/${contact.id}/export`, { key: workspace.key })
+  expect(exported.text).toContain('"wording":["Wann ich die E-Mails öffne","Auf welche Links ich klicke"]')
+})
+
 test('the unsubscribe pages lead to the preferences', async () => {
   const link = { listId: list.id, contactId: contact.id, email: contact.email }
   const leave = withoutOrigin(unsubscribeUrl(api.ctx(workspace.id), link))

@@ -153,7 +153,7 @@ async function showPreferences(
   const { baseCtx } = request
   if (isTestPreferences(baseCtx, token)) return sendTestMessage(request, reply)
   const preferences = await readPreferences(baseCtx, token)
-  const language = readPageLanguage(request)
+  const language = readPageLanguage(request, preferences?.locales)
   if (!preferences) return sendMessage(reply, { language, ...language.texts.preferences.closed })
   const notice = describeChange?.(preferences, language)
   return sendPreferencesPage(reply, { language, preferences, token, notice })

@@ -5609,7 +5609,7 @@ export type PagesShowPreferencesData = {
     path?: never;
     query: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
         /**
@@ -5691,7 +5691,7 @@ export type PagesSubmitPreferencesData = {
     path?: never;
     query?: {
         /**
-         * The language of the page, such as `de`. An unknown one is ignored. Default: a language that the browser accepts.
+         * The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.
          */
         lang?: string;
     };

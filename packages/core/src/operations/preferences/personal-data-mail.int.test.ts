@@ -67,7 +67,7 @@ test('the email is in the language of the page', async () => {
   await request('de-AT')
   const mail = await renderLatest()
   expect(mail?.subject).toMatch(/^Ihre Daten bei /)
-  expect(mail?.html).toContain('<html lang="de-AT">')
+  expect(mail?.html).toContain('<html lang="de-AT"')
 })
 
 test('twice at once or soon after sends one email, and tracking has a limit of its own', async () => {

@@ -1,7 +1,9 @@
 import { and, eq, isNull } from 'drizzle-orm'
+import { findContactLocale } from '../../subscriptions/tracking/find-contact-locale.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { lists, subscriptions, trackedActions, workspaces } from '../../db/schema/index.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
+import type { Locales } from '../../kernel/values/languages.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
 import { hasOptedOutByHash, readSuppressions } from '../../subscriptions/find-suppressions.ts'
 import { openPreferences } from '../../subscriptions/preferences-links.ts'
@@ -43,6 +45,7 @@ export interface OwnPreferences {
 
 export interface Preferences {
   sender: string
+  locales: Locales
   branding: Branding
   /** Whether the address of the link gets no email of any list. */
   hasOptedOut: boolean
@@ -56,17 +59,20 @@ export interface Preferences {
  */
 export async function readPreferences(base: BaseCtx, token: string): Promise<Preferences | undefined> {
   const link = openPreferences(base, token)
-  const ctx = publicContext(base, link.workspaceId)
+  const { workspaceId } = link
+  const ctx = publicContext(base, workspaceId)
   const [workspace] = await ctx.db
     .select({
       fromName: workspaces.fromName,
       branding: brandingColumns,
       withoutConsent: workspaces.trackingWithoutConsent,
+      locale: workspaces.locale,
     })
     .from(workspaces)
-    .where(and(eq(workspaces.id, link.workspaceId), isNull(workspaces.deletedAt)))
+    .where(and(eq(workspaces.id, workspaceId), isNull(workspaces.deletedAt)))
   if (!workspace) return undefined
-  const shared = { sender: workspace.fromName ?? workspace.branding.name, branding: workspace.branding }
+  const { fromName, branding, withoutConsent, locale } = workspace
+  const shared = { sender: fromName ?? branding.name, branding, locales: { workspace: locale } }
   const { contact, isCurrent } = toHolder(ctx, link, await findCurrentContact(ctx, link.contactId))
   if (!contact || !isCurrent) {
     const hasOptedOut = await hasOptedOutByHash(ctx, link.emailHash)
@@ -74,7 +80,7 @@ export async function readPreferences(base: BaseCtx, token: string): Promise<Pre
   }
   const reasons = await readSuppressions(ctx, { email: contact.email })
   const choices = await readTrackingChoices(ctx, contact)
-  const { withoutConsent } = workspace
+  const locales = { contact: await findContactLocale(ctx, { workspaceId, contactId: contact.id }), workspace: locale }
   const own = {
     maskedEmail: maskEmail(contact.email),
     lists: await readLists(ctx, contact.id),
@@ -85,7 +91,7 @@ export async function readPreferences(base: BaseCtx, token: string): Promise<Pre
     })),
     canReturn: canConfirm(reasons),
   }
-  return { ...shared, hasOptedOut: reasons.some(isByPerson), holder: own }
+  return { ...shared, locales, hasOptedOut: reasons.some(isByPerson), holder: own }
 }
 
 /** The lists of a contact. One that the operator took the contact off is not shown. */
