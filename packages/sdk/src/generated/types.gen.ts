@@ -4265,7 +4265,7 @@ export type TrackingProof = {
      */
     confirmedAt: string | null;
     /**
-     * The IP address from which the link was used.
+     * The IP address from which the link was used. `null` if it was not.
      */
     confirmedFrom: string | null;
 };

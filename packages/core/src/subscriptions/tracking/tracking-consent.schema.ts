@@ -53,7 +53,7 @@ const TrackingProof = z
     confirmedAt: Timestamp.nullable().describe(
       'When the contact used the link in the email that confirms a grant. `null` before, when the grant does not count yet, and for other choices.',
     ),
-    confirmedFrom: z.string().nullable().describe('The IP address from which the link was used.'),
+    confirmedFrom: z.string().nullable().describe('The IP address from which the link was used. `null` if it was not.'),
   })
   .meta({ id: 'TrackingProof', description: 'The proof of a choice about tracking.' })
 
