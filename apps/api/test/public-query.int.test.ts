@@ -1,6 +1,6 @@
 /** Links that visitors follow get parameters from other programs: mail tools, social networks, caches. */
 import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
-import { createTracking } from '@rapport/core/campaigns/tracking.ts'
+import { createTracking } from '@rapport/core/campaigns/tracking/tracking.ts'
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
@@ -31,7 +31,7 @@ async function findValidPaths(): Promise<Record<string, string>> {
   const recipient = { campaignId: newId('cmp'), contactId: contact.id }
   const tracked = trackHtml(
     '<a href="https://example.com/">x</a>',
-    createTracking(ctx, { recipient, opens: true, clicks: true }),
+    createTracking(ctx, { recipient, opens: 'PERSON', clicks: 'PERSON' }),
   )
   const verify = await api.tokenMailedTo(workspace.email)
   await api.call('POST', '/auth/forgot-password', { body: { email: workspace.email } })

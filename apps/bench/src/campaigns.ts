@@ -1,5 +1,5 @@
 /** Campaigns in benches. */
-import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
+import type { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { call, type Installation, type Server, type Workspace } from './installation.ts'
 import { newsletter } from './newsletter.ts'

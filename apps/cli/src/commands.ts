@@ -119,6 +119,12 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./commands/workspace/set-quota.ts')).workspaceSetQuota,
   },
   {
+    name: 'workspace set-tracking',
+    group: 'Workspaces',
+    summary: 'Sets what is tracked without consent',
+    load: async () => (await import('./commands/workspace/set-tracking.ts')).workspaceSetTracking,
+  },
+  {
     name: 'workspace suspend',
     group: 'Workspaces',
     summary: 'Suspends a workspace: it can be read only',

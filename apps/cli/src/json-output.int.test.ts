@@ -57,6 +57,7 @@ const outputs: Record<string, { words?: string[]; fields: string[]; record?: obj
   },
   'workspace set-senders': { words: ['WORKSPACE', 'a.example'], fields: ['workspaceId', 'domains'] },
   'workspace set-quota': { words: ['WORKSPACE', 'lists=1', 'forms=default'], fields: ['workspaceId', 'quotas'] },
+  'workspace set-tracking': { words: ['WORKSPACE', 'OFF'], fields: ['workspaceId', 'trackingWithoutConsent'] },
   'workspace suspend': { words: ['WORKSPACE'], fields: ['workspaceId', 'suspendedAt'] },
   'workspace resume': { words: ['WORKSPACE'], fields: ['workspaceId', 'suspendedAt'] },
   'workspace delete': { words: ['WORKSPACE', '--name', 'Analytical Engines'], fields: ['id', 'name'] },

@@ -52,6 +52,13 @@ test('workspace set-quota sets several quotas, and "default" resets one', async 
   ])
 })
 
+test('workspace set-tracking sets the level, and workspace show says what it means', async () => {
+  const ctx = await createTestCtx(database.db)
+  expect(await run(['workspace', 'set-tracking', ctx.workspaceId, 'PERSON'])).toBe('PERSON')
+  expect(await run(['workspace', 'show', ctx.workspaceId])).toMatch(/^No consent +PERSON: opens and clicks/m)
+  expect(await listActions(ctx)).toMatchObject([{ action: 'workspace.changed', trackingWithoutConsent: 'PERSON' }])
+})
+
 test('workspace suspend and resume are recorded once, and workspace list shows them', async () => {
   const ctx = await createTestCtx(database.db)
   for (let count = 0; count < 2; count++) await run(['workspace', 'suspend', ctx.workspaceId])
@@ -65,6 +72,7 @@ const unknown = newId('wsp')
 test.each([
   [['set-senders', unknown, 'a.example']],
   [['set-quota', unknown, 'lists=1']],
+  [['set-tracking', unknown, 'OFF']],
   [['suspend', unknown]],
   [['resume', unknown]],
 ])('workspace %j names an unknown workspace', async (words) => {
@@ -82,6 +90,7 @@ test.each([
   [['set-quota', unknown, 'contacts'], '<quotas>: "contacts" is not of the form <name>=<limit>'],
   [['set-quota', unknown, 'lists=1', 'contacts=-1'], 'contacts: must be a whole number'],
   [['set-quota', unknown, 'contacts='], 'contacts: must be a whole number'],
+  [['set-tracking', unknown, 'person'], '<level>: must be OFF, ANONYMOUS, PERSON'],
   [['suspend'], '<workspace>: is required'],
 ])('workspace %j is rejected: %s', async (words, problem) => {
   await expect(parseCommandLine(commands, ['workspace', ...words])).rejects.toThrow(problem)

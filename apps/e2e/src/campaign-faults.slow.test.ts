@@ -113,7 +113,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
       body: { name: 'News', subject: 'News', listId: list.body.id },
     })
     const sent = await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
-    expect(sent.body).toEqual({ queued: recipients })
+    expect(sent.body).toEqual({ queued: recipients, unseen: 0 })
     return {
       id: campaign.body.id,
       key,

@@ -1,4 +1,4 @@
-import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
+import type { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
 

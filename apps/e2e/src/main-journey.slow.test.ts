@@ -80,7 +80,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     expect([changed.status, changed.body]).toEqual([204, ''])
     const sends = await Promise.all([1, 2].map(() => api.call('POST', `/campaigns/${campaign.id}/send`, { key })))
     expect(new Set(sends.map((send) => send.status))).toEqual(new Set([202, 409]))
-    expect(sends.find((send) => send.status === 202)?.body).toEqual({ queued: 1 })
+    expect(sends.find((send) => send.status === 202)?.body).toEqual({ queued: 1, unseen: 0 })
 
     const newsletter = await inbox.waitFor((mail) => mail.subject === 'News for Grace')
     expect(newsletter.html).toContain('Dear Grace')

@@ -60,7 +60,10 @@ describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
     await addConfirmedSubscribers(direct, { workspaceId, listId: list.body.id }, 100)
     const draft = { name: 'News', subject: 'News', html: '<p>News</p>', listId: list.body.id }
     const campaign = await api.call<{ id: string }>('POST', '/campaigns', { key, body: draft })
-    expect((await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })).body).toEqual({ queued: 100 })
+    expect((await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })).body).toEqual({
+      queued: 100,
+      unseen: 0,
+    })
 
     await waitUntil(isAllDone, { describe: 'all work is done', timeoutMs: 60_000 })
     expect(await readRecipientCounts(direct, campaign.body.id)).toMatchObject({ queued: 100, sent: 100 })

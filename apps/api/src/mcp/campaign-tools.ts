@@ -13,12 +13,12 @@ import {
   CampaignInput,
   CampaignQuery,
   CampaignRecipient,
-  CampaignStats,
   CampaignSummary,
   Preview,
   PreviewInput,
   RecipientQuery,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
+import { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
 import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { listTemplateVariables } from '@rapport/core/campaigns/templates/list-template-variables.ts'
 import { TemplateVariables } from '@rapport/core/campaigns/templates/template-variables.schema.ts'

@@ -66,7 +66,7 @@ test('the first call returns a report and sends nothing; the second sends once',
   })
   expect(await readCampaign()).toMatchObject({ status: 'DRAFT', queued: 0 })
   const { confirmationToken } = first.value.report
-  expect(await send(confirmationToken)).toEqual({ isError: false, value: { status: 'SENDING', queued: 3 } })
+  expect(await send(confirmationToken)).toEqual({ isError: false, value: { status: 'SENDING', queued: 3, unseen: 0 } })
   expect(await readCampaign()).toMatchObject({ status: 'SENDING', queued: 3 })
   expect(await send(confirmationToken)).toEqual({
     isError: true,

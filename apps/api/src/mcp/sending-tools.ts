@@ -1,6 +1,6 @@
 import { isMember } from '@rapport/core/auth/users.ts'
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
-import { SendResult, SendTestInput } from '@rapport/core/campaigns/campaigns.schema.ts'
+import { Sending, SendResult, SendTestInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { reportSending, sendReportedCampaign } from '@rapport/core/campaigns/sending-report/report-sending.ts'
 import { SendingReport } from '@rapport/core/campaigns/sending-report/sending-report.schema.ts'
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
@@ -52,6 +52,7 @@ const sendCampaign = defineTool({
       .describe('`CONFIRMATION_REQUIRED`: nothing was sent. `SENDING`: the emails are sent in the background.'),
     report: SendingReport.optional().describe('What sending would do, if nothing was sent.'),
     queued: SendResult.shape.queued.optional(),
+    unseen: Sending.shape.unseen.optional(),
   }),
   async run(ctx, { campaignId, confirmationToken }) {
     if (confirmationToken === undefined)

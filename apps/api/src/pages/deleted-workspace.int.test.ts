@@ -1,7 +1,7 @@
 /** Public URLs of a deleted workspace: forms and links in emails. */
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
-import { createTracking } from '@rapport/core/campaigns/tracking.ts'
+import { createTracking } from '@rapport/core/campaigns/tracking/tracking.ts'
 import { addSubscribers, createTestCampaign } from '@rapport/testing/fixtures/factories.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
@@ -31,7 +31,7 @@ async function prepare() {
     [contact.email],
   )
   const recipient = { campaignId: campaign.id, contactId: contact.id }
-  const tracking = createTracking(ctx, { recipient, opens: true, clicks: true })
+  const tracking = createTracking(ctx, { recipient, opens: 'PERSON', clicks: 'PERSON' })
   const html = trackHtml('<a href="https://example.com/">x</a>', tracking)
   const [click = '', pixel = ''] = html.match(/(?<=https:\/\/crm\.example\.com)\/public\/[^"]+/g) ?? []
   const pathOf = (url: string) => url.replace('https://crm.example.com', '')

@@ -24,7 +24,7 @@ const call = (method: 'GET' | 'PUT', body?: unknown) =>
     ...(body !== undefined && { body }),
   })
 
-test('the link shows a page that changes nothing, and its button grants', async () => {
+test('GET and POST /public/tracking/confirm: only the button grants', async () => {
   for (const method of ['GET', 'HEAD', 'GET']) expect((await api.call(method, path, html)).status).toBe(200)
   const page = await api.call('GET', path, html)
   expect(page.text).toContain('record when you open its emails and which links in them you click')
@@ -45,7 +45,7 @@ test('a link that is damaged or older than a denial changes nothing', async () =
   expect((await call('GET')).body).toMatchObject({ opens: 'DENIED', clicks: 'DENIED' })
 })
 
-test('PUT /contacts/{id}/tracking-consent denies, and never grants', async () => {
+test('GET and PUT /contacts/{id}/tracking-consent: it denies, and never grants', async () => {
   expect(expectError(await call('PUT', { opens: 'GRANTED' }), 409)).toMatchObject({ code: 'consent_required' })
   for (const body of [{}, { opens: 'UNKNOWN' }, { opens: true }, { open: 'DENIED' }, { note: 'a' }, null])
     expectError(await call('PUT', body), 400)

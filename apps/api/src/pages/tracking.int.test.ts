@@ -1,6 +1,7 @@
 import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
-import { createTracking } from '@rapport/core/campaigns/tracking.ts'
-import type { Campaign, CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
+import { createTracking } from '@rapport/core/campaigns/tracking/tracking.ts'
+import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
+import type { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -25,7 +26,7 @@ beforeEach(async () => {
      where campaign_id = (select campaign_id from campaign_batches order by id desc limit 1) returning contact_id`,
   )
   const recipient = { campaignId: campaign.id, contactId: idOf('con', String(sent?.['contact_id'])) }
-  const tracking = createTracking(api.ctx(workspace.id), { recipient, opens: true, clicks: true })
+  const tracking = createTracking(api.ctx(workspace.id), { recipient, opens: 'PERSON', clicks: 'PERSON' })
   const html = trackHtml('<a href="https://example.com/?a=1&amp;b=%0d%0aX:y">x</a>', tracking)
   const paths = [...html.matchAll(/https:\/\/crm\.example\.com(\/public\/[^"]+)/g)].map(([, path = '']) => path)
   ;[link = '', pixel = ''] = paths

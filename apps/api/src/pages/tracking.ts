@@ -1,4 +1,4 @@
-import { resolveTrackedLink, recordOpen } from '@rapport/core/campaigns/tracking.ts'
+import { resolveTrackedLink, recordOpen } from '@rapport/core/campaigns/tracking/tracking.ts'
 import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'

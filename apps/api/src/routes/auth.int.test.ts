@@ -30,6 +30,7 @@ test('POST /auth/signup, GET /auth/me: a user, a workspace, a session for 30 day
       logoUrl: null,
       accentColor: null,
       confirmChangedAddress: false,
+      trackingWithoutConsent: 'ANONYMOUS',
       suspendedAt: null,
       createdAt: aTimestamp,
       updatedAt: aTimestamp,

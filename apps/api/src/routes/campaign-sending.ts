@@ -8,14 +8,15 @@ import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import {
   Campaign,
   CampaignRecipient,
-  CampaignStats,
   Preview,
   PreviewInput,
   RecipientQuery,
   RetryInput,
+  Sending,
   SendResult,
   SendTestInput,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
+import { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { idempotent } from '../http/handlers/idempotency.ts'
@@ -74,7 +75,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         params,
         querystring: NoQuery,
         body: EmptyBody,
-        response: { 202: SendResult },
+        response: { 202: Sending },
       },
     },
     idempotent(async (request, reply) => {

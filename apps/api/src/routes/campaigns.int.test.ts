@@ -180,7 +180,7 @@ test('POST /campaigns/{id}/send: exactly the confirmed subscribers, and one even
     ])
   const draft = await create({ listId: audience.id })
   const response = await send(draft.id)
-  expect(response).toMatchObject({ status: 202, text: '{"queued":3}' })
+  expect(response).toMatchObject({ status: 202, text: '{"queued":3,"unseen":0}' })
   const sending = await read(draft.id)
   expect(sending).toEqual({ ...draft, status: 'SENDING', queued: 3, sentAt: aTimestamp, updatedAt: aTimestamp })
   await subscribeSome(1, audience.id)

@@ -116,6 +116,7 @@ test('GET and PATCH /workspace: an update changes only the given fields', async 
     logoUrl: 'https://images.example.com/logo.svg?v=2',
     accentColor: '#2f5bea',
     confirmChangedAddress: true,
+    trackingWithoutConsent: 'PERSON',
   }
   const before = (await call('GET /workspace')).body
   const { status, body } = await call('PATCH /workspace', change)
@@ -149,6 +150,7 @@ test('rejects invalid settings by field and changes nothing', async () => {
     ],
     ['accentColor', [5, '', 'red', '#fff', '#12345g', '2f5bea', '#2f5bea80', ' #2f5bea', '#ffffff']],
     ['confirmChangedAddress', [null, 'true', 1]],
+    ['trackingWithoutConsent', [null, 'person', 'NONE', true]],
     ['id', ['wsp_01kag7m3v9e8fs2t4w6x8y0z1b']],
   ]
   for (const [field, values] of wrong) {

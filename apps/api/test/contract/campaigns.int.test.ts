@@ -63,7 +63,15 @@ test('GET /campaigns/{id}/stats: queued is the sum of all outcomes', async () =>
   await call('POST', `${path}/send`)
   const zeros = { sent: 0, failed: 0, skipped: 0, interrupted: 0, opened: 0, clicked: 0, unsubscribed: 0, bounced: 0 }
   const bouncesByClass = { HARD: 0, SOFT: 0, MESSAGE: 0, POLICY: 0 }
-  const expected = { queued: 1, pending: 1, complained: 0, bouncesByClass, ...zeros }
+  const expected = {
+    queued: 1,
+    pending: 1,
+    complained: 0,
+    anonymousOpens: 0,
+    anonymousClicks: 0,
+    bouncesByClass,
+    ...zeros,
+  }
   expect((await call('GET', `${path}/stats`)).body).toEqual(expected)
 })
 

@@ -80,7 +80,7 @@ test('a campaign with a segment is sent to the subscribers who match it', async 
   })
   const error = expectError(await call('DELETE', `/segments/${segmentId}`), 409)
   expect(error).toMatchObject({ code: 'in_use', message: expect.stringContaining('"November"') as string })
-  expect((await call('POST', `/campaigns/${campaign.id}/send`)).body).toEqual({ queued: 2 })
+  expect((await call('POST', `/campaigns/${campaign.id}/send`)).body).toEqual({ queued: 2, unseen: 0 })
   expect((await call('GET', `/campaigns?segmentId=${segmentId}`)).body).toMatchObject({ data: [{ id: campaign.id }] })
 })
 

@@ -1,4 +1,4 @@
-import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
+import type { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCampaign, createList, readStats, send, waitForEnd } from '../campaigns.ts'

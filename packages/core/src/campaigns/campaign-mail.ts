@@ -29,15 +29,16 @@ import { createExampleRecipient } from './templates/example-recipient.ts'
 import { type Recipient, toRecipient } from './recipient.ts'
 import { renderPreview, renderMails } from './templates/rendering.ts'
 import type { TemplateFault } from './templates/template-sources.ts'
-import { createTracking } from './tracking.ts'
+import { noTracking, type TrackingLevels } from '../subscriptions/tracking/tracking-level.ts'
+import { createTracking } from './tracking/tracking.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
 /** The rendered mail of a recipient, or the fault in the template. */
 export type CampaignMail = { mail: EncodedMail | OutgoingMail } | { fault: TemplateFault }
 
 export interface CampaignRenderer {
-  /** Renders the mails of a group of recipients, in the order of the recipients. */
-  render: (recipients: readonly Recipient[]) => Promise<CampaignMail[]>
+  /** Renders the mails of a group of recipients, in the order of the recipients. Without levels, a mail tracks nothing. */
+  render: (recipients: readonly (Recipient & { tracking?: TrackingLevels })[]) => Promise<CampaignMail[]>
   /** The maximum number of recipients per call. Long templates get a lower maximum, so that the mails fit in memory. */
   maxGroupSize: number
 }
@@ -80,8 +81,6 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
   if (!found) throw createListDeletedError()
   const { campaign, list, workspace } = found
   const { subject, html, text } = campaign
-  const opens = campaign.trackOpens && kind === 'mail'
-  const clicks = campaign.trackClicks && kind === 'mail'
   const sharedValues = {
     campaign: { id: campaign.id, name: campaign.name },
     list: { id: list.id, name: list.name },
@@ -94,7 +93,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
   return { sources: { subject, html, text }, prepareMail }
 
   /** Prepares the template input and the header of one recipient. The header needs the rendered subject. */
-  function prepareMail(to: Recipient) {
+  function prepareMail({ tracking = noTracking, ...to }: Recipient & { tracking?: TrackingLevels }) {
     const recipient = { campaignId: campaign.id, contactId: to.id }
     const unsubscribe =
       kind === 'mail'
@@ -128,7 +127,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
         locale: chooseMailLanguage({ contact: to.locale, content: list.locale, workspace: workspace.locale }).locale,
         preferencesUrl: preferences,
       },
-      tracking: opens || clicks ? createTracking(ctx, { recipient, opens, clicks }) : undefined,
+      tracking: createTracking(ctx, { recipient, ...tracking }),
     }
     return { templateInput, createHeader }
   }

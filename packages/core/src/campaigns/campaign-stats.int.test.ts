@@ -47,6 +47,8 @@ test('the counters of a campaign match the statuses of its recipients', async ()
   expect(counts).toEqual({ SENT: 13, SKIPPED: 1, FAILED: 5, INTERRUPTED: 7, WAITING: 3 })
   expect(await readStats(ctx, id)).toEqual({
     queued: 230,
+    anonymousOpens: 0,
+    anonymousClicks: 0,
     sent: 13,
     skipped: 1,
     failed: 5,

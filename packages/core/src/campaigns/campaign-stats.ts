@@ -5,7 +5,7 @@ import { notFound } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
 import type { BounceClass } from '../mail/bounces/bounce.schema.ts'
 import { byId } from '../request/by-id.ts'
-import type { CampaignStats } from './campaigns.schema.ts'
+import type { CampaignStats } from './campaign-stats.schema.ts'
 
 const sum = (column: AnyColumn) => sql<number>`coalesce(sum(${column}), 0)::int`
 
@@ -23,6 +23,8 @@ export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats
       interrupted: sum(campaignBatches.interrupted),
       opened: sum(campaignBatches.opened),
       clicked: sum(campaignBatches.clicked),
+      anonymousOpens: sum(campaignBatches.anonymousOpens),
+      anonymousClicks: sum(campaignBatches.anonymousClicks),
       unsubscribed: sum(campaignBatches.unsubscribed),
       bounced: sum(campaignBatches.bounced),
       complained: sum(campaignBatches.complained),

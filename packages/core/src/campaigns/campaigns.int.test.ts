@@ -45,7 +45,7 @@ describe('sending', () => {
     await addSubscribers(ctx, (await createTestList(ctx)).id, { count: 5, name: 'elsewhere' })
     const campaign = await createTestCampaign(ctx, { listId: list.id })
 
-    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 450 })
+    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 450, unseen: 0 })
     await addSubscribers(ctx, list.id, { count: 2, name: 'late' })
     expect(await listAudience(campaign.id)).toEqual(uuids(confirmed))
     const batches = await readBatches(campaign.id)
@@ -62,7 +62,7 @@ describe('sending', () => {
 
   test.each([1, 199, 200, 201, 400, 401])('to %d subscribers creates no empty batch and none above 200', async (n) => {
     const campaign = await createTestCampaign(ctx, { confirmed: n })
-    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: n })
+    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: n, unseen: 0 })
     const sizes = (await readBatches(campaign.id)).map(({ contactUuids }) => contactUuids.length)
     expect(sizes).toHaveLength(Math.ceil(n / 200))
     expect(new Set(await listAudience(campaign.id)).size).toBe(n)
@@ -93,7 +93,7 @@ describe('sending', () => {
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({ status: 'DRAFT', sentAt: null, queued: 0 })
     expect(await listEventTypes(ctx)).toEqual([])
     await addSubscribers(ctx, list.id, { count: 1, name: 'first' })
-    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
+    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1, unseen: 0 })
   })
 
   test('writes nothing if its transaction is rolled back', async () => {

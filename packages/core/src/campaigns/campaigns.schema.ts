@@ -27,8 +27,10 @@ export const Campaign = z
     fromName: z.string().nullable().describe('The sender name. `null` for that of the workspace.'),
     fromEmail: z.string().nullable().describe('The sender address. `null` for that of the workspace.'),
     replyTo: z.string().nullable().describe('The address for replies. `null` for the sender address.'),
-    trackOpens: z.boolean().describe('Whether opens are recorded.'),
-    trackClicks: z.boolean().describe('Whether clicks on links are recorded.'),
+    trackOpens: z
+      .boolean()
+      .describe('Whether opens are recorded, as far as the workspace and each recipient allow it.'),
+    trackClicks: z.boolean().describe('The same for clicks on links.'),
     queued: z.number().int().describe('The number of recipients when the campaign was sent. 0 for a draft.'),
     pauseReason: z
       .string()
@@ -97,8 +99,13 @@ const fields = {
   fromName: SingleLine(200).nullable().optional().describe('The sender name. `null` for that of the workspace.'),
   fromEmail: Email.nullable().optional().describe(describeSender('that of the workspace')),
   replyTo: Email.nullable().optional().describe('The address for replies. `null` for the sender address.'),
-  trackOpens: z.boolean().optional().describe('Whether opens are recorded. Default: `false`.'),
-  trackClicks: z.boolean().optional().describe('Whether clicks on links are recorded. Default: `false`.'),
+  trackOpens: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether opens are recorded: as those of a person if the recipient has granted it, otherwise as `trackingWithoutConsent` of the workspace says, and not at all if the recipient has denied it. Default: `false`.',
+    ),
+  trackClicks: z.boolean().optional().describe('The same for clicks on links. Default: `false`.'),
 }
 
 export const CampaignInput = z.strictObject(fields).meta({
@@ -153,6 +160,20 @@ export const SendResult = z.object({ queued: z.number().int().describe('The numb
 })
 export type SendResult = z.output<typeof SendResult>
 
+export const Sending = SendResult.extend({
+  unseen: z
+    .number()
+    .int()
+    .describe(
+      'Subscribers whom the segment left out because it could not see whether they opened or clicked: see `not` in filters.',
+    ),
+}).meta({
+  id: 'CampaignSending',
+  description: 'The campaign is being sent in the background.',
+  examples: [{ queued: 1207, unseen: 0 }],
+})
+export type Sending = z.output<typeof Sending>
+
 export const RetryInput = OptionalObject({
   includeInterrupted: z
     .boolean()
@@ -182,59 +203,6 @@ export const Preview = z
     examples: [{ subject: 'What is new, Ada', html: '<p>Hello Ada,</p>', text: 'Hello Ada,' }],
   })
 export type Preview = z.output<typeof Preview>
-
-const count = z.number().int()
-
-export const CampaignStats = z
-  .object({
-    queued: count.describe('Recipients in total.'),
-    sent: count.describe('Recipients whose email was accepted by the mail server.'),
-    failed: count.describe('Recipients whose email was rejected or could not be rendered.'),
-    skipped: count.describe(
-      'Recipients who left the list before their email was sent, or whose campaign was canceled.',
-    ),
-    interrupted: count.describe(
-      'Recipients whose outcome is unknown, because the worker crashed or lost its connection.',
-    ),
-    pending: count.describe('Recipients who are still waiting.'),
-    opened: count.describe('Recipients who opened the email, each counted once.'),
-    clicked: count.describe('Recipients who clicked a link, each counted once.'),
-    unsubscribed: count.describe(
-      'Recipients who unsubscribed by a link of this campaign, also on the preferences page.',
-    ),
-    bounced: count.describe('Recipients whose email had a `HARD` bounce after it was sent.'),
-    complained: count.describe('Recipients who reported the email as spam.'),
-    bouncesByClass: z
-      .object({
-        HARD: count.describe('The address does not exist.'),
-        SOFT: count.describe('A problem that may pass.'),
-        MESSAGE: count.describe('The email was refused for its size or content.'),
-        POLICY: count.describe('The sender was refused.'),
-      })
-      .describe('Recipients by the class of their bounce, refusals while sending included.'),
-  })
-  .meta({
-    id: 'CampaignStats',
-    description:
-      'The number of recipients by status. At any time, queued = sent + failed + skipped + interrupted + pending.',
-    examples: [
-      {
-        queued: 1207,
-        sent: 1190,
-        failed: 9,
-        skipped: 3,
-        interrupted: 0,
-        pending: 5,
-        opened: 610,
-        clicked: 122,
-        unsubscribed: 4,
-        bounced: 6,
-        complained: 1,
-        bouncesByClass: { HARD: 7, SOFT: 2, MESSAGE: 0, POLICY: 0 },
-      },
-    ],
-  })
-export type CampaignStats = z.output<typeof CampaignStats>
 
 /** The API shows the internal statuses SENDING and WAITING as PENDING. */
 const shownStatuses = ['PENDING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const

@@ -8,6 +8,7 @@ import type { Ctx } from '../request/context.ts'
 import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
 import type { Bounce } from '../mail/bounces/classify-bounce.ts'
 import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
+import type { TrackedAction } from '../subscriptions/tracking/tracking-level.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 
 export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
@@ -43,6 +44,24 @@ export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engage
     from recorded where b.workspace_id = ${uuidOf(ctx.workspaceId)} and b.id = recorded.batch_id`)
   if (rowCount) recordedEngagements.add(ctx.db, { kind: engagement }, 1)
 }
+
+/**
+ * Counts an open or a click that belongs to no recipient. Any of the first batches counts it, so that the readers of a
+ * campaign rarely wait for each other, and the counter does not tell which recipients it concerns.
+ */
+export async function countAnonymously(ctx: Ctx, campaignId: CampaignId, action: TrackedAction): Promise<void> {
+  const counter = sql.identifier(`anonymous_${action}`)
+  await ctx.db.execute(sql`
+    update campaign_batches b set ${counter} = b.${counter} + 1
+    where b.workspace_id = ${uuidOf(ctx.workspaceId)} and ${isInLiveWorkspace(sql`b.workspace_id`)} and b.id = (
+      select ids[1 + floor(${Math.random()}::float8 * cardinality(ids))::int]
+      from (select array(
+        select id from campaign_batches
+        where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(campaignId)}
+        limit ${countingBatches}) as ids) as counting)`)
+}
+
+const countingBatches = 16
 
 /** Records the class and code of a bounce. A HARD bounce replaces an earlier one, and stays. */
 export async function recordBounce(ctx: Ctx, recipient: RecipientKey, bounce: Bounce): Promise<void> {

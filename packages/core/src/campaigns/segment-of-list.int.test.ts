@@ -56,8 +56,9 @@ test('a campaign is sent to the confirmed subscribers of the list within the seg
   expect(await readAudience(ctx, id)).toEqual({
     willReceive: 2,
     excluded: { pending: 2, unsubscribed: 2, bounced: 2, complained: 2, outsideSegment: 2 },
+    unseen: 0,
   })
-  expect(await sendCampaign(ctx, id)).toEqual({ queued: 2 })
+  expect(await sendCampaign(ctx, id)).toEqual({ queued: 2, unseen: 0 })
   expect(await recipientsOf(id)).toEqual(confirmedVips())
 })
 
@@ -85,7 +86,7 @@ test('a segment that matches everybody sends to the list, as no segment does', a
   const whole = await createDraft()
   await updateCampaign(ctx, whole, { segmentId: null })
   for (const id of [narrowed, whole]) {
-    expect(await sendCampaign(ctx, id)).toEqual({ queued: 4 })
+    expect(await sendCampaign(ctx, id)).toEqual({ queued: 4, unseen: 0 })
     expect(await recipientsOf(id)).toEqual(confirmed.toSorted())
   }
 })
@@ -115,7 +116,10 @@ test('a token of a report stays valid when its segment gets a new name', async (
   expect(report).toMatchObject({ segment: { id: segmentId, name: 'VIP' }, willReceive: 2 })
   await updateSegment(ctx, segmentId, { name: 'Very important' })
   const { confirmationToken } = report
-  expect(await sendReportedCampaign(ctx, id, { confirmationToken: confirmationToken ?? '' })).toEqual({ queued: 2 })
+  expect(await sendReportedCampaign(ctx, id, { confirmationToken: confirmationToken ?? '' })).toEqual({
+    queued: 2,
+    unseen: 0,
+  })
 })
 
 test('a change of the segment after sending changes no recipient', async () => {
@@ -153,7 +157,7 @@ test('a contact also did what the contacts did that were merged into it', async 
   await mergeContacts(ctx, survivor, { contactId: both })
   await updateSegment(ctx, segmentId, { filter: { campaign: earlier.id, did: 'open', within: '1h' } })
   const id = await createDraft()
-  expect(await sendCampaign(ctx, id)).toEqual({ queued: 1 })
+  expect(await sendCampaign(ctx, id)).toEqual({ queued: 1, unseen: 0 })
   expect(await recipientsOf(id)).toEqual([survivor])
 })
 

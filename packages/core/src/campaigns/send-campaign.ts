@@ -26,7 +26,7 @@ import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
 import { checkRenderedSubject } from './campaign-mail.ts'
 import { type CampaignRow, createNotDraftError, readCampaign, summaryColumns, toCampaignSummary } from './campaigns.ts'
-import type { Campaign, SendResult } from './campaigns.schema.ts'
+import type { Campaign, Sending } from './campaigns.schema.ts'
 import {
   hashContent,
   type ReportedSending,
@@ -45,7 +45,7 @@ const batchSize = 200
  * concurrent calls throws `wrong_state`, and so does a campaign whose templates are not valid anymore. With `reported`,
  * throws `precondition_failed` unless the campaign and the number of its recipients are as reported.
  */
-export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: ReportedSending): Promise<SendResult> {
+export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: ReportedSending): Promise<Sending> {
   // Before the transaction: it must not stay open while the templates are checked.
   const checked = await checkOnce(ctx, id)
   return inTransaction(ctx, async (ctx) => {
@@ -63,7 +63,7 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
     if (templateFields.some((field) => draft[field] !== checked[field]))
       throw conflict('wrong_state', 'The campaign was changed while it was checked')
     await requireSender(ctx, draft.fromEmail ?? workspace.fromEmail)
-    const queued = await snapshotAudience(ctx, draft)
+    const { queued, unseen } = await snapshotAudience(ctx, draft)
     if (reported) requireReportedCount(reported, queued)
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
     if (limit !== Infinity && (await countMailsOfDay(ctx)) + queued > limit)
@@ -78,7 +78,7 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
     // The audit entry `campaign.sent` records this request. The event `campaign.sent` is emitted when the campaign
     // completes, see `finishBatch`. Both names are stored, so they cannot change.
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })
-    return { queued }
+    return { queued, unseen }
   })
 }
 
@@ -141,25 +141,26 @@ export async function checkCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign>
 /**
  * Writes the CONFIRMED subscribers of the list who are not suppressed, within the segment if there is one, to batches and
  * enqueues them.
- * Returns the number of subscribers.
+ * Returns the number of subscribers, and of those whom the segment leaves out as unseen.
  */
-async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number> {
-  if (campaign.listId === null || !(await lockList(ctx, campaign.listId))) return 0
+async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<Sending> {
+  if (campaign.listId === null || !(await lockList(ctx, campaign.listId))) return { queued: 0, unseen: 0 }
   const param = bindParams(
     { ...enqueueParams, campaignId: campaigns.id, listId: lists.id },
     { ...toEnqueueParams(ctx, 'CAMPAIGN_BATCH'), campaignId: campaign.id, listId: campaign.listId },
   )
   // Enough memory for the ids of a million subscribers. With temporary files, the statement takes twice as long.
   await ctx.db.execute(sql`set local work_mem = '64MB'; set local jit = off`)
-  const { from, where } = await selectSegment(ctx, campaign)
+  const { from, where, unseen } = await selectSegment(ctx, campaign)
+  const isMailable = sql`s.workspace_id = ${param.workspaceId} and s.list_id = ${param.listId}
+    and s.status = 'CONFIRMED'
+    and ${isNotSuppressed({ workspaceId: param.workspaceId, id: sql`s.contact_id` })}`
   // Slices of one array: `row_number()` with `group by` takes twice as long.
   const query = sql`
     with audience as materialized (
       -- No ORDER BY: the sending order is unspecified.
       select array_agg(s.contact_id) as ids from ${from}
-      where s.workspace_id = ${param.workspaceId} and s.list_id = ${param.listId}
-        and s.status = 'CONFIRMED'
-        and ${isNotSuppressed({ workspaceId: param.workspaceId, id: sql`s.contact_id` })} and ${where}),
+      where ${isMailable} and ${where}),
     batches as (
       insert into campaign_batches (workspace_id, id, campaign_id, contact_ids)
       select ${param.workspaceId}, uuidv7(), ${param.campaignId}, ids[first : first + ${batchSize}::int - 1]
@@ -169,7 +170,15 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
     select coalesce(sum(size), 0)::int as queued, ${publishedUuids} from batches`
   const [snapshot] = await insertBatches(ctx.db, query)
   publishEnqueued(ctx, 'CAMPAIGN_BATCH', snapshot?.published)
-  return snapshot?.queued ?? 0
+  const queued = snapshot?.queued ?? 0
+  if (!unseen) return { queued, unseen: 0 }
+  const [left] = await countUnseen(
+    ctx.db,
+    sql`select count(*)::int as count from ${from} where ${isMailable} and ${unseen}`,
+  )
+  return { queued, unseen: left?.count ?? 0 }
 }
+
+const countUnseen = composedStatement('count unseen subscribers', { columns: { count: int } })
 
 const insertBatches = composedStatement('snapshot an audience', { columns: { queued: int, ...withPublished } })

@@ -46,18 +46,19 @@ export const claimGroup = namedStatement('claim recipients', {
       returning c.list_id),
     claimed as (
       insert into campaign_recipients as r
-        (workspace_id, campaign_id, contact_id, batch_id, status, token, error, settled_at)
+        (workspace_id, campaign_id, contact_id, batch_id, status, token, error, settled_at, opens_tracked, clicks_tracked)
       select ${param.workspaceId}, ${param.campaignId}, recipient.id, ${param.batchUuid},
         case when s.contact_id is null then 'SKIPPED' else 'SENDING' end, ${param.token},
         case when s.contact_id is null then 'The contact is no longer subscribed' end,
-        case when s.contact_id is null then ${param.now} end
+        case when s.contact_id is null then ${param.now} end, false, false
       from owned_batch
       cross join unnest(${param.contactUuids}) as recipient (id)
       left join subscriptions s on s.workspace_id = ${param.workspaceId}
         and s.list_id = owned_batch.list_id and s.contact_id = recipient.id and s.status = 'CONFIRMED'
       on conflict (workspace_id, campaign_id, contact_id) do update
       set status = excluded.status, token = excluded.token, error = excluded.error,
-        settled_at = excluded.settled_at, attempts = r.attempts + 1
+        settled_at = excluded.settled_at, attempts = r.attempts + 1,
+        opens_tracked = excluded.opens_tracked, clicks_tracked = excluded.clicks_tracked
       where r.status = 'WAITING'
       returning batch_id, contact_id, null as was, status as became, attempts),
     ${updateRecipientCounters('claimed', param.workspaceId)}

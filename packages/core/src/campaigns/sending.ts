@@ -17,7 +17,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
 import { transaction } from '../db/transaction.ts'
 import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
-import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
+import { campaignBatches, campaignRecipients, campaigns, workspaces } from '../db/schema/index.ts'
 import {
   type Claim,
   claimWork,
@@ -35,6 +35,8 @@ import type { RecipientOutcome } from './outcomes.ts'
 import { claimGroup, recordGroupOutcomes } from './sending-statements.ts'
 import { interruptRecipients, updateRecipientCounters } from './recipient-counters.ts'
 import { campaignSent } from './campaign-events.ts'
+import type { TrackingLevels } from '../subscriptions/tracking/tracking-level.ts'
+import { type TrackingPolicy, trackRecipients } from './tracking/track-recipients.ts'
 
 /** A batch that a job has claimed. `isCanceled`: the campaign is CANCELED, so the job skips the recipients. */
 export interface ClaimedBatch {
@@ -42,6 +44,7 @@ export interface ClaimedBatch {
   campaignId: CampaignId
   contactUuids: string[]
   isCanceled: boolean
+  tracking: TrackingPolicy
 }
 
 /** Claims a PENDING batch of a SENDING or CANCELED campaign. Returns undefined if that is not possible. */
@@ -52,12 +55,18 @@ export function claimBatch(ctx: Ctx, claim: Claim): Promise<ClaimedBatch | undef
         campaignId: campaignBatches.campaignId,
         contactUuids: campaignBatches.contactIds,
         campaignStatus: campaigns.status,
+        tracking: {
+          opens: campaigns.trackOpens,
+          clicks: campaigns.trackClicks,
+          withoutConsent: workspaces.trackingWithoutConsent,
+        },
       })
       .from(campaignBatches)
       .innerJoin(
         campaigns,
         and(eq(campaigns.workspaceId, campaignBatches.workspaceId), eq(campaigns.id, campaignBatches.campaignId)),
       )
+      .innerJoin(workspaces, eq(workspaces.id, campaignBatches.workspaceId))
       .where(and(isBatch(ctx, claim), inArray(campaigns.status, ['SENDING', 'CANCELED'])))
     if (!row || !(await claimWork(ctx, claim))) return undefined
     const { campaignStatus, ...batch } = row
@@ -82,8 +91,8 @@ export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'do
   return 'done'
 }
 
-/** A recipient that only the caller may send to. `attempts` includes this attempt. */
-export type ClaimedRecipient = Recipient & { attempts: number }
+/** A recipient that only the caller may send to. `attempts` includes this attempt. `tracking`: what its mail records. */
+export type ClaimedRecipient = Recipient & { attempts: number; tracking: TrackingLevels }
 
 /**
  * Claims the recipients of a group that have no row yet or are WAITING. Recipients that are no longer subscribed, or whose
@@ -104,7 +113,9 @@ export async function claimRecipients(
   const rows = await claimGroup(ctx.db, params)
   const isSending = rows.length > 0
   claim.tokens = isSending ? [token] : formerTokens
-  const recipients = await skipSuppressed(ctx, batch, rows)
+  const remaining = await skipSuppressed(ctx, batch, rows)
+  const { tracking: policy } = batch
+  const recipients = await trackRecipients(ctx, { policy, batchUuid: claim.id, token }, remaining)
   claim.unsentToken = undefined
   return { stopped: !isSending, recipients }
 }
@@ -117,8 +128,9 @@ async function skipSuppressed(
   ctx: Ctx,
   batch: ClaimedBatch,
   rows: Awaited<ReturnType<typeof claimGroup>>,
-): Promise<ClaimedRecipient[]> {
-  const claimed = rows.filter((row): row is (typeof rows)[number] & ClaimedRecipient => row.id !== null)
+): Promise<Omit<ClaimedRecipient, 'tracking'>[]> {
+  type Claimed = (typeof rows)[number] & Omit<ClaimedRecipient, 'tracking'>
+  const claimed = rows.filter((row): row is Claimed => row.id !== null)
   const emails = claimed.map(({ email }) => email)
   const listId = claimed[0]?.listId
   const suppressed = await findSuppressions(ctx, { emails, ...(listId && { listId }) })

@@ -11,6 +11,9 @@ import { Tags } from '../contacts/contacts.schema.ts'
 /** Id of the honeypot, a hidden input that only bots fill in. No form field can have this id. */
 export const honeypotId = '_website'
 
+/** What a field of type CONSENT can ask for, beside the subscription to the list of the form. */
+const consentPurposes = ['TRACKING'] as const
+
 export const FormField = z
   .object({
     id: z.string().describe('The id of the field, unique within the form. A submission has its value under this id.'),
@@ -22,6 +25,12 @@ export const FormField = z
       .string()
       .optional()
       .describe('The field of the contact that gets the value. Left out if the value is only stored.'),
+    purpose: z
+      .enum(consentPurposes)
+      .optional()
+      .describe(
+        '`TRACKING`: visitors who check the field of type `CONSENT` grant the tracking of opens and clicks. Left out for other fields.',
+      ),
   })
   .meta({ id: 'FormField', description: 'A field of a form.' })
 
@@ -138,6 +147,20 @@ const FormFieldInput = z
       .describe(
         `The field of the contact that gets the value: ${['email', ...mappedPropertyNames].map((name) => `\`${name}\``).join(', ')} or \`customFieldValues.<key>\`. Default: none.`,
       ),
+    purpose: z
+      .enum(consentPurposes, `must be ${consentPurposes.join(', ')}`)
+      .optional()
+      .describe(
+        '`TRACKING`: the label is the wording with which visitors grant the tracking of opens and clicks, once they have used the link in an email. Only for type `CONSENT`, which must not be required. Default: the consent to the list of the form.',
+      ),
+  })
+  .refine((field) => field.purpose === undefined || field.type === 'CONSENT', {
+    path: ['purpose'],
+    error: 'is only allowed for type CONSENT',
+  })
+  .refine((field) => field.purpose === undefined || !field.required, {
+    path: ['required'],
+    error: 'must be false for purpose TRACKING, because consent must be free',
   })
   .refine((field) => (field.type === 'SELECT') === (field.options !== undefined), {
     path: ['options'],
@@ -159,7 +182,7 @@ const writable = {
   listId: Id('lst')
     .nullable()
     .describe(
-      'Visitors who give every consent of the form are subscribed to this list. Requires a field of type `CONSENT` and a field that maps to `email`. `null` for none.',
+      'Visitors who give every consent of the form, but for the purpose `TRACKING`, are subscribed to this list. Requires such a field of type `CONSENT` and a field that maps to `email`. `null` for none.',
     ),
   tags: Tags.describe('Added to every contact that the form creates or updates.'),
   successMessage: SingleLine(2_000, 1).describe('The text that visitors see after a submission.'),

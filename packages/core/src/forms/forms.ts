@@ -19,6 +19,7 @@ import { type FormField, forms, lists } from '../db/schema/index.ts'
 import { english, findLanguage } from '../kernel/values/languages.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
+import { isSubscriptionConsent } from './form-consents.ts'
 import { findMappingIssues } from './form-mapping.ts'
 import { formTexts } from './texts/form-texts.ts'
 import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm } from './forms.schema.ts'
@@ -188,15 +189,26 @@ async function checkFields(ctx: Ctx, input: readonly FormFieldInput[]): Promise<
       : [],
   )
   const fields = withIds(input)
-  const issues = [...repeated, ...(await findMappingIssues(ctx, fields))]
+  const issues = [...repeated, ...findPurposeIssues(fields), ...(await findMappingIssues(ctx, fields))]
   const [first] = issues
   if (first) throw new AppError('validation_error', `${first.path}: ${first.message}`, { issues })
   return fields
 }
 
+/** A form asks for tracking at most once, and must learn the address that the grant is about. */
+function findPurposeIssues(fields: readonly FormField[]): Issue[] {
+  const indexes = fields.flatMap(({ purpose }, index) => (purpose === 'TRACKING' ? [index] : []))
+  const path = (index = 0) => `fields.${index}.purpose`
+  if (indexes.length > 1) return [{ path: path(indexes[1]), message: 'is already the purpose of another field' }]
+  const hasEmail = fields.some(({ mapsTo }) => mapsTo === 'email')
+  return indexes.length === 1 && !hasEmail
+    ? [{ path: path(indexes[0]), message: 'requires a field that maps to email' }]
+    : []
+}
+
 /** Rejects a list to which the form could never subscribe a contact. */
 function checkConsentToList({ fields, listId }: { fields: readonly FormField[]; listId: ListId | null }) {
-  const canSubscribe = fields.some(({ type }) => type === 'CONSENT') && fields.some(({ mapsTo }) => mapsTo === 'email')
+  const canSubscribe = fields.some(isSubscriptionConsent) && fields.some(({ mapsTo }) => mapsTo === 'email')
   if (listId !== null && !canSubscribe) {
     throw invalidField('listId', 'listId: requires a field of type CONSENT and a field that maps to email')
   }
@@ -205,10 +217,10 @@ function checkConsentToList({ fields, listId }: { fields: readonly FormField[]; 
 /** Derives missing ids from the start of the label, such as `your-message`; adds a number if the id is taken. */
 function withIds(fields: readonly FormFieldInput[]): FormField[] {
   const taken = new Set(fields.flatMap(({ id }) => id ?? []))
-  return fields.map(({ id, options, mapsTo, ...field }) => {
+  return fields.map(({ id, options, mapsTo, purpose, ...field }) => {
     const unique = id ?? findFreeId(field, taken)
     taken.add(unique)
-    return { id: unique, ...field, ...withoutUndefined({ options, mapsTo }) }
+    return { id: unique, ...field, ...withoutUndefined({ options, mapsTo, purpose }) }
   })
 }
 

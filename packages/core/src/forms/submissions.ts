@@ -12,12 +12,11 @@ import { emit } from '../events/emit.ts'
 import { findLanguage } from '../kernel/values/languages.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel/ids.ts'
-import { lockList } from '../lists/lists.ts'
-import { requestSubscription } from '../lists/subscribe.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { formSubmissions } from '../db/schema/index.ts'
 import { requireNotSuspended } from '../request/suspended-workspace.ts'
+import { followConsents } from './form-consents.ts'
 import { toContactInput } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
 import { countSpam, findPublicForm, type FormRow, readForm, computeFormVersion } from './forms.ts'
@@ -46,8 +45,8 @@ interface SubmitOptions extends SubmitInput {
 
 /**
  * Submits a form for a visitor. One transaction stores the submission, emits `form.submitted`, and creates a contact or
- * fills the empty properties of an existing one. If the form has a list and the visitor gave every consent, the contact
- * is subscribed, with double opt-in if the list requires it. A submission that fills in the honeypot is only counted
+ * fills the empty properties of an existing one. See `followConsents` for what the
+ * visitor consents to. A submission that fills in the honeypot is only counted
  * and gets the same response.
  */
 export async function submitForm(base: BaseCtx, formId: FormId, input: SubmitOptions): Promise<SubmitResult> {
@@ -86,9 +85,8 @@ async function saveSubmission(
   // For known contacts too: otherwise the response would tell them from unknown ones.
   if (contactInput) await requireContactQuota(ctx)
   const contact = contactInput && (await findOrCreateContact(ctx, { ...contactInput, tags: form.tags, source, locale }))
-  const consentFields = form.fields.filter(({ type }) => type === 'CONSENT')
-  const consents = consentFields
-    .filter(({ id }) => values[id] === true)
+  const consents = form.fields
+    .filter(({ id, type }) => type === 'CONSENT' && values[id] === true)
     .map(({ id, label }) => ({ fieldId: id, wording: label }))
   const submission: SubmissionRow = {
     workspaceId: ctx.workspaceId,
@@ -110,13 +108,8 @@ async function saveSubmission(
   await emit(ctx, formSubmitted, toSubmission(submission))
   if (!contact) return submission.id
   await touchLastActivity(ctx, contact.id)
-  // A submission succeeds even if the list was deleted in the meantime.
-  const list = form.listId === null ? undefined : await lockList(ctx, form.listId)
-  if (list && consents.length === consentFields.length) {
-    const wording = consents.map((consent) => consent.wording)
-    const consent = { method: 'FORM', formId: form.id, wording } as const
-    await requestSubscription(ctx, { list, contact, source, consent })
-  }
+  const given = new Set(consents.map(({ fieldId }) => fieldId))
+  await followConsents(ctx, form, { contact, source, given })
   return submission.id
 }
 

@@ -9,11 +9,12 @@ import { senderAddress } from '../domains/senders.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { mailTexts } from '../mail/texts/mail-texts.ts'
 import { contacts, lists, subscriptions, workspaces } from '../db/schema/index.ts'
+import { describeTracking } from '../subscriptions/tracking/tracking-mail.ts'
 import { confirmationUrl } from './subscription-links.ts'
 
 /** Renders the confirmation email. Returns undefined if the subscription no longer exists. */
 export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const { listId, contactId } = mail.data
+  const { listId, contactId, tracking = [] } = mail.data
   if (!listId || !contactId) return undefined
   const [found] = await ctx.db
     .select({ list: lists.name, listLocale: lists.locale, contactLocale: contacts.locale, workspace: workspaces })
@@ -39,16 +40,21 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   const { contactLocale: contact, listLocale: content } = found
   const language = chooseMailLanguage({ contact, content, workspace: found.workspace.locale })
   const texts = mailTexts[language.language].confirmation
+  // The link of this email confirms both: see `followConsents`.
+  const describeGrant = () => {
+    if (tracking.length === 0) return []
+    return [mailTexts[language.language].tracking.text(sender, describeTracking(language, tracking))]
+  }
   return renderServiceMail(ctx, mail, {
     language,
     from: { name: toHeaderText(sender), address },
     ...(dkim && { dkim }),
     title: texts.title(list),
-    paragraphs: [texts.text(sender, list, mail.toAddress)],
+    paragraphs: [texts.text(sender, list, mail.toAddress), ...describeGrant()],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.
     button: {
       label: texts.button,
-      url: confirmationUrl(ctx, { listId, contactId, email: mail.toAddress, issuedAt: mail.createdAt }),
+      url: confirmationUrl(ctx, { listId, contactId, email: mail.toAddress, issuedAt: mail.createdAt, tracking }),
     },
     small: texts.small,
   })

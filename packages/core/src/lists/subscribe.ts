@@ -28,6 +28,8 @@ import {
   withConfirmation,
   withConsent,
 } from '../subscriptions/consent.ts'
+import { grantByLink } from '../subscriptions/tracking/grant-tracking.ts'
+import type { TrackedAction } from '../subscriptions/tracking/tracking-level.ts'
 import { canConfirm } from '../subscriptions/suppression-reasons.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
@@ -43,6 +45,8 @@ interface SubscriptionRequest {
   contact: { id: ContactId; email: string }
   source: string
   consent: ConsentSource
+  /** The grant of tracking that the email asks to confirm too. */
+  tracking?: TrackedAction[]
 }
 
 /** The same for one subscription. */
@@ -51,6 +55,7 @@ export interface Subscribing {
   email: string
   source: string
   consent: ConsentSource
+  tracking?: TrackedAction[] | undefined
 }
 
 /** Subscribes a visitor; `locale` is that of the page. The response does not reveal whether the contact was known before. */
@@ -74,18 +79,18 @@ export async function subscribe(
  * Subscribes a contact at the request of a visitor, even if the operator removed it. Emails a confirmation link,
  * within the limits of `takeConfirmationQuota`. Without double opt-in, a new subscriber is confirmed
  * immediately. After an opt-out or a complaint, only the link confirms, because a visitor can enter any address. An
- * address that bounced or is blocked gets no email, because the link could not lift that.
+ * address that bounced or is blocked gets no email, because the link could not lift that. Returns whether an email is sent.
  */
-export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<void> {
-  const { list, contact, source, consent } = request
+export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<boolean> {
+  const { list, contact, source, consent, tracking } = request
   const reasons = await readSuppressions(ctx, { email: contact.email, listId: list.id })
-  if (!canConfirm(reasons)) return
+  if (!canConfirm(reasons)) return false
   const hasOptedOut = reasons.length > 0
   const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
-  const subscribing = { link, email: contact.email, source, consent }
+  const subscribing = { link, email: contact.email, source, consent, tracking }
   if (!hasOptedOut) await restoreRemoved(ctx, subscribing)
-  if (!list.doubleOptIn && !hasOptedOut && (await confirmImmediately(ctx, subscribing))) return
-  await requestConfirmation(ctx, subscribing)
+  if (!list.doubleOptIn && !hasOptedOut && (await confirmImmediately(ctx, subscribing))) return false
+  return requestConfirmation(ctx, subscribing)
 }
 
 /**
@@ -93,7 +98,7 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
  * before an opt-out does not undo it, and a link mailed to a former address of the contact is invalid.
  */
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
-  const { issuedAt, emailHash, ...named } = openConfirmation(base, token)
+  const { issuedAt, emailHash, tracking, ...named } = openConfirmation(base, token)
   await inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     await requireNotSuspended(ctx)
@@ -103,6 +108,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
     const reasons = await readSuppressions(ctx, { email: contact.email, listId: link.listId })
     const isOutdated = reasons.some(({ createdAt }) => new Date(createdAt) > issuedAt)
     if (isOutdated || !canConfirm(reasons)) throw invalidLink()
+    if (tracking.length > 0) await grantByLink(ctx, contact, { scope: tracking, issuedAt })
     const [confirmed] = await ctx.db
       .update(subscriptions)
       .set({
@@ -229,12 +235,13 @@ export async function confirmImmediately(
 
 /**
  * Emails a confirmation link to a locked contact, unless it is CONFIRMED or BOUNCED, or has reached a
- * limit of `takeConfirmationQuota`. The contact is PENDING then too, and the caller gets the same response.
+ * limit of `takeConfirmationQuota`. The contact is PENDING then too, and the caller gets the same response. Returns whether
+ * an email is sent.
  */
 export async function requestConfirmation(
   ctx: Ctx,
-  { link, email, source, consent: consentSource }: Subscribing,
-): Promise<void> {
+  { link, email, source, consent: consentSource, tracking }: Subscribing,
+): Promise<boolean> {
   const consent = requestedConsent(ctx, email, consentSource)
   const [inserted] = await ctx.db
     .insert(subscriptions)
@@ -244,12 +251,14 @@ export async function requestConfirmation(
     .catch(listNotFound)
   if (inserted) await recordSubscriptionChange(ctx, inserted, [subscriptionCreated])
   const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED'])
-  if (!inserted && (await ctx.db.$count(subscriptions, and(byLink(link), isOpen))) === 0) return
-  if (!(await requestConfirmationMail(ctx, { ...link, email })) || inserted) return
+  if (!inserted && (await ctx.db.$count(subscriptions, and(byLink(link), isOpen))) === 0) return false
+  const isMailed = await requestConfirmationMail(ctx, { ...link, email, tracking })
+  if (!isMailed || inserted) return isMailed
   await ctx.db
     .update(subscriptions)
     .set({ consent: withConsent(consentValue(consent)) })
     .where(byLink(link))
+  return true
 }
 
 const listNotFound = onConstraint('subscriptions_list_fk', () => notFound('List'))

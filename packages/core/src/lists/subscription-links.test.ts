@@ -24,7 +24,13 @@ const invalid = { code: 'invalid_token', message: 'Invalid or expired link' }
 
 test('a confirmation link contains its subscription, time and hashed email', () => {
   const opened = openConfirmation(ctx, confirmToken, issuedAt.getTime())
-  expect(opened).toEqual({ workspaceId: ctx.workspaceId, ...link, issuedAt, emailHash: hashEmail(ctx, email) })
+  expect(opened).toEqual({
+    workspaceId: ctx.workspaceId,
+    ...link,
+    issuedAt,
+    emailHash: hashEmail(ctx, email),
+    tracking: [],
+  })
   expect(Buffer.from(confirmToken, 'base64url').toString()).not.toContain(email)
   expect(openUnsubscribe(ctx, unsubscribeToken)).toEqual({ workspaceId: ctx.workspaceId, ...link })
 })

@@ -2,6 +2,7 @@ import type { BaseCtx, Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { verifyPayload, signPayload } from '../kernel/crypto.ts'
+import type { TrackedAction } from '../subscriptions/tracking/tracking-level.ts'
 import { hashEmail } from '../subscriptions/hash-email.ts'
 
 /** One contact's subscription to one list, as identified by a link in an email. */
@@ -16,6 +17,8 @@ interface Confirmation {
   contactId: ContactId
   email: string
   issuedAt: Date
+  /** What the email asks to grant too. */
+  tracking?: TrackedAction[] | undefined
 }
 interface Unsubscription {
   listId: ListId
@@ -24,7 +27,7 @@ interface Unsubscription {
   campaignId?: CampaignId
 }
 type OpenedUnsubscription = SubscriptionLink & { campaignId?: CampaignId; emailHash?: string }
-type OpenedConfirmation = SubscriptionLink & { issuedAt: Date; emailHash: string }
+type OpenedConfirmation = SubscriptionLink & { issuedAt: Date; emailHash: string; tracking: TrackedAction[] }
 
 /** The end of a confirmed subscription, by the contact with this address. */
 interface Ending {
@@ -42,8 +45,13 @@ export const undoLifetimeMs = 10 * 60 * 1000
  * Returns the link that confirms a subscription. It is valid for seven days from `issuedAt`, and only while the contact
  * has the email address that the link is mailed to. The same input returns the same link.
  */
-export function confirmationUrl(ctx: Ctx, { email, issuedAt, ...link }: Confirmation): string {
-  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), issuedAt.getTime(), hashEmail(ctx, email)]
+export function confirmationUrl(ctx: Ctx, { email, issuedAt, tracking = [], ...link }: Confirmation): string {
+  const payload = [
+    ...uuids({ ...link, workspaceId: ctx.workspaceId }),
+    issuedAt.getTime(),
+    hashEmail(ctx, email),
+    ...tracking,
+  ]
   return urlWithToken(ctx, '/public/subscriptions/confirm', signPayload(ctx.settings.keys.links, 'confirm', payload))
 }
 
@@ -52,7 +60,12 @@ export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()):
   const payload = verifyPayload(ctx.settings.keys.links, 'confirm', token)
   const issuedAt = Number(payload?.[3])
   if (!payload || now - issuedAt > confirmationLifetimeMs) throw invalidLink()
-  return { ...subscriptionOf(payload), issuedAt: new Date(issuedAt), emailHash: String(payload[4]) }
+  return {
+    ...subscriptionOf(payload),
+    issuedAt: new Date(issuedAt),
+    emailHash: String(payload[4]),
+    tracking: payload.slice(5) as TrackedAction[],
+  }
 }
 
 /**

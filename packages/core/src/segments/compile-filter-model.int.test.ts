@@ -40,6 +40,9 @@ const recipient = fc.record({
   settledAt: oneOf(moments),
   openedAt: maybe(oneOf(moments)),
   clickedAt: maybe(oneOf(moments)),
+  createdAt: oneOf(moments),
+  opensTracked: oneOf([true, true, false, null]),
+  clicksTracked: oneOf([true, true, false, null]),
 })
 const person: fc.Arbitrary<Person> = fc.record({
   firstName: maybe(oneOf(texts)),
@@ -69,6 +72,8 @@ const person: fc.Arbitrary<Person> = fc.record({
     selector: ({ campaign, isAlias }) => `${campaign} ${isAlias}`,
     maxLength: 4,
   }),
+  opens: maybe(oneOf(['GRANTED', 'DENIED'] as const)),
+  opensDeniedAt: maybe(oneOf(moments)),
   deals: fc.array(
     fc.record({ status: oneOf(['OPEN', 'WON', 'LOST'] as const), pipeline: fc.nat(1), valueCents: oneOf(cents) }),
     { maxLength: 2 },

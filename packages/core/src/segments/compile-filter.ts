@@ -4,7 +4,15 @@
  * have SQL of their own: `ne` is not `eq`, and `notWithin` is not `within`.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import { campaignRecipients, contactAliases, contacts, deals, subscriptions } from '../db/schema/index.ts'
+import {
+  campaignRecipients,
+  campaigns,
+  contactAliases,
+  contacts,
+  deals,
+  subscriptions,
+  trackingConsents,
+} from '../db/schema/index.ts'
 import { invalidFields, type Issue } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { withSuggestion } from '../kernel/suggestion.ts'
@@ -21,6 +29,8 @@ interface Compilation {
   now: Date
   /** Whether a value must be one that its field can have. Options may be removed after a segment is saved. */
   checksOptions: boolean
+  /** Whether `not` matches contacts of whom an open or a click would not have been recorded. */
+  matchesUnseen: boolean
   issues: Issue[]
 }
 
@@ -31,26 +41,34 @@ interface Compilation {
 export async function compileFilter(
   ctx: Ctx,
   filter: Filter,
-  { checksOptions = true, now = new Date() } = {},
+  { checksOptions = true, matchesUnseen = false, now = new Date() } = {},
 ): Promise<SQL> {
   const issues: Issue[] = []
   const references = await readReferences(ctx, filter)
-  const condition = compileNode({ ctx, references, now, checksOptions, issues }, filter, 'filter')
+  const condition = compileNode({ ctx, references, now, checksOptions, matchesUnseen, issues }, filter, {
+    path: 'filter',
+  })
   if (issues.length > 0) throw invalidFields(issues)
   return condition
 }
 
-function compileNode(to: Compilation, filter: Filter, path: string): SQL {
+/** Where a filter is. `isNegated`: within an odd number of `not`. */
+interface Place {
+  path: string
+  isNegated?: boolean
+}
+
+function compileNode(to: Compilation, filter: Filter, { path, isNegated = false }: Place): SQL {
   const compileGroup = (name: 'all' | 'any', filters: Filter[]) =>
-    filters.map((inner, index) => compileNode(to, inner, `${path}.${name}.${index}`))
+    filters.map((inner, index) => compileNode(to, inner, { path: `${path}.${name}.${index}`, isNegated }))
   if ('all' in filter) return sql`(${sql.join(compileGroup('all', filter.all), sql` and `)})`
   if ('any' in filter) return sql`(${sql.join(compileGroup('any', filter.any), sql` or `)})`
   if ('not' in filter) {
-    const inner = compileNode(to, filter.not, `${path}.not`)
+    const inner = compileNode(to, filter.not, { path: `${path}.not`, isNegated: !isNegated })
     // PostgreSQL plans a join for `not exists` only.
     return isNullable(filter.not) ? not(inner) : sql`(not ${inner})`
   }
-  return sql`(${compileLeaf(to, filter, path)})`
+  return sql`(${compileLeaf(to, filter, { path, isNegated })})`
 }
 
 /** Whether the condition of a filter can be null: only fields of contacts can. */
@@ -63,11 +81,12 @@ function isNullable(filter: Filter): boolean {
 const not = (condition: SQL) => sql`((${condition}) is not true)`
 const never = sql`false`
 
-function compileLeaf(to: Compilation, leaf: Leaf, path: string): SQL {
+function compileLeaf(to: Compilation, leaf: Leaf, place: Place): SQL {
+  const { path } = place
   if ('field' in leaf) return byField(to, leaf, path)
   if ('tags' in leaf) return byTags(leaf)
   if ('list' in leaf) return byList(to, leaf, path)
-  if ('campaign' in leaf) return byCampaign(to, leaf, path)
+  if ('campaign' in leaf) return byCampaign(to, leaf, place)
   return byDeal(to, leaf, path)
 }
 
@@ -220,21 +239,44 @@ function byList(to: Compilation, { list, status }: LeafWith<'list'>, path: strin
 
 const momentsOfDeeds = { receive: 'settled_at', open: 'opened_at', click: 'clicked_at' }
 
-/** A contact also did what the contacts did that were merged into it. */
-function byCampaign(to: Compilation, { campaign, did, within }: LeafWith<'campaign'>, path: string): SQL {
+/**
+ * A contact also did what the contacts did that were merged into it. Within a `not`, the condition is also true for a
+ * contact of whom an open or a click may be unseen, so that `not` does not match it.
+ */
+function byCampaign(to: Compilation, leaf: LeafWith<'campaign'>, { path, isNegated = false }: Place): SQL {
+  const { campaign, did, within } = leaf
   if (campaign !== 'any' && !to.references.campaigns.has(campaign))
     return reject(to, `${path}.campaign`, 'Campaign not found')
   const at = sql`r.${sql.identifier(momentsOfDeeds[did])}`
+  const isRecent = (moment: SQL) => within && sql`${moment} >= ${startOf(within, to.now).toISOString()}::timestamptz`
+  const isDone = isRecent(at) ?? sql`${at} is not null`
+  const isUnseen = isNegated && !to.matchesUnseen && did !== 'receive' ? unseen(to, did) : undefined
+  const isRecentMail = isRecent(sql`r.created_at`) ?? sql`true`
   const deed = sql`${inWorkspace(to, 'r')}
     ${campaign === 'any' ? sql`` : sql`and r.campaign_id = ${uuidOf(campaign)}::uuid`}
     ${did === 'receive' ? sql`and r.status = 'SENT'` : sql``}
-    and ${within ? sql`${at} >= ${startOf(within, to.now).toISOString()}::timestamptz` : sql`${at} is not null`}`
+    and ${isUnseen ? sql`(${isDone} or (${isRecentMail} and ${isUnseen}))` : isDone}`
   const didItself = sql`exists (select from ${campaignRecipients} r where ${deed} and r.contact_id = ${contacts}.id)`
   if (!to.references.hasMergedContacts) return didItself
   return sql`${didItself}
     or exists (
       select from ${contactAliases} a join ${campaignRecipients} r on r.contact_id = a.id
       where ${inWorkspace(to, 'a')} and a.contact_id = ${contacts}.id and ${deed})`
+}
+
+/**
+ * Whether a mail `r` may have been opened or clicked unseen: it did not track its recipient as a person, or the contact
+ * denied this later. A release without levels tracked as the campaign says.
+ */
+function unseen(to: Compilation, did: 'open' | 'click'): SQL {
+  const name = { open: 'opens', click: 'clicks' }[did]
+  const trackedByCampaign = sql.identifier(did === 'open' ? 'track_opens' : 'track_clicks')
+  return sql`r.status in ('SENDING', 'SENT', 'INTERRUPTED') and (
+    not coalesce(r.${sql.identifier(`${name}_tracked`)}, (
+      select k.${trackedByCampaign} from ${campaigns} k where ${inWorkspace(to, 'k')} and k.id = r.campaign_id))
+    or exists (
+      select from ${trackingConsents} t where ${inWorkspace(to, 't')} and t.contact_id = ${contacts}.id
+        and (t.${sql.identifier(name)} = 'DENIED' or t.${sql.identifier(`${name}_denied_at`)} >= r.created_at)))`
 }
 
 const signs: Record<Comparison, string> = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' }

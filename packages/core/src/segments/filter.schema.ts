@@ -104,7 +104,11 @@ const ListLeaf = z
 const CampaignLeaf = z
   .strictObject({
     campaign: z.union([z.literal('any'), Id('cmp')], 'Campaign not found').describe('The id of a campaign, or `any`.'),
-    did: z.enum(['receive', 'open', 'click']).describe('What the contact did. Opens and clicks need tracking.'),
+    did: z
+      .enum(['receive', 'open', 'click'])
+      .describe(
+        'What the contact did. Only opens and clicks that were recorded as those of the contact count: see `not`.',
+      ),
     within: Period.optional().describe('Only in the last hours, days or weeks, such as `30d`.'),
   })
   .meta({
@@ -166,7 +170,7 @@ export const FilterNode: z.ZodType<Filter> = z
   )
   .meta({
     id: 'ContactFilter',
-    description: `A question about contacts: a leaf, or \`all\`, \`any\` or \`not\` of other filters. At most ${maxDepth} of these within each other, and at most ${maxLeaves} leaves. A contact without a value matches only \`ne\`, \`notWithin\` and \`isSet: false\`.`,
+    description: `A question about contacts: a leaf, or \`all\`, \`any\` or \`not\` of other filters. \`not\` of an open or click matches only contacts of whom it would have been seen: every email of the campaign, or, with \`any\`, every email of the period, tracked them as a person, and they have not denied it since. At most ${maxDepth} of these within each other, and at most ${maxLeaves} leaves. A contact without a value matches only \`ne\`, \`notWithin\` and \`isSet: false\`.`,
     examples: [
       {
         all: [{ field: 'customFieldValues.plan', eq: 'pro' }, { not: { campaign: 'any', did: 'open', within: '30d' } }],

@@ -13,7 +13,7 @@ import { copySuppressions, forgetContact } from './store-suppressions.ts'
 import { recordSubscriptionActivity } from './subscribed-status.ts'
 import { subscriptionCreated } from './subscription-events.ts'
 import { copyTrackingDenials, storeTrackingDenials } from './tracking/tracking-denials.ts'
-import { leaveGrants } from './tracking/tracking-consents.ts'
+import { changeTrackedAddress } from './tracking/tracking-consents.ts'
 import { subscriptionColumns, toSubscription } from './subscription-record.ts'
 
 interface AddressOfContact {
@@ -56,7 +56,7 @@ export async function changeAddress(ctx: Ctx, change: AddressChange): Promise<bo
   const wasSuppressed = (await readSuppressions(ctx, { email: from })).length > 0
   if (wasSuppressed) await applyRemaining(ctx, { id, email: to }, await readSuppressions(ctx, { email: to }))
   const isChanged = await applySuppressions(ctx, { id, email: to })
-  await leaveGrants(ctx, { id, email: to })
+  await changeTrackedAddress(ctx, { id, email: to })
   const isAsked = await moveConfirmed(ctx, change)
   return wasSuppressed || isChanged || isAsked
 }

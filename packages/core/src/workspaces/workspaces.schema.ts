@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { trackingLevels } from '../db/schema/index.ts'
 import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, Email, MultiLine, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { OptionalLocale } from '../kernel/values/locale.ts'
@@ -15,6 +16,9 @@ const localeDescription =
 const confirmDescription =
   'Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address.'
 
+const trackingDescription =
+  'What campaigns that track opens or clicks record of contacts who have neither granted nor denied it. `OFF`: nothing. `ANONYMOUS`: how often, without the contact. `PERSON`: the first open and click of each contact, for which you need another legal ground than consent.'
+
 export const Workspace = z
   .object({
     id: RecordId('wsp'),
@@ -30,6 +34,7 @@ export const Workspace = z
     accentColor: z.string().nullable().describe(accentDescription),
     locale: z.string().nullable().describe(localeDescription),
     confirmChangedAddress: z.boolean().describe(confirmDescription),
+    trackingWithoutConsent: z.enum(trackingLevels).describe(trackingDescription),
     suspendedAt: Timestamp.nullable().describe(
       'When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.',
     ),
@@ -81,6 +86,9 @@ export const WorkspaceChange = z
     ),
     locale: OptionalLocale.describe(localeDescription),
     confirmChangedAddress: z.boolean().describe(`${confirmDescription} Default: \`false\`.`),
+    trackingWithoutConsent: z
+      .enum(trackingLevels, `must be ${trackingLevels.join(', ')}`)
+      .describe(`${trackingDescription} Default: \`ANONYMOUS\`. Emails that were sent before are not changed.`),
   })
   .partial()
   .meta({

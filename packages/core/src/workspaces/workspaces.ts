@@ -47,6 +47,7 @@ export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
     accentColor: row.accentColor,
     locale: row.locale,
     confirmChangedAddress: row.confirmChangedAddress,
+    trackingWithoutConsent: row.trackingWithoutConsent,
     suspendedAt: toTimestampOrNull(row.suspendedAt),
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),

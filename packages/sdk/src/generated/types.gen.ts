@@ -320,11 +320,11 @@ export type Campaign = {
      */
     replyTo: string | null;
     /**
-     * Whether opens are recorded.
+     * Whether opens are recorded, as far as the workspace and each recipient allow it.
      */
     trackOpens: boolean;
     /**
-     * Whether clicks on links are recorded.
+     * The same for clicks on links.
      */
     trackClicks: boolean;
     /**
@@ -386,6 +386,10 @@ export type CampaignAudience = {
          */
         outsideSegment: number;
     };
+    /**
+     * How many of `outsideSegment` the segment leaves out because it cannot see whether they opened or clicked: their emails were not tracked as those of a person.
+     */
+    unseen: number;
 };
 
 /**
@@ -429,11 +433,11 @@ export type CampaignCreate = {
      */
     replyTo?: string | null;
     /**
-     * Whether opens are recorded. Default: `false`.
+     * Whether opens are recorded: as those of a person if the recipient has granted it, otherwise as `trackingWithoutConsent` of the workspace says, and not at all if the recipient has denied it. Default: `false`.
      */
     trackOpens?: boolean;
     /**
-     * Whether clicks on links are recorded. Default: `false`.
+     * The same for clicks on links. Default: `false`.
      */
     trackClicks?: boolean;
 };
@@ -573,6 +577,20 @@ export type CampaignSendTestRequest = {
 };
 
 /**
+ * The campaign is being sent in the background.
+ */
+export type CampaignSending = {
+    /**
+     * The number of recipients.
+     */
+    queued: number;
+    /**
+     * Subscribers whom the segment left out because it could not see whether they opened or clicked: see `not` in filters.
+     */
+    unseen: number;
+};
+
+/**
  * The number of recipients by status. At any time, queued = sent + failed + skipped + interrupted + pending.
  */
 export type CampaignStats = {
@@ -601,13 +619,21 @@ export type CampaignStats = {
      */
     pending: number;
     /**
-     * Recipients who opened the email, each counted once.
+     * Recipients who opened the email, each counted once, if they are tracked as a person.
      */
     opened: number;
     /**
-     * Recipients who clicked a link, each counted once.
+     * Recipients who clicked a link, each counted once, if they are tracked as a person.
      */
     clicked: number;
+    /**
+     * How often the email was opened by recipients who are not known: each time counts, also of the same recipient.
+     */
+    anonymousOpens: number;
+    /**
+     * How often recipients who are not known clicked a link.
+     */
+    anonymousClicks: number;
     /**
      * Recipients who unsubscribed by a link of this campaign, also on the preferences page.
      */
@@ -684,11 +710,11 @@ export type CampaignSummary = {
      */
     replyTo: string | null;
     /**
-     * Whether opens are recorded.
+     * Whether opens are recorded, as far as the workspace and each recipient allow it.
      */
     trackOpens: boolean;
     /**
-     * Whether clicks on links are recorded.
+     * The same for clicks on links.
      */
     trackClicks: boolean;
     /**
@@ -772,11 +798,11 @@ export type CampaignUpdate = {
      */
     replyTo?: string | null;
     /**
-     * Whether opens are recorded. Default: `false`.
+     * Whether opens are recorded: as those of a person if the recipient has granted it, otherwise as `trackingWithoutConsent` of the workspace says, and not at all if the recipient has denied it. Default: `false`.
      */
     trackOpens?: boolean;
     /**
-     * Whether clicks on links are recorded. Default: `false`.
+     * The same for clicks on links. Default: `false`.
      */
     trackClicks?: boolean;
 };
@@ -1044,7 +1070,7 @@ export type ContactCreate = {
 };
 
 /**
- * A question about contacts: a leaf, or `all`, `any` or `not` of other filters. At most 4 of these within each other, and at most 30 leaves. A contact without a value matches only `ne`, `notWithin` and `isSet: false`.
+ * A question about contacts: a leaf, or `all`, `any` or `not` of other filters. `not` of an open or click matches only contacts of whom it would have been seen: every email of the campaign, or, with `any`, every email of the period, tracked them as a person, and they have not denied it since. At most 4 of these within each other, and at most 30 leaves. A contact without a value matches only `ne`, `notWithin` and `isSet: false`.
  */
 export type ContactFilter = {
     /**
@@ -1851,7 +1877,7 @@ export type FilterByCampaign = {
      */
     campaign: 'any' | string;
     /**
-     * What the contact did. Opens and clicks need tracking.
+     * What the contact did. Only opens and clicks that were recorded as those of the contact count: see `not`.
      */
     did: 'receive' | 'open' | 'click';
     /**
@@ -2023,6 +2049,10 @@ export type FilterPreview = {
      * The newest of these contacts, at most 10.
      */
     sample: Array<Contact>;
+    /**
+     * The number of contacts that the filter leaves out because it cannot see whether they opened or clicked: their emails were not tracked as those of a person. Exact up to 10,000.
+     */
+    unseen: number;
 };
 
 /**
@@ -2115,9 +2145,13 @@ export type FormCreate = {
          * The field of the contact that gets the value: `email`, `firstName`, `lastName`, `phone`, `company` or `customFieldValues.<key>`. Default: none.
          */
         mapsTo?: string;
+        /**
+         * `TRACKING`: the label is the wording with which visitors grant the tracking of opens and clicks, once they have used the link in an email. Only for type `CONSENT`, which must not be required. Default: the consent to the list of the form.
+         */
+        purpose?: 'TRACKING';
     }>;
     /**
-     * Visitors who give every consent of the form are subscribed to this list. Requires a field of type `CONSENT` and a field that maps to `email`. `null` for none.
+     * Visitors who give every consent of the form, but for the purpose `TRACKING`, are subscribed to this list. Requires such a field of type `CONSENT` and a field that maps to `email`. `null` for none.
      */
     listId?: string | null;
     /**
@@ -2170,6 +2204,10 @@ export type FormField = {
      * The field of the contact that gets the value. Left out if the value is only stored.
      */
     mapsTo?: string;
+    /**
+     * `TRACKING`: visitors who check the field of type `CONSENT` grant the tracking of opens and clicks. Left out for other fields.
+     */
+    purpose?: 'TRACKING';
 };
 
 /**
@@ -2222,9 +2260,13 @@ export type FormUpdate = {
          * The field of the contact that gets the value: `email`, `firstName`, `lastName`, `phone`, `company` or `customFieldValues.<key>`. Default: none.
          */
         mapsTo?: string;
+        /**
+         * `TRACKING`: the label is the wording with which visitors grant the tracking of opens and clicks, once they have used the link in an email. Only for type `CONSENT`, which must not be required. Default: the consent to the list of the form.
+         */
+        purpose?: 'TRACKING';
     }>;
     /**
-     * Visitors who give every consent of the form are subscribed to this list. Requires a field of type `CONSENT` and a field that maps to `email`. `null` for none.
+     * Visitors who give every consent of the form, but for the purpose `TRACKING`, are subscribed to this list. Requires such a field of type `CONSENT` and a field that maps to `email`. `null` for none.
      */
     listId?: string | null;
     /**
@@ -3110,6 +3152,10 @@ export type OwnWorkspace = {
      */
     confirmChangedAddress: boolean;
     /**
+     * What campaigns that track opens or clicks record of contacts who have neither granted nor denied it. `OFF`: nothing. `ANONYMOUS`: how often, without the contact. `PERSON`: the first open and click of each contact, for which you need another legal ground than consent.
+     */
+    trackingWithoutConsent: 'OFF' | 'ANONYMOUS' | 'PERSON';
+    /**
      * When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.
      */
     suspendedAt: string | null;
@@ -3396,6 +3442,10 @@ export type PublicFormField = {
      * The choices. Only for type `SELECT`.
      */
     options?: Array<string>;
+    /**
+     * `TRACKING`: visitors who check the field of type `CONSENT` grant the tracking of opens and clicks. Left out for other fields.
+     */
+    purpose?: 'TRACKING';
     /**
      * The value of the HTML attribute `autocomplete`. Left out if there is none.
      */
@@ -4229,7 +4279,7 @@ export type TrackingProof = {
      */
     clicks: boolean;
     /**
-     * `FORM`: a form; `PREFERENCES_PAGE`: the page that emails link to; `OPERATOR`: a user or API key reported a denial; `ADDRESS_CHANGED`: the address that had granted was replaced.
+     * `FORM`: a form; `PREFERENCES_PAGE`: the page that emails link to; `OPERATOR`: a user or API key reported a denial; `ADDRESS_CHANGED`: the contact has another address, whose denial applies, or was merged with one that had denied; a grant for the former address ends.
      */
     method: 'FORM' | 'PREFERENCES_PAGE' | 'OPERATOR' | 'ADDRESS_CHANGED';
     /**
@@ -4541,6 +4591,10 @@ export type Workspace = {
      */
     confirmChangedAddress: boolean;
     /**
+     * What campaigns that track opens or clicks record of contacts who have neither granted nor denied it. `OFF`: nothing. `ANONYMOUS`: how often, without the contact. `PERSON`: the first open and click of each contact, for which you need another legal ground than consent.
+     */
+    trackingWithoutConsent: 'OFF' | 'ANONYMOUS' | 'PERSON';
+    /**
      * When the operator suspended the workspace: it can be read, but sends and changes nothing. `null`: it is not suspended.
      */
     suspendedAt: string | null;
@@ -4604,6 +4658,10 @@ export type WorkspaceUpdate = {
      * Whether a contact that gets another email address must confirm its subscriptions again: they become `PENDING`, and the new address gets an email for each list. Otherwise they continue at the new address. Default: `false`.
      */
     confirmChangedAddress?: boolean;
+    /**
+     * What campaigns that track opens or clicks record of contacts who have neither granted nor denied it. `OFF`: nothing. `ANONYMOUS`: how often, without the contact. `PERSON`: the first open and click of each contact, for which you need another legal ground than consent. Default: `ANONYMOUS`. Emails that were sent before are not changed.
+     */
+    trackingWithoutConsent?: 'OFF' | 'ANONYMOUS' | 'PERSON';
 };
 
 export type OpenApiGetData = {
@@ -12797,7 +12855,7 @@ export type CampaignsSendResponses = {
     /**
      * Accepted
      */
-    202: CampaignSendResult;
+    202: CampaignSending;
 };
 
 export type CampaignsSendResponse = CampaignsSendResponses[keyof CampaignsSendResponses];

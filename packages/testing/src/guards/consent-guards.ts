@@ -31,7 +31,7 @@ const given = [
   {
     name: 'a visitor subscribes an address that bounced or is blocked',
     file: subscribe,
-    search: '  if (!canConfirm(reasons)) return\n',
+    search: '  if (!canConfirm(reasons)) return false\n',
     replacement: '',
   },
   {
@@ -228,9 +228,9 @@ const given = [
   },
   {
     name: 'a form subscribes a visitor who did not give every consent',
-    file: `${core}/forms/submissions.ts`,
-    search: 'if (list && consents.length === consentFields.length) {',
-    replacement: 'if (list) {',
+    file: `${core}/forms/form-consents.ts`,
+    search: '  if (!fields.every(({ id }) => given.has(id))) return false\n',
+    replacement: '',
   },
   {
     name: 'a form subscribes by a wording that the visitor has not seen',

@@ -7,12 +7,14 @@ import { apiGuards } from './api-guards.ts'
 import { consentGuards } from './consent-guards.ts'
 import { isolationGuards } from './isolation-guards.ts'
 import { preferencesGuards } from './preferences-guards.ts'
+import { trackingGuards } from './tracking-guards.ts'
 import type { TestedGuard } from './tested-guard.ts'
 import { writeGuards } from './write-guards.ts'
 
 export const guards: readonly TestedGuard[] = [
   ...consentGuards,
   ...preferencesGuards,
+  ...trackingGuards,
   ...writeGuards,
   ...isolationGuards,
   ...apiGuards,

@@ -166,7 +166,7 @@ export const writeGuards: readonly TestedGuard[] = [
     promise: 'campaigns',
     name: 'pending and unsubscribed contacts are recipients',
     file: `${core}/campaigns/send-campaign.ts`,
-    search: "        and s.status = 'CONFIRMED'\n",
+    search: "    and s.status = 'CONFIRMED'\n",
     replacement: '',
     tests: [`${core}/campaigns/campaigns.int.test.ts`, `${api}/routes/campaign-sending.int.test.ts`],
   },

@@ -32,6 +32,7 @@ function format(overview: WorkspaceOverview, terminal: Terminal): string {
     ['Created', workspace.createdAt],
     ['Suspended', workspace.suspendedAt ?? 'no'],
     ['Sender domains', senderDomains.join(', ') || 'none of its own'],
+    ['No consent', describeTracking[workspace.trackingWithoutConsent]],
     ['Deals', formatCount(counts.deals)],
     ['Tasks', formatCount(counts.tasks)],
     ['Campaigns', campaigns.join(', ') || '0'],
@@ -54,6 +55,12 @@ function format(overview: WorkspaceOverview, terminal: Terminal): string {
     '',
     formatFailingWebhooks(failingWebhooks),
   ].join('\n')
+}
+
+const describeTracking = {
+  OFF: 'OFF: opens and clicks are not tracked',
+  ANONYMOUS: 'ANONYMOUS: opens and clicks are counted without the contact',
+  PERSON: 'PERSON: opens and clicks are recorded of each contact',
 }
 
 const formatCount = (count: number) => count.toLocaleString('en')

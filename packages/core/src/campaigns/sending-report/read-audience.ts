@@ -20,17 +20,17 @@ export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> 
 const countByStatus = composedStatement('count an audience', { columns: { status: text, count: int } })
 
 async function countAudience(ctx: Ctx, { listId, segmentId }: CampaignSummary): Promise<Audience> {
-  const { from, where } = await selectSegment(ctx, { segmentId })
+  const { from, where, unseen = sql`false` } = await selectSegment(ctx, { segmentId })
   const query = sql`
     with subscribers as (
-      select case when s.status = 'CONFIRMED' and (${where}) is not true then 'OUTSIDE' else s.status end as status
+      select case when s.status <> 'CONFIRMED' or (${where}) then s.status when ${unseen} then 'UNSEEN' else 'OUTSIDE' end as status
       from ${from}
       where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.list_id = ${listId && uuidOf(listId)}::uuid
         and exists (select from lists l where l.workspace_id = s.workspace_id and l.id = s.list_id and l.deleted_at is null))
     select status, count(*)::int as count from subscribers group by status`
   const rows = await countByStatus(ctx.db, query)
   const counts = Object.fromEntries(rows.map((row) => [row.status, row.count]))
-  const { CONFIRMED = 0, OUTSIDE = 0, PENDING = 0, UNSUBSCRIBED = 0, BOUNCED = 0, COMPLAINED = 0 } = counts
+  const { CONFIRMED = 0, OUTSIDE = 0, UNSEEN = 0, PENDING = 0, UNSUBSCRIBED = 0, BOUNCED = 0, COMPLAINED = 0 } = counts
   return {
     willReceive: CONFIRMED,
     excluded: {
@@ -38,7 +38,8 @@ async function countAudience(ctx: Ctx, { listId, segmentId }: CampaignSummary): 
       unsubscribed: UNSUBSCRIBED,
       bounced: BOUNCED,
       complained: COMPLAINED,
-      outsideSegment: OUTSIDE,
+      outsideSegment: OUTSIDE + UNSEEN,
     },
+    unseen: UNSEEN,
   }
 }

@@ -51,7 +51,7 @@ test('a report describes the sending, changes nothing, and its token sends', asy
     expiresAt: new Date(601_000).toISOString(),
   })
   await expectUnsent(campaign.id)
-  expect(await send(campaign.id, token)).toEqual({ queued: 3 })
+  expect(await send(campaign.id, token)).toEqual({ queued: 3, unseen: 0 })
   expect(await readCampaign(ctx, campaign.id)).toMatchObject({ status: 'SENDING', queued: 3 })
 })
 
@@ -93,7 +93,7 @@ test('a change of the list or of the sender of the workspace prevents the sendin
 test('a new name of the campaign, which no recipient sees, does not prevent it', async () => {
   const { campaign, token } = await reportTestCampaign()
   await updateCampaign(ctx, campaign.id, { name: 'Other' })
-  expect(await send(campaign.id, token)).toEqual({ queued: 3 })
+  expect(await send(campaign.id, token)).toEqual({ queued: 3, unseen: 0 })
 })
 
 test('a subscriber who joined or left after the report prevents the sending', async () => {
@@ -123,7 +123,7 @@ test('ten sendings at once with one token send once', async () => {
   const { campaign, token } = await reportTestCampaign()
   const results = await Promise.allSettled(Array.from({ length: 10 }, () => send(campaign.id, token)))
   expect(results.filter(({ status }) => status === 'fulfilled')).toEqual([
-    { status: 'fulfilled', value: { queued: 3 } },
+    { status: 'fulfilled', value: { queued: 3, unseen: 0 } },
   ])
   const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
   expect(reasons).toMatchObject(Array.from({ length: 9 }, () => ({ code: 'wrong_state' })))
@@ -138,7 +138,7 @@ test('a token expires after ten minutes', async () => {
     code: 'precondition_failed',
     message: 'The token has expired',
   })
-  expect(await send(campaign.id, token, { now: expiry - 1 })).toEqual({ queued: 3 })
+  expect(await send(campaign.id, token, { now: expiry - 1 })).toEqual({ queued: 3, unseen: 0 })
 })
 
 test('a token of another campaign, of another workspace, or changed is invalid', async () => {
@@ -169,7 +169,7 @@ test('a token that a former SECRET_KEY signed stays valid', async () => {
   const signed = (await reportSending(former, campaign.id)).confirmationToken ?? ''
   const now = withKeys('the new secret key of the tests', ['the former secret key of the tests'])
   await expect(send(campaign.id, token, { by: now })).rejects.toMatchObject({ code: 'validation_error' })
-  expect(await send(campaign.id, signed, { by: now })).toEqual({ queued: 3 })
+  expect(await send(campaign.id, signed, { by: now })).toEqual({ queued: 3, unseen: 0 })
 })
 
 test('a report fails as sending would: not a DRAFT, an unknown field, a foreign sender', async () => {

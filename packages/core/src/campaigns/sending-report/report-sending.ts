@@ -9,7 +9,7 @@ import type { Ctx } from '../../request/context.ts'
 import { readSegment } from '../../segments/segments.ts'
 import { readWorkspace } from '../../workspaces/workspaces.ts'
 import { readAudience } from './read-audience.ts'
-import type { SendResult } from '../campaigns.schema.ts'
+import type { Sending } from '../campaigns.schema.ts'
 import { checkCampaign, sendCampaign } from '../send-campaign.ts'
 import { hashContent, type ReportedSending, senderOf } from './reported-sending.ts'
 import type { SendingReport } from './sending-report.schema.ts'
@@ -23,7 +23,7 @@ export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()):
   const list = await readList(ctx, campaign.listId)
   const workspace = await readWorkspace(ctx)
   await requireSender(ctx, campaign.fromEmail ?? workspace.fromEmail)
-  const { willReceive, excluded } = await readAudience(ctx, id)
+  const { willReceive, excluded, unseen } = await readAudience(ctx, id)
   const reported = { contentHash: await hashContent(ctx, campaign, workspace), willReceive }
   const expiresAt = now + tokenLifetimeMs
   return {
@@ -36,6 +36,7 @@ export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()):
     replyTo: campaign.replyTo,
     willReceive,
     excluded,
+    unseen,
     confirmationToken: willReceive > 0 ? signToken(ctx, id, { ...reported, expiresAt }) : null,
     expiresAt: toTimestamp(new Date(expiresAt)),
   }
@@ -49,7 +50,7 @@ export async function sendReportedCampaign(
   ctx: Ctx,
   id: CampaignId,
   { confirmationToken, now = Date.now() }: { confirmationToken: string; now?: number },
-): Promise<SendResult> {
+): Promise<Sending> {
   const payload = verifyPayload(ctx.settings.keys.links, purposeOf(ctx), confirmationToken)
   if (payload?.[0] !== id)
     throw invalidField('confirmationToken', 'confirmationToken: is not the token of a report about this campaign')

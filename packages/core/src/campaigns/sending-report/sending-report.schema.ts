@@ -21,6 +21,7 @@ export const SendingReport = z
     replyTo: z.string().nullable().describe('The address for replies. `null` for the sender address.'),
     willReceive: Audience.shape.willReceive,
     excluded: Audience.shape.excluded,
+    unseen: Audience.shape.unseen,
     confirmationToken: z
       .string()
       .nullable()

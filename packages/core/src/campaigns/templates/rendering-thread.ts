@@ -14,6 +14,7 @@ import {
   type TemplateValues,
 } from './template-sources.ts'
 import { compileTemplates, joinMail, type MailInPieces } from './templates.ts'
+import { findSharedLinks } from './shared-links.ts'
 import { trackHtml, type Tracking } from './track-html.ts'
 
 /** Checks templates that are about to be saved or sent. */
@@ -83,8 +84,10 @@ function renderMails({ sources, recipients }: RenderMailsTask): ThreadResponse {
     for (const chunk of part) size += chunk.length
     return [start, size]
   }
+  let sharedLinks: ReadonlySet<string> | undefined
+  const readSharedLinks = () => (sharedLinks ??= findSharedLinks(getCompiledTemplates(sources), recipients))
   for (const recipient of recipients) {
-    const rendered = render(sources, recipient)
+    const rendered = render(sources, recipient, readSharedLinks)
     if ('fault' in rendered) mails.push(rendered)
     else if (rendered.html) {
       const parts = [encodePart('plain', rendered.text), encodePart('html', rendered.html)]
@@ -106,11 +109,17 @@ function renderMails({ sources, recipients }: RenderMailsTask): ThreadResponse {
   return { mails, bytes: bytes.buffer }
 }
 
-function render(sources: TemplateSources, { values, tracking }: TemplateRecipient): MailInPieces | FaultyMail {
+function render(
+  sources: TemplateSources,
+  { values, tracking }: TemplateRecipient,
+  readSharedLinks: () => ReadonlySet<string> | undefined = () => undefined,
+): MailInPieces | FaultyMail {
   try {
     const rendered = getCompiledTemplates(sources)(values)
     if (!tracking || !rendered.html) return rendered
-    return { ...rendered, html: onePiece(trackHtml(joinPieces(rendered.html), tracking)) }
+    const html = joinPieces(rendered.html)
+    const sharedLinks = tracking.clicks && tracking.onlySharedLinks ? readSharedLinks() : undefined
+    return { ...rendered, html: onePiece(trackHtml(html, tracking, sharedLinks)) }
   } catch (error) {
     const [message = ''] = error instanceof Error ? error.message.split('\n') : []
     const field = templateFields[currentField[0] ?? 0] ?? 'html'

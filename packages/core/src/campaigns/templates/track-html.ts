@@ -4,32 +4,45 @@ import { type KeyRing, signPayload } from '../../kernel/crypto.ts'
 import { createLengthLimiter } from './engine/liquid.ts'
 import { insertAtEnd } from './templates.ts'
 
-/** How the HTML for one recipient is tracked. `payload`: the UUIDs of workspace, campaign and contact. */
+/**
+ * How the HTML for one recipient is tracked. A payload has the UUIDs of workspace and campaign, and that of the contact or
+ * an empty text.
+ */
 export interface Tracking {
-  opens: boolean
-  clicks: boolean
   publicUrl: string
   key: KeyRing[0]
-  payload: string[]
+  /** The payload of the pixel; undefined for none. */
+  opens: string[] | undefined
+  /** The payload of the links. */
+  clicks: string[] | undefined
+  /** Whether only links are tracked that are the same for every recipient: see `findSharedLinks`. */
+  onlySharedLinks: boolean
 }
 
 const maxUrlLength = 2_048
 const maxLinksLength = 4_000_000
 
 /** Replaces links by tracked links if `clicks` is set, and appends a tracking pixel if `opens` is set. */
-export function trackHtml(html: string, { opens, clicks, publicUrl, key, payload }: Tracking): string {
+export function trackHtml(
+  html: string,
+  tracking: Tracking | undefined,
+  sharedLinks: ReadonlySet<string> = new Set(),
+): string {
+  if (!tracking) return html
+  const { opens, clicks, publicUrl, key, onlySharedLinks } = tracking
   const limitOutput = createLengthLimiter(maxLinksLength)
-  const tracked = clicks ? trackLinks() : html
+  const tracked = clicks ? trackLinks(clicks) : html
   if (!opens) return tracked
-  const pixel = `<img src="${createTokenUrl('open', payload)}" width="1" height="1" alt="" style="display:none">`
+  const pixel = `<img src="${createTokenUrl('open', opens)}" width="1" height="1" alt="" style="display:none">`
   return insertAtEnd(tracked, pixel)
 
-  function trackLinks(): string {
+  function trackLinks(payload: string[]): string {
     let [result, position] = ['', 0]
     for (const { start, end, isQuoted } of findLinks(html)) {
       const url = parseWebUrl(html.slice(start, end))
       // Links to Rapport's own pages are not tracked, above all not those to unsubscribe and to the preferences.
       if (url === undefined || url.startsWith(`${publicUrl}/public/`)) continue
+      if (onlySharedLinks && !sharedLinks.has(url)) continue
       const tracked = limitOutput(createTokenUrl('click', [...payload, url]))
       result += html.slice(position, start) + (isQuoted ? tracked : `"${tracked}"`)
       position = end
@@ -40,6 +53,11 @@ export function trackHtml(html: string, { opens, clicks, publicUrl, key, payload
   function createTokenUrl(purpose: 'open' | 'click', values: string[]) {
     return `${publicUrl}/public/${purpose}?token=${signPayload([key], purpose, values)}`
   }
+}
+
+/** The web URLs that HTML links to. */
+export function listLinks(html: string): string[] {
+  return findLinks(html).flatMap(({ start, end }) => parseWebUrl(html.slice(start, end)) ?? [])
 }
 
 const characterReference = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi

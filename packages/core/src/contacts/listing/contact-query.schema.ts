@@ -105,11 +105,17 @@ export const FilterPreview = z
     count: z.number().int().describe('The number of contacts that match the filter.'),
     isEstimate: z.boolean().describe('Whether `count` is an estimate. Up to 10,000 contacts, it is exact.'),
     sample: z.array(Contact).describe('The newest of these contacts, at most 10.'),
+    unseen: z
+      .number()
+      .int()
+      .describe(
+        'The number of contacts that the filter leaves out because it cannot see whether they opened or clicked: their emails were not tracked as those of a person. Exact up to 10,000.',
+      ),
   })
   .meta({
     id: 'FilterPreview',
     description: 'The contacts that match a filter now.',
-    examples: [{ count: 1, isEstimate: false, sample: [contactExample] }],
+    examples: [{ count: 1, isEstimate: false, sample: [contactExample], unseen: 0 }],
   })
 export type FilterPreview = z.output<typeof FilterPreview>
 

@@ -2,6 +2,7 @@ import { and, desc, eq } from 'drizzle-orm'
 import { contacts } from '../../db/schema/index.ts'
 import type { Ctx } from '../../request/context.ts'
 import { compileFilter } from '../../segments/compile-filter.ts'
+import { compileUnseen } from '../../segments/compile-unseen.ts'
 import type { Filter } from '../../segments/filter.schema.ts'
 import { withinFilterTime } from '../../segments/within-filter-time.ts'
 import { contactColumns, toContact } from '../contact-record.ts'
@@ -13,7 +14,9 @@ const sampleSize = 10
 /** Counts the contacts that match a filter, exactly up to 10,000, and returns the newest of them. */
 export function previewFilter(ctx: Ctx, filter: Filter): Promise<FilterPreview> {
   return withinFilterTime(ctx, async (ctx) => {
-    const where = and(eq(contacts.workspaceId, ctx.workspaceId), await compileFilter(ctx, filter))
+    const ofWorkspace = eq(contacts.workspaceId, ctx.workspaceId)
+    const where = and(ofWorkspace, await compileFilter(ctx, filter))
+    const isUnseen = await compileUnseen(ctx, filter)
     const { total, isEstimate } = await countContacts(ctx, where)
     const sample = await ctx.db
       .select(contactColumns)
@@ -21,6 +24,7 @@ export function previewFilter(ctx: Ctx, filter: Filter): Promise<FilterPreview> 
       .where(where)
       .orderBy(desc(contacts.createdAt), desc(contacts.id))
       .limit(sampleSize)
-    return { count: total, isEstimate, sample: sample.map(toContact) }
+    const unseen = isUnseen ? (await countContacts(ctx, and(ofWorkspace, isUnseen))).total : 0
+    return { count: total, isEstimate, sample: sample.map(toContact), unseen }
   })
 }

@@ -24,6 +24,8 @@ export interface FormField {
   required: boolean
   options?: string[]
   mapsTo?: string
+  /** What a field of type CONSENT asks for. Default: the subscription to the list of the form. */
+  purpose?: 'TRACKING'
 }
 
 export const forms = tenantTable(

@@ -13,6 +13,7 @@ import { leaveAddress, moveConfirmed } from '../../subscriptions/change-address.
 import { type Contact, type MergeInput } from '../../contacts/contacts.schema.ts'
 import { recordSubscriptionActivity } from '../../subscriptions/subscribed-status.ts'
 import { readSubscriptions } from '../../lists/operator-opt-outs.ts'
+import { applyTrackingDenials } from '../../subscriptions/tracking/tracking-consents.ts'
 import { contactMerged } from '../../contacts/contact-events.ts'
 import { moveContactRecords } from './contact-records.ts'
 
@@ -39,6 +40,7 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     await saveContact(ctx, survivor, { ...mergeContact(survivor, properties, mergePolicies.merge), lastActivityAt })
     if (movedAny) await recordSubscriptionActivity(ctx, [id])
     await applySuppressions(ctx, survivor)
+    await applyTrackingDenials(ctx, survivor)
     await moveConfirmed(ctx, { id, from: duplicate.email, to: survivor.email }, ownLists)
     const contact = await readContact(ctx, id)
     await emit(ctx, contactMerged, { ...contact, mergedContactId: contactId })

@@ -1,6 +1,7 @@
 /** Only the person grants tracking, and a denial holds, whatever happens to the contact. */
 import { eq } from 'drizzle-orm'
 import {
+  backdateMails,
   createTestContact,
   createTestCtx,
   listEventTypes,
@@ -95,12 +96,23 @@ describe('a grant', () => {
   test('is of opens and clicks apart, and of no more than its email named', async () => {
     await grant(ada, { clicks: false })
     expect(await choices()).toEqual({ opens: 'GRANTED', clicks: 'UNKNOWN' })
+    const bob = await createTestContact(ctx, { email: `bob-${ada.email}` })
+    await ask(bob, { clicks: false })
+    const token = await tokenOf(bob)
+    await backdateMails(ctx.db)
+    await ask(bob)
+    await confirm(token)
+    expect(await choices(bob)).toEqual({ opens: 'GRANTED', clicks: 'UNKNOWN' })
   })
 
   test('is not made by a link that is changed, or from before a denial', async () => {
     await ask()
     const token = await tokenOf()
     await deny(ada, { clicks: false })
+    await expect(confirm(token)).rejects.toMatchObject(invalid)
+    // Another request does not revive the earlier link.
+    await backdateMails(ctx.db)
+    await ask(ada, { clicks: false })
     await expect(confirm(token)).rejects.toMatchObject(invalid)
     expect(await choices()).toEqual({ opens: 'DENIED', clicks: 'UNKNOWN' })
     for (const wrong of ['', 'x', `${token}x`, token.slice(1)])
@@ -150,7 +162,10 @@ describe('a denial', () => {
     expect(await choices()).toEqual(denied)
     expect(await choices(await createTestContact(ctx, { email: ada.email }))).toEqual(denied)
     await deleteContact(ctx, ada.id)
-    expect(await choices(await createTestContact(ctx, { email }))).toEqual(denied)
+    const again = await createTestContact(ctx, { email })
+    expect(await choices(again)).toEqual(denied)
+    await updateContact(ctx, again.id, { email: `third-${email}` })
+    expect(await choices(again)).toEqual(denied)
   })
 })
 

@@ -38,7 +38,7 @@ const TrackingProof = z
     method: z
       .enum(trackingMethods)
       .describe(
-        '`FORM`: a form; `PREFERENCES_PAGE`: the page that emails link to; `OPERATOR`: a user or API key reported a denial; `ADDRESS_CHANGED`: the address that had granted was replaced.',
+        '`FORM`: a form; `PREFERENCES_PAGE`: the page that emails link to; `OPERATOR`: a user or API key reported a denial; `ADDRESS_CHANGED`: the contact has another address, whose denial applies, or was merged with one that had denied; a grant for the former address ends.',
       ),
     at: Timestamp.describe('When the contact chose.'),
     email: z.string().describe('The email address of the contact at that time.'),

@@ -131,11 +131,25 @@ export function denyByContact(ctx: Ctx, contact: AddressedContact, source: Choic
   return changeConsent(ctx, contact, (current) => deny(current, proof))
 }
 
-/** Ends the grants of a locked contact that got another address: they were confirmed for the former one. */
-export async function leaveGrants(ctx: Ctx, contact: AddressedContact): Promise<void> {
+/**
+ * Adjusts the choice of a locked contact that got another address: grants were confirmed for the former one, and what the
+ * new address denied applies.
+ */
+export async function changeTrackedAddress(ctx: Ctx, contact: AddressedContact): Promise<void> {
   const source = { method: 'ADDRESS_CHANGED', opens: true, clicks: true } as const
   const proof = createProof(ctx, 'UNKNOWN', { email: contact.email, source })
   await changeConsent(ctx, contact, (current) => endGrants(current, proof))
+  await applyTrackingDenials(ctx, contact)
+}
+
+/** Denies for a locked contact what its address has denied. */
+export async function applyTrackingDenials(ctx: Ctx, contact: AddressedContact): Promise<void> {
+  const denied = (await findTrackingDenials(ctx, [contact.email])).get(contact.email) ?? []
+  const row = await findConsentRow(ctx, contact.id)
+  const added = denied.filter((action) => row?.[action] !== 'DENIED')
+  if (added.length === 0) return
+  const scope = { opens: added.includes('opens'), clicks: added.includes('clicks') }
+  await denyByContact(ctx, contact, { method: 'ADDRESS_CHANGED', ...scope })
 }
 
 /** Merges the choice of one locked contact into that of another: a denial wins, and nothing is granted. */

@@ -3,7 +3,7 @@ import { findContactLocale } from './find-contact-locale.ts'
 import { workspaces } from '../../db/schema/index.ts'
 import { readSenderIdentity } from '../../domains/sender-identity.ts'
 import { senderAddress } from '../../domains/senders.ts'
-import { chooseMailLanguage } from '../../kernel/values/languages.ts'
+import { type ChosenLanguage, chooseMailLanguage } from '../../kernel/values/languages.ts'
 import { toMailName } from '../../mail/mail-names.ts'
 import type { Mail } from '../../mail/mails.ts'
 import { toHeaderText, type OutgoingMail } from '../../mail/outgoing-mail.ts'
@@ -12,6 +12,7 @@ import { renderServiceMail } from '../../mail/service-mail.ts'
 import type { Ctx } from '../../request/context.ts'
 import { findRequest } from './change-consent.ts'
 import { findConsentRow } from './tracking-consents.ts'
+import type { TrackedAction } from './tracking-level.ts'
 import { trackingConfirmationUrl } from './tracking-links.ts'
 
 /** Renders the email that asks a contact to confirm a grant. Returns undefined if the request no longer exists. */
@@ -27,14 +28,12 @@ export async function renderTrackingMail(ctx: Ctx, mail: Mail): Promise<Outgoing
   const contact = await findContactLocale(ctx, { workspaceId: ctx.workspaceId, contactId })
   const language = chooseMailLanguage({ contact, workspace: workspace.locale })
   const texts = mailTexts[language.language].tracking
-  const [action = 'opens', other] = scope
-  const what = other ? texts.opensAndClicks : texts[action]
   return renderServiceMail(ctx, mail, {
     language,
     from: { name: toHeaderText(sender), address },
     ...(dkim && { dkim }),
     title: texts.title(sender),
-    paragraphs: [texts.text(sender, what)],
+    paragraphs: [texts.text(sender, describeTracking(language, scope))],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.
     button: {
       label: texts.button,
@@ -42,4 +41,14 @@ export async function renderTrackingMail(ctx: Ctx, mail: Mail): Promise<Outgoing
     },
     small: texts.small,
   })
+}
+
+/** What a grant lets be recorded, as an email says it. */
+export function describeTracking(
+  { language }: Pick<ChosenLanguage, 'language'>,
+  scope: readonly TrackedAction[],
+): string {
+  const { tracking: texts } = mailTexts[language]
+  const [action = 'opens', other] = scope
+  return other ? texts.opensAndClicks : texts[action]
 }

@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import type { Ctx } from '../request/context.ts'
-import { newId } from '../kernel/ids.ts'
+import type { Ctx } from '../../request/context.ts'
+import { newId } from '../../kernel/ids.ts'
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
-import { trackHtml } from './templates/track-html.ts'
+import { noTracking, type TrackingLevels } from '../../subscriptions/tracking/tracking-level.ts'
+import { trackHtml } from '../templates/track-html.ts'
 import { resolveTrackedLink, recordOpen, createTracking } from './tracking.ts'
 
 const ctx = { settings: testSettings, workspaceId: newId('wsp') } as Ctx
 const recipient = { campaignId: newId('cmp'), contactId: newId('con') }
-const track = (html: string, options: { opens?: boolean; clicks?: boolean } = { clicks: true }) =>
-  trackHtml(html, createTracking(ctx, { recipient, opens: false, clicks: false, ...options }))
+const track = (html: string, levels: Partial<TrackingLevels> = { clicks: 'PERSON' }, shared?: ReadonlySet<string>) =>
+  trackHtml(html, createTracking(ctx, { recipient, ...noTracking, ...levels }), shared)
 const tokenIn = (html: string) => /\/public\/(?:click|open)\?token=([\w.-]+)/.exec(html)?.[1] ?? ''
 const follow = (html: string) => resolveTrackedLink(ctx, tokenIn(html), { shouldRecord: false })
 
@@ -69,7 +70,15 @@ describe('a link', () => {
     const evil = JSON.parse(Buffer.from(body, 'base64url').toString()) as string[]
     evil[3] = 'https://evil.example'
     const forged = `${Buffer.from(JSON.stringify(evil)).toString('base64url')}.${mac}`
-    const invalidTokens = [forged, body, `${body}.`, `x${token}`, `${token}x`, '', tokenIn(track('', { opens: true }))]
+    const invalidTokens = [
+      forged,
+      body,
+      `${body}.`,
+      `x${token}`,
+      `${token}x`,
+      '',
+      tokenIn(track('', { opens: 'PERSON' })),
+    ]
     for (const invalidToken of invalidTokens) {
       await expect(resolveTrackedLink(ctx, invalidToken, { shouldRecord: false })).rejects.toMatchObject({
         code: 'invalid_token',
@@ -81,9 +90,9 @@ describe('a link', () => {
 
 test('the pixel is added once, at the end of the body, if opens are tracked', () => {
   const pixel = /<img src="https:\/\/crm\.example\.com\/public\/open\?token=[\w.-]+"[^>]*>/
-  const tracked = track('<html><body><p>Hi</p></BODY></html>', { opens: true })
+  const tracked = track('<html><body><p>Hi</p></BODY></html>', { opens: 'PERSON' })
   expect(tracked).toMatch(new RegExp(`^<html><body><p>Hi</p>${pixel.source}</BODY></html>$`))
-  expect(track('<body>İİİİ</body>', { opens: true })).toMatch(new RegExp(`^<body>İİİİ${pixel.source}</body>$`))
-  expect(track('<p>Hi</p>', { opens: true })).toMatch(new RegExp(`^<p>Hi</p>${pixel.source}$`))
+  expect(track('<body>İİİİ</body>', { opens: 'PERSON' })).toMatch(new RegExp(`^<body>İİİİ${pixel.source}</body>$`))
+  expect(track('<p>Hi</p>', { opens: 'PERSON' })).toMatch(new RegExp(`^<p>Hi</p>${pixel.source}$`))
   expect(track('<p>Hi</p>')).toBe('<p>Hi</p>')
 })

@@ -1,0 +1,83 @@
+/**
+ * Tracking of opens and clicks: a pixel records an open, and a link records a click. The target URL of a link is part of
+ * its signed token, so that a third party cannot create a link to another URL. A token names the recipient only if the
+ * mail tracks it as a person.
+ */
+import { findCurrentContact } from '../../contacts/contact-aliases.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
+import { isDatabaseUnavailable } from '../../db/database-errors.ts'
+import { AppError } from '../../kernel/errors.ts'
+import { type ContactId, idOf, uuidOf } from '../../kernel/ids.ts'
+import { verifyPayload } from '../../kernel/crypto.ts'
+import { isSuspended } from '../../request/suspended-workspace.ts'
+import { readTrackingChoices } from '../../subscriptions/tracking/tracking-consents.ts'
+import type { TrackedAction, TrackingLevel, TrackingLevels } from '../../subscriptions/tracking/tracking-level.ts'
+import { countAnonymously, type RecipientKey, recordEngagement } from '../engagement.ts'
+import type { Tracking } from '../templates/track-html.ts'
+
+/** Creates the input of `trackHtml` for the mail of one recipient. Undefined if the mail tracks nothing. */
+export function createTracking(
+  ctx: Ctx,
+  { recipient, opens, clicks }: { recipient: RecipientKey } & TrackingLevels,
+): Tracking | undefined {
+  if (opens === 'OFF' && clicks === 'OFF') return undefined
+  const campaign = [ctx.workspaceId, recipient.campaignId].map(uuidOf)
+  const payloadAt = (level: TrackingLevel) =>
+    level === 'OFF' ? undefined : [...campaign, level === 'PERSON' ? uuidOf(recipient.contactId) : '']
+  const { publicUrl, keys } = ctx.settings
+  return {
+    publicUrl,
+    key: keys.links[0],
+    opens: payloadAt(opens),
+    clicks: payloadAt(clicks),
+    onlySharedLinks: clicks === 'ANONYMOUS',
+  }
+}
+
+/** Records an open. Throws `invalid_token` if the token of the pixel is forged or damaged. */
+export async function recordOpen(base: BaseCtx, token: string, { shouldRecord }: { shouldRecord: boolean }) {
+  const payload = verifyPayload(base.settings.keys.links, 'open', token)
+  if (!payload) throw createInvalidLinkError()
+  if (shouldRecord) await tryToRecord(base, payload, 'opens')
+}
+
+/** Records a click and returns the target URL of the link. Throws `invalid_token` if the token is forged or damaged. */
+export async function resolveTrackedLink(
+  base: BaseCtx,
+  token: string,
+  { shouldRecord }: { shouldRecord: boolean },
+): Promise<string> {
+  const payload = verifyPayload(base.settings.keys.links, 'click', token)
+  if (!payload) throw createInvalidLinkError()
+  if (shouldRecord) await tryToRecord(base, payload, 'clicks')
+  return new URL(String(payload[3])).href
+}
+
+const createInvalidLinkError = () => new AppError('invalid_token', 'Invalid or expired link')
+
+const engagementOf = { opens: 'opened', clicks: 'clicked' } as const
+
+/**
+ * Records nothing while the workspace is suspended or the database is unavailable: the reader still gets the image or
+ * the page.
+ */
+async function tryToRecord(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], action: TrackedAction) {
+  const ctx = publicContext(base, idOf('wsp', String(workspace)))
+  const campaignId = idOf('cmp', String(campaign))
+  const record = async () => {
+    if (await isSuspended(ctx)) return
+    if (contact === '') return countAnonymously(ctx, campaignId, action)
+    const contactId = idOf('con', String(contact))
+    if (await isSilent(ctx, contactId, action)) return
+    await recordEngagement(ctx, { campaignId, contactId }, engagementOf[action])
+  }
+  await record().catch((error: unknown) => {
+    if (!isDatabaseUnavailable(error)) throw error
+  })
+}
+
+/** Whether the contact was deleted, or has denied since the mail was sent. */
+async function isSilent(ctx: Ctx, contactId: ContactId, action: TrackedAction): Promise<boolean> {
+  const contact = await findCurrentContact(ctx, contactId)
+  return !contact || (await readTrackingChoices(ctx, contact))[action] === 'DENIED'
+}

@@ -1,0 +1,53 @@
+/** What a visitor consents to by a form: the subscription to its list, and the tracking of opens and clicks. */
+import type { FormField, forms } from '../db/schema/index.ts'
+import type { ListId } from '../kernel/ids.ts'
+import { lockList } from '../lists/lists.ts'
+import { requestSubscription } from '../lists/subscribe.ts'
+import type { Ctx } from '../request/context.ts'
+import { readGrantScope, requestGrant, storeTrackingRequest } from '../subscriptions/tracking/grant-tracking.ts'
+import type { AddressedContact, ChoiceSource } from '../subscriptions/tracking/tracking-consents.ts'
+
+type FormRow = typeof forms.$inferSelect
+
+export const isSubscriptionConsent = ({ type, purpose }: FormField) => type === 'CONSENT' && purpose === undefined
+
+/**
+ * Subscribes a locked contact to the list of the form if it gave every consent to that, and asks it to confirm a grant of
+ * tracking: by the confirmation email of the subscription if there is one, otherwise by an email of its own.
+ */
+export async function followConsents(
+  ctx: Ctx,
+  form: FormRow,
+  { contact, source, given }: { contact: AddressedContact; source: string; given: ReadonlySet<string> },
+): Promise<void> {
+  const grant = toGrant(form, given)
+  const tracking = grant ? await readGrantScope(ctx, contact, grant) : []
+  // A submission succeeds even if the list was deleted in the meantime.
+  const list = form.listId === null ? undefined : await lockList(ctx, form.listId)
+  const isAsked = list && (await subscribe(ctx, form, { list, contact, source, given, tracking }))
+  if (!grant || tracking.length === 0) return
+  if (isAsked) await storeTrackingRequest(ctx, contact, grant)
+  else await requestGrant(ctx, contact, grant)
+}
+
+interface Subscribing {
+  list: { id: ListId; doubleOptIn: boolean }
+  contact: AddressedContact
+  source: string
+  given: ReadonlySet<string>
+  tracking: ChoiceTracking
+}
+type ChoiceTracking = Awaited<ReturnType<typeof readGrantScope>>
+
+/** Returns whether an email asks the contact to confirm the subscription, and the grant with it. */
+async function subscribe(ctx: Ctx, form: FormRow, { given, ...request }: Subscribing): Promise<boolean> {
+  const fields = form.fields.filter(isSubscriptionConsent)
+  if (!fields.every(({ id }) => given.has(id))) return false
+  const consent = { method: 'FORM', formId: form.id, wording: fields.map(({ label }) => label) } as const
+  return requestSubscription(ctx, { ...request, consent })
+}
+
+function toGrant(form: FormRow, given: ReadonlySet<string>): ChoiceSource | undefined {
+  const field = form.fields.find(({ id, purpose }) => purpose === 'TRACKING' && given.has(id))
+  return field && { method: 'FORM', opens: true, clicks: true, formId: form.id, wording: [field.label] }
+}
