@@ -23,7 +23,7 @@ export async function subscribe(_previous: SignUp, form: FormData): Promise<Sign
   try {
     // Unlike `lists.addSubscriber`, this is the request of a visitor: it also works after an opt-out, and its response
     // is the same for all addresses. Without retries, as the visitor would wait up to a minute after a 429.
-    await getRapport().public.subscribe(await findListId(), values, { maxRetries: 0 })
+    await getRapport().public.subscribe(await findListId(), values, {}, { maxRetries: 0 })
     return accepted
   } catch (error) {
     return { values, isAccepted: false, ...(await describeError(error, values)) }
