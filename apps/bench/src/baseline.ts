@@ -19,6 +19,7 @@ const columns = {
   email_subscribed_status: `text not null default 'NONE'`,
   last_activity_at: 'timestamptz(3)',
   source: 'text',
+  locale: 'text',
   created_at: 'timestamptz(3) not null default now()',
   updated_at: 'timestamptz(3) not null default now()',
 }
