@@ -102,8 +102,8 @@ const given = [
   {
     name: 'the link of a subscription grants tracking of which its email said nothing',
     file: `${core}/lists/subscribe.ts`,
-    search: '{ scope: tracking, issuedAt }',
-    replacement: "{ scope: ['opens', 'clicks'], issuedAt }",
+    search: 'if (tracking.length > 0) await grantByLink(ctx, contact, { scope: tracking, issuedAt })',
+    replacement: "await grantByLink(ctx, contact, { scope: ['opens', 'clicks'], issuedAt })",
   },
 ] as const satisfies Guard[]
 
