@@ -22,7 +22,6 @@ export const PageQuery = PublicQuery.extend({
   lang: z
     .string()
     .optional()
-    .catch(undefined)
     .describe('The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.'),
 })
 
