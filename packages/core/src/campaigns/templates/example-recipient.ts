@@ -8,8 +8,6 @@ export async function createExampleRecipient(ctx: Ctx): Promise<Recipient> {
   const customFields = [...(await readCustomFields(ctx))].map(([key, field]) => ({ key, ...field }))
   return {
     ...(collectExamples('contact.', templateVariables) as unknown as Omit<Recipient, 'customFieldValues'>),
-    // A preview is in the language of the list or the workspace.
-    locale: null,
     customFieldValues: collectExamples(
       'contact.customFieldValues.',
       toCustomVariables(customFields),

@@ -17,7 +17,7 @@ export function findSharedLinks(
 ): ReadonlySet<string> {
   const [first] = recipients
   if (!first) return new Set()
-  const contact: Record<string, unknown> = Object.assign({}, ...recipients.map(({ values }) => values.contact))
+  const contact = Object.fromEntries(recipients.flatMap(({ values }) => Object.entries(values.contact)))
   const [one, other] = markers.map((marker) => new Set(linksWith({ ...first.values, contact }, marker)))
   return new Set([...(one ?? [])].filter((url) => other?.has(url)))
 

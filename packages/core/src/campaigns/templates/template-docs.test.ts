@@ -10,7 +10,7 @@ const chapter = readFileSync(new URL('../../../../../docs/templates.md', import.
 const customFieldKeys = ['plan', 'seats', 'renewal']
 const engine = createEngine()
 
-const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``
+const code = (text: string) => (text === '' ? '' : `\`${text.replaceAll('|', '\\|')}\``)
 const toRow = (cells: string[]) => `| ${cells.join(' | ')} |`
 const variableRows = templateVariables.map(({ name, type, description, exampleValue }) =>
   toRow([code(name), type, description, code([exampleValue].flat().join(', '))]),

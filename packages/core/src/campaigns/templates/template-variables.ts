@@ -58,7 +58,8 @@ export const templateVariables: readonly TemplateVariable[] = [
     name: 'contact.locale',
     type: 'TEXT',
     description: 'The locale of the contact. Empty if it is unknown.',
-    exampleValue: 'en-GB',
+    // A preview is in the language of the list or the workspace.
+    exampleValue: '',
   },
   { name: 'contact.tags', type: 'LIST', description: 'The tags of the contact.', exampleValue: ['customer', 'vip'] },
   {
