@@ -31,6 +31,7 @@ test('POST /auth/signup, GET /auth/me: a user, a workspace, a session for 30 day
       accentColor: null,
       confirmChangedAddress: false,
       trackingWithoutConsent: 'ANONYMOUS',
+      locale: null,
       suspendedAt: null,
       createdAt: aTimestamp,
       updatedAt: aTimestamp,

@@ -36,12 +36,13 @@ test.each(Object.entries(bodies))('%s: 409 above the quota, also for concurrent 
   const { used = 0 } = (await usageOf(quota)) as { used?: number }
   await setQuotas({ [quota]: used + 2 })
   const statuses = await Promise.all(
-    Array.from({ length: 6 }, async () => {
+    // No more, as the keys of few domains are generated at once.
+    Array.from({ length: 4 }, async () => {
       const [path, body] = request() as [string, Json]
       return post(path, body)
     }),
   )
-  expect(statuses.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 409, 409, 409, 409])
+  expect(statuses.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 409, 409])
   const error = statuses.find(({ status }) => status === 409)
   expect(error?.body).toMatchObject({ code: 'quota_exceeded', quota, limit: used + 2 })
   expect(await usageOf(quota)).toEqual({ used: used + 2, isEstimate: false, limit: used + 2 })

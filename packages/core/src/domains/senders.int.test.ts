@@ -61,7 +61,7 @@ test('a sender that was saved before the restriction is not used', async () => {
   await ctx.db.update(workspaces).set({ fromEmail: 'ceo@bank.example' }).where(eq(workspaces.id, ctx.workspaceId))
   const restrictedCtx = { ...ctx, settings: restricted.settings }
   await expect(sendCampaign(restrictedCtx, campaign.id)).rejects.toMatchObject(senderError)
-  expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
+  expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1, unseen: 0 })
   // A campaign that is already SENDING uses `MAIL_FROM`.
   const { render } = await loadCampaignRenderer(restrictedCtx, campaign.id)
   expect(await render([await createTestContact(ctx)])).toMatchObject([
@@ -90,7 +90,7 @@ test('a workspace that named MAIL_FROM before this was rejected still sends from
   const campaign = await createTestCampaign(ctx, { confirmed: 1 })
   const fromEmail = ctx.settings.mailFrom
   await ctx.db.update(workspaces).set({ fromEmail }).where(eq(workspaces.id, ctx.workspaceId))
-  expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
+  expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1, unseen: 0 })
 })
 
 test.each(['ceo@bank.example', 'ceo@BANK.example', 'ceo@mail.bank.example'])(
@@ -121,7 +121,7 @@ test('a workspace with domains of its own sends from these only, and from MAIL_F
   }
   await expect(createTestCampaign(ctx, { fromEmail: 'ada@example.org' })).rejects.toMatchObject(error)
   const own = await createTestCampaign(ctx, { fromEmail: 'Ada@Engines.example', confirmed: 1 })
-  expect(await sendCampaign(ctx, own.id)).toEqual({ queued: 1 })
+  expect(await sendCampaign(ctx, own.id)).toEqual({ queued: 1, unseen: 0 })
   expect(await senderAddress(ctx, ['ada@looms.example'])).toBe('ada@looms.example')
   expect(await senderAddress(ctx, ['ada@example.org', null])).toBe(ctx.settings.mailFrom)
 })
@@ -173,7 +173,7 @@ test('with REQUIRE_VERIFIED_DOMAIN, a campaign is sent from a verified domain on
   // MAIL_FROM, at example.com, is not exempt.
   await expect(sendCampaign(ctx, fromDefault.id)).rejects.toMatchObject({ code: 'domain_not_verified' })
   await ctx.db.update(domains).set({ status: 'VERIFIED' }).where(eq(domains.workspaceId, ctx.workspaceId))
-  expect(await sendCampaign(ctx, own.id)).toEqual({ queued: 1 })
+  expect(await sendCampaign(ctx, own.id)).toEqual({ queued: 1, unseen: 0 })
   await addVerifiedDomain(ctx, 'example.com')
-  expect(await sendCampaign(ctx, fromDefault.id)).toEqual({ queued: 1 })
+  expect(await sendCampaign(ctx, fromDefault.id)).toEqual({ queued: 1, unseen: 0 })
 })

@@ -61,10 +61,10 @@ test('with double opt-in, the one email confirms the subscription and the grant'
 })
 
 test.each([
-  ['without a list', { news: true }, { hasList: false }, undefined],
-  ['without consent to the list', {}, {}, undefined],
-  ['without double opt-in', { news: true }, { doubleOptIn: false }, 'CONFIRMED'],
-] as const)('%s, the grant has an email of its own', async (_name, values, options, status) => {
+  { how: 'without a list', values: { news: true }, options: { hasList: false }, status: undefined },
+  { how: 'without consent to the list', values: {}, options: {}, status: undefined },
+  { how: 'without double opt-in', values: { news: true }, options: { doubleOptIn: false }, status: 'CONFIRMED' },
+])('$how, the grant has an email of its own', async ({ values, options, status }) => {
   await submit({ ...values, tracking: true }, options)
   expect([await countMails(), await readStatus()]).toEqual([1, status])
   expect(await readConsent()).toMatchObject({ opens: 'UNKNOWN', clicks: 'UNKNOWN' })

@@ -211,7 +211,7 @@ describe('with REQUIRE_VERIFIED_EMAIL', () => {
     await sendTestMail(ctx, campaign.id, { email })
 
     await ctx.db.update(users).set({ emailVerifiedAt: new Date() }).where(eq(users.id, ctx.actor.userId))
-    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
+    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1, unseen: 0 })
     await sendTestMail(ctx, campaign.id, { email: victim.email })
     await createInvite(ctx, { email: victim.email, role: 'VIEWER' })
     await subscribe(ctx, list.id, victim)

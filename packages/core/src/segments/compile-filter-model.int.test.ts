@@ -205,7 +205,9 @@ async function findContacts(filters: readonly Filter[]): Promise<string[][]> {
 }
 
 const findModelContacts = (filter: Filter) =>
-  [...world.contacts].filter(([, contact]) => matchesFilter(contact, filter, now)).map(([id]) => id)
+  [...world.contacts]
+    .filter(([, contact]) => matchesFilter(contact, filter, { now, isNegated: false }))
+    .map(([id]) => id)
 
 /** Returns the part of the filters that match some contacts and not all: the others compare little. */
 async function compareWithModel(filterCount: number): Promise<number> {
