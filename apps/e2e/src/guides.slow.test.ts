@@ -74,6 +74,12 @@ const expected: Record<string, (string | RegExp)[]> = {
     'search_contacts\nget_contact\nlist_suppressions\nlist_lists\n',
     'unknown field (did you mean \\"search\\"?)',
   ],
+  languages: [
+    '"en-GB"\n"de-AT"\n',
+    '<h1>Passwort vergessen?</h1>',
+    'true\n"de-CH"\n',
+    '"Bitte füllen Sie dieses Feld aus."',
+  ],
 }
 const slugs = Object.keys(expected)
 
