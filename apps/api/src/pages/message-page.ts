@@ -1,7 +1,9 @@
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
-import type { FastifyReply } from 'fastify'
-import { engine, sendDocument } from './document.ts'
-import type { PageLanguage } from './page-language.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { toErrorBody } from '../http/errors/error-handler.ts'
+import { acceptsHtml, engine, sendDocument } from './document.ts'
+import { type PageLanguage, readPageLanguage } from './page-language.ts'
+import type { PageTexts } from './texts/en.ts'
 
 const template = engine.parse(`<p>{{ text }}</p>
 {%- if button %}
@@ -37,4 +39,22 @@ export function sendMessage(reply: FastifyReply, message: Message): FastifyReply
   const link = redirectUrl === undefined ? message.link : { url: redirectUrl, label: language.texts.continue }
   const content = String(engine.renderSync(template, { text, button, action, isSecondary, link }))
   return sendDocument(reply, { language, heading: title, content, branding, ...(frameAncestors && { frameAncestors }) })
+}
+
+/**
+ * Makes a plugin answer a browser with a message if the link in an email is broken or the workspace is suspended.
+ * `describe` says what the visitor can do about the link.
+ */
+export function showBrokenLinks(
+  app: FastifyInstance,
+  describe: (texts: PageTexts, request: FastifyRequest) => string,
+): void {
+  app.setErrorHandler((error, request, reply: FastifyReply) => {
+    const body = acceptsHtml(request) ? toErrorBody(error) : undefined
+    const language = readPageLanguage(request)
+    if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage(language))
+    if (body?.statusCode !== 400) throw error
+    const { texts } = language
+    return sendMessage(reply.code(400), { language, title: texts.brokenLink, text: describe(texts, request) })
+  })
 }

@@ -5,6 +5,7 @@ import {
   type Translations,
 } from '@rapport/core/kernel/values/languages.ts'
 import { canonicalLocale } from '@rapport/core/kernel/values/locale.ts'
+import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { PublicQuery } from '../routes/shapes.ts'
@@ -24,6 +25,11 @@ export const PageQuery = PublicQuery.extend({
     .optional()
     .describe('The language of the visitor, as a language tag (BCP 47) such as `de`. Any other text is ignored.'),
 })
+
+/** The token of the link in an email. */
+export const Token = LinkToken(600).describe('The token in the link.')
+/** The query of the page of such a link. */
+export const TokenQuery = PageQuery.extend({ token: Token })
 
 /** The language of one page, with its texts. */
 export interface PageLanguage extends ChosenLanguage {

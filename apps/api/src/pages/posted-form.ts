@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { httpErrors } from '@fastify/sensible'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyInstance } from 'fastify'
@@ -12,6 +13,16 @@ export function acceptPostedForms(app: FastifyInstance): void {
   app.addContentTypeParser('*', async () => {
     throw httpErrors.unsupportedMediaType('The content type must be application/x-www-form-urlencoded')
   })
+}
+
+/**
+ * Discards the bodies that the routes of a plugin get, whatever they are: the token is sufficient, and mail clients send
+ * more than RFC 8058 allows. Without the header, the parser for any type applies, also to a content type that Fastify
+ * considers invalid.
+ */
+export function discardBodies(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ headers }) => void delete headers['content-type'])
+  app.addContentTypeParser('*', async (_request: unknown, payload: IncomingMessage) => void payload.resume())
 }
 
 /**

@@ -1,6 +1,5 @@
 import { invalidToken } from '@rapport/core/kernel/errors.ts'
 import { Id, type ListId } from '@rapport/core/kernel/ids.ts'
-import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import {
   askToReturn,
   leaveListByPreferences,
@@ -14,16 +13,13 @@ import { isTestPreferences } from '@rapport/core/subscriptions/preferences-links
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { toErrorBody } from '../http/errors/error-handler.ts'
-import { acceptsHtml, errorPageResponse, pageResponse } from './document.ts'
-import { sendMessage, suspendedMessage } from './message-page.ts'
-import { type PageLanguage, PageQuery, readPageLanguage } from './page-language.ts'
+import { errorPageResponse, pageResponse } from './document.ts'
+import { sendMessage, showBrokenLinks } from './message-page.ts'
+import { type PageLanguage, PageQuery, readPageLanguage, Token, TokenQuery } from './page-language.ts'
 import { acceptPostedForms } from './posted-form.ts'
 import { sendPreferencesPage } from './preferences-page.ts'
 import type { PageTexts } from './texts/en.ts'
 
-const Token = LinkToken(600).describe('The token in the link.')
-const TokenQuery = PageQuery.extend({ token: Token })
 const PostedChoice = z
   .object({
     token: Token,
@@ -40,14 +36,7 @@ const PostedChoice = z
 /** The page on which a person chooses what they receive. GET changes nothing, because mail scanners follow every link. */
 export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
   acceptPostedForms(app)
-  app.setErrorHandler((error, request, reply) => {
-    const body = acceptsHtml(request) ? toErrorBody(error) : undefined
-    const language = readPageLanguage(request)
-    if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage(language))
-    if (body?.statusCode !== 400) throw error
-    const { brokenLink: title, subscription } = language.texts
-    return sendMessage(reply.code(400), { language, title, text: subscription.brokenUnsubscribe })
-  })
+  showBrokenLinks(app, ({ subscription }) => subscription.brokenUnsubscribe)
 
   app.get(
     '/public/preferences',

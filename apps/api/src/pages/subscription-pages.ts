@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import {
   isTestUnsubscribe,
   openConfirmation,
@@ -7,7 +6,6 @@ import {
   type SubscriptionLink,
   unsubscribeToken,
 } from '@rapport/core/lists/subscription-links.ts'
-import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import { preferencesToken } from '@rapport/core/subscriptions/preferences-links.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { findListSender } from '@rapport/core/lists/list-sender.ts'
@@ -15,13 +13,13 @@ import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
-import { toErrorBody } from '../http/errors/error-handler.ts'
-import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
-import { sendMessage, suspendedMessage } from './message-page.ts'
-import { type PageLanguage, PageQuery, readPageLanguage } from './page-language.ts'
+import { errorPageResponse, pageResponse } from './document.ts'
+import { sendMessage, showBrokenLinks } from './message-page.ts'
+import { type PageLanguage, readPageLanguage, TokenQuery } from './page-language.ts'
+import { discardBodies } from './posted-form.ts'
+import type { PageTexts } from './texts/en.ts'
 import { undoUnsubscribe, unsubscribe } from '@rapport/core/operations/contacts/unsubscribe.ts'
 
-const TokenQuery = PageQuery.extend({ token: LinkToken(600).describe('The token in the link.') })
 const schema = (operationId: string, summary: string, description: string) => ({
   tags: ['Hosted pages'],
   operationId,
@@ -42,18 +40,8 @@ const writingSchema = (...texts: Parameters<typeof schema>) => ({
  * a POST, and so does the one-click unsubscribe of a mail client (RFC 8058).
  */
 export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
-  // The body is discarded, whatever it is: the token is sufficient, and mail clients send more than RFC 8058 allows.
-  // Without the header, the parser for any type applies, also to a content type that Fastify considers invalid.
-  app.addHook('onRequest', async ({ headers }) => void delete headers['content-type'])
-  app.addContentTypeParser('*', async (_request: unknown, payload: IncomingMessage) => void payload.resume())
-  app.setErrorHandler((error, request, reply) => {
-    const body = acceptsHtml(request) ? toErrorBody(error) : undefined
-    const language = readPageLanguage(request)
-    if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage(language))
-    if (body?.statusCode !== 400) throw error
-    const text = describeBrokenLink(language)[request.routeOptions.url ?? ''] ?? ''
-    return sendMessage(reply.code(400), { language, title: language.texts.brokenLink, text })
-  })
+  discardBodies(app)
+  showBrokenLinks(app, (texts, { routeOptions }) => describeBrokenLink(texts)[routeOptions.url ?? ''] ?? '')
 
   app.get(
     '/public/subscriptions/confirm',
@@ -112,7 +100,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-const describeBrokenLink = ({ texts: { subscription } }: PageLanguage): Record<string, string> => ({
+const describeBrokenLink = ({ subscription }: PageTexts): Record<string, string> => ({
   '/public/unsubscribe': subscription.brokenUnsubscribe,
   '/public/subscriptions/confirm': subscription.brokenConfirmation,
   '/public/subscriptions/undo-unsubscribe': subscription.brokenUndo,

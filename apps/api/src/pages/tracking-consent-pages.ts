@@ -1,18 +1,15 @@
-import type { IncomingMessage } from 'node:http'
-import { findContactLocale } from '@rapport/core/subscriptions/tracking/find-contact-locale.ts'
-import { LinkToken } from '@rapport/core/kernel/validation.ts'
+import { findContactLocale } from '@rapport/core/mail/find-contact-locale.ts'
 import { confirmTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
 import { openTrackingConfirmation } from '@rapport/core/subscriptions/tracking/tracking-links.ts'
 import { findBranding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
-import { toErrorBody } from '../http/errors/error-handler.ts'
-import { acceptsHtml, errorPageResponse, pageResponse } from './document.ts'
-import { sendMessage, suspendedMessage } from './message-page.ts'
-import { PageQuery, readPageLanguage } from './page-language.ts'
+import { errorPageResponse, pageResponse } from './document.ts'
+import { sendMessage, showBrokenLinks } from './message-page.ts'
+import { readPageLanguage, TokenQuery } from './page-language.ts'
+import { discardBodies } from './posted-form.ts'
 
-const TokenQuery = PageQuery.extend({ token: LinkToken(600).describe('The token in the link.') })
 const schema = (operationId: string, summary: string, description: string) => ({
   tags: ['Hosted pages'],
   operationId,
@@ -24,17 +21,8 @@ const schema = (operationId: string, summary: string, description: string) => ({
 
 /** The page of the link that confirms a grant of tracking. GET changes nothing, because mail scanners follow links. */
 export const trackingConsentPages: FastifyPluginAsyncZod = async (app) => {
-  // The body is discarded, whatever it is: see subscription-pages.ts.
-  app.addHook('onRequest', async ({ headers }) => void delete headers['content-type'])
-  app.addContentTypeParser('*', async (_request: unknown, payload: IncomingMessage) => void payload.resume())
-  app.setErrorHandler((error, request, reply) => {
-    const body = acceptsHtml(request) ? toErrorBody(error) : undefined
-    const language = readPageLanguage(request)
-    if (body?.code === 'workspace_suspended') return sendMessage(reply.code(403), suspendedMessage(language))
-    if (body?.statusCode !== 400) throw error
-    const { brokenLink, tracking } = language.texts
-    return sendMessage(reply.code(400), { language, title: brokenLink, text: tracking.broken })
-  })
+  discardBodies(app)
+  showBrokenLinks(app, ({ tracking }) => tracking.broken)
 
   app.get(
     '/public/tracking/confirm',

@@ -1,5 +1,5 @@
 import { and, eq, isNull } from 'drizzle-orm'
-import { findContactLocale } from '../../subscriptions/tracking/find-contact-locale.ts'
+import { findContactLocale } from '../../mail/find-contact-locale.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { lists, subscriptions, trackedActions, workspaces } from '../../db/schema/index.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import { findContactLocale } from './find-contact-locale.ts'
+import { findContactLocale } from '../../mail/find-contact-locale.ts'
 import { workspaces } from '../../db/schema/index.ts'
 import { readSenderIdentity } from '../../domains/sender-identity.ts'
 import { senderAddress } from '../../domains/senders.ts'

@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
-import { contacts } from '../../db/schema/index.ts'
-import type { ContactId, WorkspaceId } from '../../kernel/ids.ts'
-import type { BaseCtx } from '../../request/context.ts'
+import { contacts } from '../db/schema/index.ts'
+import type { ContactId, WorkspaceId } from '../kernel/ids.ts'
+import type { BaseCtx } from '../request/context.ts'
 
 /** Null if it is unknown, or the contact was deleted. */
 export async function findContactLocale(
