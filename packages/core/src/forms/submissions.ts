@@ -45,9 +45,8 @@ interface SubmitOptions extends SubmitInput {
 
 /**
  * Submits a form for a visitor. One transaction stores the submission, emits `form.submitted`, and creates a contact or
- * fills the empty properties of an existing one. See `followConsents` for what the
- * visitor consents to. A submission that fills in the honeypot is only counted
- * and gets the same response.
+ * fills the empty properties of an existing one. `followConsents` does what the visitor consents to. A submission that
+ * fills in the honeypot is only counted and gets the same response.
  */
 export async function submitForm(base: BaseCtx, formId: FormId, input: SubmitOptions): Promise<SubmitResult> {
   const form = await findPublicForm(base, formId)

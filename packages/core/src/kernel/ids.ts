@@ -86,10 +86,10 @@ export function idOf<Prefix extends IdPrefix>(prefix: Prefix, uuid: string): IdO
   return fromUUID(uuid, prefix) as string as IdOf<Prefix>
 }
 
-/** The timestamp of a UUIDv7, in milliseconds since 1970. */
 /** The lowest UUID (RFC 9562), which no record has. */
 export const nilUuid = '00000000-0000-0000-0000-000000000000'
 
+/** The timestamp of a UUIDv7, in milliseconds since 1970. */
 export const timeOfUuid = (uuid: string) => Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
 /** The smallest UUIDv7 with this timestamp. */
 export function uuidAt(ms: number): string {
