@@ -1,5 +1,5 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
-import { requestTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
+import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
 import type { TrackingConsent } from '@rapport/core/subscriptions/tracking/tracking-consent.schema.ts'
 import { readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -13,7 +13,11 @@ let path: string
 beforeEach(async () => {
   contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   const ctx = { ...api.ctx(workspace.id), actor: { kind: 'public' } as const }
-  await requestTrackingConsent(ctx, contact.id, { method: 'PREFERENCES_PAGE', opens: true, clicks: true })
+  const token = new URL(preferencesUrl(ctx, { contactId: contact.id, email: contact.email })).searchParams.get('token')
+  await api.call('POST', '/public/preferences', {
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    raw: `token=${token}&tracking=save&opens=allow&clicks=allow`,
+  })
   path = `/public/tracking/confirm?token=${await readMailedToken(ctx, contact.email)}`
 })
 

@@ -10,21 +10,21 @@ import {
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Contact } from '../../contacts/contacts.schema.ts'
+import { lockContact } from '../../contacts/lock-contact.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
 import { auditEntries, mails } from '../../db/schema/index.ts'
-import { type Ctx, publicContext } from '../../request/context.ts'
+import { type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { listTrackingConsentOfContact } from '../../subscriptions/tracking/list-tracking-consent.ts'
-import type { ChoiceSource } from '../../subscriptions/tracking/tracking-consents.ts'
+import { requestGrant } from '../../subscriptions/tracking/grant-tracking.ts'
+import {
+  type AddressedContact,
+  type ChoiceSource,
+  denyByContact,
+} from '../../subscriptions/tracking/tracking-consents.ts'
 import { createSuppression } from '../../suppressions/suppressions.ts'
 import { deleteContact } from './delete-contact.ts'
 import { mergeContacts } from './merge-contacts.ts'
-import {
-  confirmTrackingConsent,
-  denyTracking,
-  readTrackingConsent,
-  requestTrackingConsent,
-  setTrackingConsent,
-} from './tracking-consent.ts'
+import { confirmTrackingConsent, readTrackingConsent, setTrackingConsent } from './tracking-consent.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -38,8 +38,15 @@ beforeEach(async () => {
 
 const both = { opens: true, clicks: true }
 const fromPage: ChoiceSource = { method: 'PREFERENCES_PAGE', wording: ['Record what I open and click'], ...both }
+/** As the preferences page does, with the contact locked. */
+const asPerson = <Result>({ id }: Contact, act: (ctx: Ctx, contact: AddressedContact) => Promise<Result>) =>
+  inTransaction(person, async (ctx) => {
+    const locked = await lockContact(ctx, id)
+    if (!locked) throw new Error(`There is no contact ${id}`)
+    return act(ctx, locked)
+  })
 const ask = (contact = ada, scope: Partial<typeof both> = {}) =>
-  requestTrackingConsent(person, contact.id, { ...fromPage, ...scope })
+  asPerson(contact, (ctx, locked) => requestGrant(ctx, locked, { ...fromPage, ...scope }))
 const tokenOf = (contact = ada) => readMailedToken(ctx, contact.email)
 const confirm = (token: string) => confirmTrackingConsent(person, token)
 async function grant(contact = ada, scope: Partial<typeof both> = {}) {
@@ -47,7 +54,7 @@ async function grant(contact = ada, scope: Partial<typeof both> = {}) {
   await confirm(await tokenOf(contact))
 }
 const deny = (contact = ada, scope: Partial<typeof both> = {}) =>
-  denyTracking(person, contact.id, { method: 'PREFERENCES_PAGE', ...both, ...scope })
+  asPerson(contact, (ctx, locked) => denyByContact(ctx, locked, { method: 'PREFERENCES_PAGE', ...both, ...scope }))
 const choices = async (contact: Pick<Contact, 'id'> = ada) => {
   const { opens, clicks } = await readTrackingConsent(ctx, contact.id)
   return { opens, clicks }

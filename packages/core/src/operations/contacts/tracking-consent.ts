@@ -7,10 +7,9 @@ import type { ContactId } from '../../kernel/ids.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
-import { grantByLink, requestGrant } from '../../subscriptions/tracking/grant-tracking.ts'
+import { grantByLink } from '../../subscriptions/tracking/grant-tracking.ts'
 import type { TrackingConsent, TrackingConsentInput } from '../../subscriptions/tracking/tracking-consent.schema.ts'
 import {
-  type ChoiceSource,
   denyByContact,
   findConsentRow,
   readTrackingChoices,
@@ -25,7 +24,10 @@ export async function readTrackingConsent(ctx: Ctx, id: ContactId): Promise<Trac
   return toTrackingConsent(ctx, contact, await findConsentRow(ctx, id))
 }
 
-/** Records a denial that the person told the operator. Throws `consent_required` for a grant: only the person can. */
+/**
+ * Records a denial that the person told the operator: it counts at once, also for emails that were sent before. Once more
+ * is no error. Throws `consent_required` for a grant: only the person can. Throws `not_found`.
+ */
 export async function setTrackingConsent(
   ctx: Ctx,
   id: ContactId,
@@ -38,30 +40,12 @@ export async function setTrackingConsent(
       'Only the person can grant tracking: by a form field with the purpose TRACKING, or on their preferences page',
     )
   const denied = { opens: opens === 'DENIED', clicks: clicks === 'DENIED' }
-  return denyTracking(ctx, id, { method: 'OPERATOR', ...denied, note })
-}
-
-/** Denies tracking for a contact, at once, also of emails that were sent before. Once more is no error. */
-export function denyTracking(ctx: Ctx, id: ContactId, source: ChoiceSource): Promise<TrackingConsent> {
   return inTransaction(ctx, async (ctx) => {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
-    const isNew = await denyByContact(ctx, contact, source)
-    if (isNew && source.method === 'OPERATOR') await audit(ctx, 'contact.tracking_denied', { subjectId: id })
+    const isNew = await denyByContact(ctx, contact, { method: 'OPERATOR', ...denied, note })
+    if (isNew) await audit(ctx, 'contact.tracking_denied', { subjectId: id })
     return toTrackingConsent(ctx, contact, await findConsentRow(ctx, id))
-  })
-}
-
-/**
- * Emails a contact the link that grants tracking, at its own request, within the limits of confirmation mails. Until the
- * link is used, nothing changes. Returns whether an email is sent. Throws `not_found`.
- */
-export function requestTrackingConsent(ctx: Ctx, id: ContactId, source: ChoiceSource): Promise<boolean> {
-  return inTransaction(ctx, async (ctx) => {
-    await requireNotSuspended(ctx)
-    const contact = await lockContact(ctx, id)
-    if (!contact) throw notFound('Contact')
-    return requestGrant(ctx, contact, source)
   })
 }
 
