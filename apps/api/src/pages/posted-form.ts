@@ -5,6 +5,8 @@ import type { FastifyInstance } from 'fastify'
 
 /** Makes the routes of a plugin accept the forms of its pages, and nothing else. */
 export function acceptPostedForms(app: FastifyInstance): void {
+  // The parser of JSON is that of the whole API.
+  app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'buffer' },

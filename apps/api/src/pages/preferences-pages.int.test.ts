@@ -206,3 +206,37 @@ test('the unsubscribe pages lead to the preferences', async () => {
     expect([opened.status, opened.text]).toEqual([200, expect.stringContaining('Ihre E-Mail-Einstellungen')])
   }
 })
+
+test.each([
+  ['leave', 'nope'],
+  ['leave', '\u0000'],
+  ['leave', 'x'.repeat(5_000)],
+  ['return', '__proto__'],
+  ['return', 'lst_../..'],
+  ['stop', 'ALL'],
+  ['data', 'eve@example.com'],
+  ['tracking', '\ud800'],
+  ['opens', 'allow'],
+  ['email', 'eve@example.com'],
+])('a button that no page has, %s with %j, changes nothing', async (name, value) => {
+  const before = await readAll()
+  const { status } = await post({ [name]: value })
+  expect([200, 400]).toContain(status)
+  expect(await readAll()).toEqual(before)
+})
+
+test('a body that is no posted form changes nothing', async () => {
+  const before = await readAll()
+  const token = tokenIn(path)
+  for (const [type, raw] of [
+    ['application/json', JSON.stringify({ token, stop: 'all' })],
+    ['multipart/form-data; boundary=x', `--x\r\ncontent-disposition: form-data; name="stop"\r\n\r\nall\r\n--x--`],
+    ['application/x-www-form-urlencoded', `token=${token}&stop=all&stop=all`],
+    ['application/x-www-form-urlencoded', `token=${token}&stop=%ff`],
+    ['application/x-www-form-urlencoded', ''],
+  ] as const) {
+    const { status } = await api.call('POST', '/public/preferences', { raw, headers: { 'content-type': type } })
+    expect(`${type} ${raw.slice(0, 20)}: ${status}`).toMatch(/: 4(00|15)$/)
+  }
+  expect(await readAll()).toEqual(before)
+})
