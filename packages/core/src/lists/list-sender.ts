@@ -15,8 +15,8 @@ export interface ListSender {
 }
 
 /**
- * Returns what the page of a signed link may show: the list and its sender. Of the contact, only the language. Undefined if the list or
- * its workspace was deleted.
+ * Returns what the page of a signed link may show: the list and its sender. Of the contact, only the language. Undefined
+ * if the list or its workspace was deleted.
  */
 export async function findListSender(base: BaseCtx, link: SubscriptionLink): Promise<ListSender | undefined> {
   const [found] = await base.db

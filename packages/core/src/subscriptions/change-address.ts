@@ -23,8 +23,8 @@ interface AddressOfContact {
 
 /**
  * Makes what a person said hold for the address that their contact loses, and for the address of the contact that they
- * continue as: opt-outs of lists and of all lists, complaints, blocks, and denials of tracking. A bounce concerns its address alone. The
- * caller has locked the contacts.
+ * continue as: opt-outs of lists and of all lists, complaints, blocks, and denials of tracking. A bounce concerns its
+ * address alone. The caller has locked the contacts.
  */
 export async function leaveAddress(ctx: Ctx, former: AddressOfContact, next: AddressOfContact): Promise<void> {
   await lockAddresses(ctx, [former.email, next.email], 'exclusive')
@@ -62,11 +62,12 @@ export async function changeAddress(ctx: Ctx, change: AddressChange): Promise<bo
 }
 
 /**
- * Adds the proof of the change to the confirmed subscriptions, but not to `keptLists`, to which the contact has
- * subscribed with the address that it has now, before another contact was merged into it. With the setting `confirmChangedAddress` they become
- * PENDING, with `subscription.created` for each, and the new address is asked to confirm within the limits for these
- * emails. Those that a bounce or a block of the new address suspends return as PENDING when it is lifted. Returns whether
- * any became PENDING.
+ * Adds the proof of the change to the confirmed subscriptions. Those to `keptLists` stay as they are: the contact has
+ * subscribed to these with the address that it has now, before another contact was merged into it.
+ *
+ * With the setting `confirmChangedAddress`, the others become PENDING, with `subscription.created` for each, and the new
+ * address is asked to confirm within the limits for these emails. Those that a bounce or a block of the new address
+ * suspends return as PENDING when it is lifted. Returns whether any became PENDING.
  */
 export async function moveConfirmed(
   ctx: Ctx,
