@@ -5,7 +5,7 @@ import { newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { findProgram, unpackDebianPackage } from '@rapport/testing/processes/debian-package.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readExamples, runExamples } from './printed-examples.ts'
+import { readExamples, runExamples, stopReceiver } from './printed-examples.ts'
 import { type Stack, startStack } from './stack.ts'
 
 /** What the examples of each guide print. */
@@ -97,7 +97,9 @@ beforeAll(async () => {
   if (jq === undefined) throw new Error('The examples need jq: install it, for example with "brew install jq"')
   path = `${dirname(process.execPath)}:${dirname(jq)}:${join(root, 'bin')}:/usr/local/bin:/usr/bin:/bin`
   const markdown = await Promise.all(slugs.map((slug) => stack.api.call<string>('GET', `/docs/${slug}.md`)))
-  const examples = markdown.map(({ body }, index) => `printf '\\n== ${slugs[index]}\\n'\n${readExamples(body)}`)
+  const examples = markdown.map(
+    ({ body }, index) => `printf '\\n== ${slugs[index]}\\n'\n${readExamples(body)}\n${stopReceiver}`,
+  )
   const output = await runExamples(examples.join('\n'), { folder, path })
   printed = Object.fromEntries(output.split('\n== ').map((part) => [part.split('\n', 1)[0] ?? '', part]))
 })

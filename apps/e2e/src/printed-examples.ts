@@ -30,7 +30,11 @@ export async function runExamples(
   return terminal.stdout()
 }
 
+/** Stops the receiver of the examples before it, whose lines would come between those of the examples after it. */
+export const stopReceiver = '[ -z "${RECEIVER-}" ] || { kill "$RECEIVER"; wait "$RECEIVER" || true; unset RECEIVER; }'
+
 /** A script has no person who waits for the receiver to listen, and stops it at the end. */
 const startReceiver = (command: string, port: number) => `${command} &
-trap "kill $!" EXIT
+RECEIVER=$!
+trap '${stopReceiver}' EXIT
 until (exec 3<>/dev/tcp/127.0.0.1/${port}) 2>/dev/null; do sleep 0.1; done`
