@@ -1,8 +1,5 @@
 import { promisify } from 'node:util'
 import basicAuth from '@fastify/basic-auth'
-import { createBullBoard } from '@bull-board/api'
-import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
-import { FastifyAdapter } from '@bull-board/fastify'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { errorLogger } from '@rapport/core/runtime/logging.ts'
@@ -27,17 +24,9 @@ export const dashboard = fp(
     if (!password) return
     const queues = openQueues(config, errorLogger(app.log, 'dashboard cannot reach the queues'))
     app.addHook('onClose', () => queues.close(closeTimeoutMs))
-    const adapter = new FastifyAdapter()
-    adapter.setBasePath('/queues')
-    createBullBoard({
-      queues: queues.all.map((queue) => new BullMQAdapter(queue)),
-      serverAdapter: adapter,
-      options: { uiConfig: { boardTitle: 'Rapport queues', hideRedisDetails: true } },
-    })
-    // Use the API's error handler: the board's own handler exposes internal errors.
-    adapter.setErrorHandler((error) => {
-      throw error
-    })
+    // Loaded only if it is configured.
+    const { createBoard } = await import('../queues/queue-board.ts')
+    const board = createBoard(queues.all)
     await app.register(async (scope) => {
       const checkLockout = createLockoutCheck(scope)
       await scope.register(basicAuth, {
@@ -57,7 +46,7 @@ export const dashboard = fp(
       scope.addHook('onSend', async (_request, reply) => {
         reply.header('content-security-policy', contentSecurityPolicy)
       })
-      await scope.register(adapter.registerPlugin(), { prefix: '/queues' })
+      await scope.register(board, { prefix: '/queues' })
     })
   },
   { name: 'dashboard', dependencies: ['error-handler', 'rate-limits'] },

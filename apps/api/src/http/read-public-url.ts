@@ -3,7 +3,6 @@ import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { guardLookup, requireAllowedHost } from '@rapport/core/webhooks/outbound-guard.ts'
-import { Agent, request } from 'undici'
 
 const maxBytes = 65_536
 const maxCached = 50
@@ -24,11 +23,19 @@ interface Options {
 export function createUrlReader({ timeoutMs, connection = {}, allowedNetworks = [] }: Options) {
   const certificates = new Map<string, string>()
   const { resolve = (hostname) => lookup(hostname, { all: true }), ca } = connection
-  const agent = new Agent({
-    connect: { lookup: guardLookup(resolve, allowedNetworks), timeout: timeoutMs, ...(ca !== undefined && { ca }) },
-    maxResponseSize: maxBytes,
-    allowH2: false,
-  })
+  let opening: ReturnType<typeof openClient> | undefined
+
+  /** Loaded with the first request, as most installations get no message of Amazon SNS. */
+  async function openClient() {
+    const { Agent, request } = await import('undici')
+    const agent = new Agent({
+      connect: { lookup: guardLookup(resolve, allowedNetworks), timeout: timeoutMs, ...(ca !== undefined && { ca }) },
+      maxResponseSize: maxBytes,
+      allowH2: false,
+    })
+    // Each request closes its connection, so there is none to close when the API stops.
+    return (url: string) => request(url, { dispatcher: agent, signal: AbortSignal.timeout(timeoutMs), reset: true })
+  }
 
   return async (url: string): Promise<string | undefined> => {
     const known = certificates.get(url)
@@ -42,12 +49,8 @@ export function createUrlReader({ timeoutMs, connection = {}, allowedNetworks = 
 
   async function read(url: string): Promise<string | undefined> {
     requireAllowedHost(new URL(url), allowedNetworks)
-    // Each request closes its connection, so there is none to close when the API stops.
-    const { statusCode, body } = await request(url, {
-      dispatcher: agent,
-      signal: AbortSignal.timeout(timeoutMs),
-      reset: true,
-    })
+    const request = await (opening ??= openClient())
+    const { statusCode, body } = await request(url)
     const text = await body.text()
     if (statusCode >= 500) throw new Error(`The server responded with ${statusCode}`)
     return statusCode === 200 ? text : undefined

@@ -4,7 +4,6 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Empty, NoQuery } from '../routes/shapes.ts'
 import { templateBodyLimit } from '../routes/campaigns.ts'
 import { McpError, McpRequest, McpResponse } from './mcp-message.schema.ts'
-import { serveMcp } from './serve-mcp.ts'
 
 const errorResponse = (description: string) => ({
   description,
@@ -49,6 +48,8 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
         },
       },
       async (request, reply) => {
+        // Loaded with the first message, as the tools and the SDK of the protocol are a large part of a start.
+        const { serveMcp } = await import('./serve-mcp.ts')
         const response = await serveMcp(request, request.body)
         reply.code(response.status as 200)
         if (response.body === null) return reply.send()

@@ -1,12 +1,13 @@
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { isPollingWorker } from '@rapport/core/work/worker-registry.ts'
 import type { WorkerDeps } from '../process/worker-deps.ts'
-import { openBounceListener } from './bounce-listener.ts'
-import { startMailboxReader } from './read-mailbox.ts'
 
 type BounceConfig = Pick<WorkerConfig, 'BOUNCE_HOST' | 'BOUNCE_PORT' | 'BOUNCE_IMAP_URL'>
 
-/** Starts to receive bounces, on a port and from a mailbox, as configured. */
+/**
+ * Starts to receive bounces, on a port and from a mailbox, as configured. Only what is configured is loaded: the libraries
+ * for SMTP, IMAP and MIME are a large part of a start.
+ */
 export async function openBounceReceivers(
   { BOUNCE_HOST: host, BOUNCE_PORT: port, BOUNCE_IMAP_URL: url }: BounceConfig,
   { db, settings, workerId, log, timings }: Pick<WorkerDeps, 'db' | 'settings' | 'workerId' | 'log' | 'timings'>,
@@ -14,9 +15,16 @@ export async function openBounceReceivers(
   const base = { db, settings }
   const { bounceConnectionMs: connectionTimeoutMs, bouncePortRetryMs: retryMs, mailboxIntervalMs: intervalMs } = timings
   const isElected = () => isPollingWorker(db, workerId, timings.pollingWorkerTimeoutMs)
-  const listener =
-    port === undefined ? undefined : await openBounceListener(base, { host, port, connectionTimeoutMs, retryMs, log })
-  const reader = url === undefined ? undefined : startMailboxReader(base, { url, intervalMs, isElected, log })
+  const openListener = async (port: number) => {
+    const { openBounceListener } = await import('./bounce-listener.ts')
+    return openBounceListener(base, { host, port, connectionTimeoutMs, retryMs, log })
+  }
+  const openReader = async (url: string) => {
+    const { startMailboxReader } = await import('./read-mailbox.ts')
+    return startMailboxReader(base, { url, intervalMs, isElected, log })
+  }
+  const listener = port === undefined ? undefined : await openListener(port)
+  const reader = url === undefined ? undefined : await openReader(url)
   return {
     async close() {
       await Promise.all([listener?.close(), reader?.close()])
