@@ -1,5 +1,7 @@
 /** Compares the acknowledged writes, the recorded deliveries and the received requests of a chaos run. */
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { HttpReceiver } from '@rapport/testing/network/receivers.ts'
+import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
 import type { Stack } from './stack.ts'
 
 export interface ChaosWebhook {
@@ -66,6 +68,21 @@ export async function inspectDeliveries(
       missing: acknowledged
         .flatMap(({ key, id }) => stable.filter((webhook) => webhook.key === key).map(({ path }) => `${path} ${id}`))
         .filter((name) => !known.has(name)).length,
+      ...(await countIncompleteWrites(database, stable)),
     },
   }
+}
+
+/** A write whose response was lost has either one event and all its deliveries, or none of them. */
+async function countIncompleteWrites({ pool }: TestDatabase, stable: ChaosWebhook[]) {
+  const { rows } = await pool.query<{ writtenTwice: number; incomplete: number }>(
+    `with created as (select workspace_id, id, data ->> 'id' as contact from events where type = 'contact.created')
+     select (select count(*)::int - count(distinct contact)::int from created) as "writtenTwice",
+       (select count(*)::int from created e join webhooks w on w.workspace_id = e.workspace_id and w.id = any($1)
+        where not exists (
+          select from deliveries d where d.workspace_id = e.workspace_id and d.event_id = e.id and d.webhook_id = w.id
+        )) as incomplete`,
+    [stable.map(({ id }) => uuidOf(Id('whk').parse(id)))],
+  )
+  return rows[0] ?? { writtenTwice: NaN, incomplete: NaN }
 }

@@ -14,7 +14,7 @@ describe.skipIf(findBrowserSkipReason())('the hosted page of a form, without Jav
   let site: Site
   let form: Form
   beforeAll(async () => {
-    ;[stack, browser] = await Promise.all([startStack('postgres'), launchBrowser()])
+    ;[stack, browser] = await Promise.all([startStack('postgres', {}, { worker: 'none' }), launchBrowser()])
     ;({ key } = await stack.api.createWorkspace())
     site = await startSite({ '/thanks': { body: '<h1>Thanks from the site</h1>' } })
   })

@@ -24,7 +24,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
   let key: string
   let owner: string
   beforeAll(async () => {
-    stack = await startStack(backend, { DNS_SERVER: dns.address }, { hasRealWorker: true })
+    stack = await startStack(backend, { DNS_SERVER: dns.address }, { worker: 'real' })
     ;({ key, email: owner } = await stack.api.createWorkspace())
     await sendFromOwnDomain({ api: stack.api, key, dns }, domain)
   })

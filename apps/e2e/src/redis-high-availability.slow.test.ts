@@ -23,7 +23,7 @@ describe.each(groups)('with $name', ({ create, needsRestart }) => {
   let receiver: HttpReceiver
   beforeAll(async () => {
     ;[redis, receiver] = await Promise.all([create(), startHttpReceiver(() => ({ delayMs: 5 }))])
-    stack = await startStack('postgres', { REDIS_URL: redis.url })
+    stack = await startStack('postgres', { REDIS_URL: redis.url, DASHBOARD_PASSWORD: 'for tests only' })
   })
   afterAll(async () => {
     await stack.close()
@@ -70,7 +70,7 @@ describe.each(groups)('with $name', ({ create, needsRestart }) => {
     if (!needsRestart) await redis.start()
 
     const { acknowledged } = writing
-    const interrupted = await expectConsistentDeliveries(stack, { acknowledged, webhooks: 1, receiver })
+    const interrupted = await expectConsistentDeliveries(stack, { workspaceId, acknowledged, receiver })
     expect(interrupted).toBe(0)
     await waitUntil(async () => (await readRecipientCounts(stack.database, campaign.body.id)).pending === 0, {
       describe: 'the campaign has ended',

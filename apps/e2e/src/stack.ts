@@ -37,11 +37,11 @@ export const timeoutMs = 60_000
 interface StackOptions {
   /** Default: a new database. */
   database?: TestDatabase | undefined
-  /** Starts the real worker. The default recovers, polls and times out sooner. */
-  hasRealWorker?: boolean
+  /** `real`: the worker of production. The default recovers, polls and times out sooner. */
+  worker?: 'real' | 'none'
 }
 
-/** Starts an API process and a worker process. */
+/** Starts an API process and, unless the test needs none, a worker process. */
 export async function startStack(
   backend: QueueBackend,
   extra: Record<string, string> = {},
@@ -64,7 +64,6 @@ export async function startStack(
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     // No name server.
     DNS_SERVER: '127.0.0.1:1',
-    DASHBOARD_PASSWORD: 'for tests only',
     LOG_LEVEL: 'info',
     ...extra,
   }
@@ -79,7 +78,7 @@ export async function startStack(
 
   async function startWorker() {
     const worker = await startProcess({
-      script: options.hasRealWorker ? 'apps/worker/src/main.ts' : 'apps/worker/test/main.ts',
+      script: options.worker === 'real' ? 'apps/worker/src/main.ts' : 'apps/worker/test/main.ts',
       env,
       readyPattern: /worker ready/,
       timeoutMs,
@@ -99,7 +98,7 @@ export async function startStack(
     if (failed.length > 0) throw new Error(`A process did not exit with code 0: ${JSON.stringify(failed)}`)
   }
 
-  await Promise.all([startApi(), startWorker()])
+  await Promise.all([startApi(), options.worker === 'none' ? undefined : startWorker()])
   return { api: createApi(url), env, database, redis, inbox, apis, workers, startApi, startWorker, close }
 }
 

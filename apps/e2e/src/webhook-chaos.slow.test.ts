@@ -14,12 +14,32 @@ const seed = chooseSeed(20_261_125)
 
 const plan: ChaosPlan = isLong
   ? { workspaces: 3, webhooksPerWorkspace: 10, contactsPerWorkspace: 670, workers: 3, pauseMs: 200 }
-  : { workspaces: 2, webhooksPerWorkspace: 6, contactsPerWorkspace: 60, workers: 2, pauseMs: 30 }
+  : { workspaces: 2, webhooksPerWorkspace: 6, contactsPerWorkspace: 60, workers: 2, pauseMs: 150 }
 
 /** How often each fault is injected. */
 const times: Partial<Record<Fault, number>> = isLong
-  ? { kill: 30, terminate: 5, emptyRedis: 6, crashRedis: 4, freezeRedis: 4, disable: 6, remove: 4, rotate: 6 }
-  : { kill: 2, terminate: 1, emptyRedis: 1, freezeRedis: 1, disable: 1, remove: 1, rotate: 1 }
+  ? {
+      kill: 30,
+      killApi: 5,
+      terminate: 5,
+      emptyRedis: 6,
+      crashRedis: 4,
+      freezeRedis: 4,
+      disable: 6,
+      remove: 4,
+      rotate: 6,
+    }
+  : {
+      kill: 2,
+      killApi: 1,
+      terminate: 1,
+      emptyRedis: 1,
+      crashRedis: 1,
+      freezeRedis: 1,
+      disable: 1,
+      remove: 1,
+      rotate: 1,
+    }
 const timeoutMs = isLong ? 900_000 : 120_000
 
 test.for(queueBackends)(
@@ -58,6 +78,8 @@ test.for(queueBackends)(
       failedWithoutAttemptButReceived: 0,
       open: 0,
       missing: 0,
+      writtenTwice: 0,
+      incomplete: 0,
     })
     // A worker has at most twenty requests per workspace in flight.
     expect(totals.statuses['INTERRUPTED'] ?? 0).toBeLessThanOrEqual(run.crashes() * 20 * plan.workspaces)

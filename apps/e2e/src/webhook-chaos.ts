@@ -116,6 +116,12 @@ export async function startChaosRun(
       worker.kill('SIGTERM')
       await worker.exited
     },
+    async killApi() {
+      const api = stack.apis.at(-1)
+      api?.kill('SIGKILL')
+      await api?.exited
+      await stack.startApi()
+    },
     emptyRedis: async () => stack.redis?.flush(),
     async crashRedis() {
       await stack.redis?.stop()
