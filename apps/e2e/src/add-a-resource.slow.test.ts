@@ -1,6 +1,6 @@
 /** Follows docs/add-a-resource.md in a copy of the repository. */
 import { join } from 'node:path'
-import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
+import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -70,9 +70,9 @@ async function expectSuccess(command: string, env?: Record<string, string>): Pro
   expect([command, code, code === 0 ? '' : output]).toEqual([command, 0, ''])
 }
 
-/** Starts the API of the copy on a database with its migrations. */
+/** Starts the API of the copy on a database with its migration. */
 async function startApiOf({ directory, run }: Copy): Promise<Api> {
-  const database = await createEmptyDatabase()
+  const database = await createTestDatabase()
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const env = {
