@@ -4,6 +4,7 @@ import {
   findBrowserSkipReason,
   launchBrowser,
 } from '@rapport/testing/browser/browser.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Stack, startStack } from './stack.ts'
@@ -16,11 +17,14 @@ const scalarProblems = [
   /\((moderate|minor)\)/, // Scalar adds landmarks to the page.
 ]
 
-describe.skipIf(findBrowserSkipReason())('the documentation in a browser:', () => {
+const dashboardPassword = 'for tests only'
+
+describe.skipIf(findBrowserSkipReason())('in a browser:', () => {
   let stack: Stack
   let browser: Browser
   beforeAll(async () => {
-    ;[stack, browser] = await Promise.all([startStack('postgres'), launchBrowser()])
+    const environment = { DASHBOARD_PASSWORD: dashboardPassword }
+    ;[stack, browser] = await Promise.all([startStack('postgres', environment, { worker: 'none' }), launchBrowser()])
   })
   afterAll(async () => {
     await browser.close()
@@ -71,22 +75,18 @@ describe.skipIf(findBrowserSkipReason())('the documentation in a browser:', () =
     await page.close()
   })
 
-  test('the reference obeys its policy and loads nothing from other hosts', async () => {
+  test('the reference obeys its policy, loads nothing from other hosts, and fits a phone', async () => {
     const { page, problems } = await open('/docs/reference')
     await operationsOf(page)
     expect(problems).toEqual([])
     const visible = "[...document.querySelectorAll('a[href^=http]')].filter((link) => link.checkVisibility())"
     const hrefs = await page.evaluate<string[]>(`${visible}.map((link) => link.href)`)
     expect(hrefs.filter((href) => !href.startsWith(stack.api.url))).toEqual([])
-    await page.close()
-  })
-
-  test('the reference fits a phone, and labels break between words only', async () => {
-    const { page } = await open('/docs/reference')
     await page.setViewportSize({ width: 390, height: 800 })
-    await operationsOf(page)
-    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390)
-    // The heading of the box with the credentials, in a row with two other labels.
+    await waitUntil(() => page.evaluate<boolean>('document.documentElement.scrollWidth === 390'), {
+      describe: 'the page is as wide as the screen',
+    })
+    // Labels break between words only: the heading of the credentials, in a row with two other labels, has one line.
     const countLines = `(() => {
       const heading = "//button//h2//text()[normalize-space() = 'Authentication']"
       const range = document.createRange()
@@ -102,9 +102,36 @@ describe.skipIf(findBrowserSkipReason())('the documentation in a browser:', () =
     await operationsOf(page)
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
-      const found = await findAccessibilityProblems(page)
+      const found = await findAccessibilityProblems(page, { isOnlyAppearance: colorScheme === 'dark' })
       expect(found.filter((problem) => !scalarProblems.some((known) => known.test(problem)))).toEqual([])
     }
+    await page.close()
+  })
+
+  test('the queue dashboard works under its policy, which blocks only foreign fonts', async () => {
+    const httpCredentials = { username: 'admin', password: dashboardPassword }
+    const page = await browser.newPage({ httpCredentials })
+    const problems: string[] = []
+    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()))
+    page.on('pageerror', (error) => problems.push(error.message))
+    await page.goto(`${stack.api.url}/queues/queue/mail`)
+    await page.getByRole('link', { name: 'webhooks' }).first().click()
+    await page.waitForURL('**/queues/queue/webhooks**')
+    await page.getByRole('heading', { name: 'webhooks' }).or(page.getByText('No Jobs')).first().waitFor()
+    expect(problems.filter((problem) => !problem.includes('https://fonts.googleapis.com/'))).toEqual([])
+    await page.close()
+  })
+
+  test('axe finds accessibility problems, also in shadow trees and under a strict CSP', async () => {
+    const page = await browser.newPage({ bypassCSP: true })
+    await page.goto(`data:text/html,<!doctype html><html lang="en"><title>A page</title>
+      <meta http-equiv="content-security-policy" content="default-src 'none'; style-src 'unsafe-inline'">
+      <main><h1>A page</h1><input>
+      <div><template shadowrootmode="open"><p style="color: silver; background: white">Too pale</p></template></div>`)
+    expect(await findAccessibilityProblems(page)).toEqual([
+      expect.stringMatching(/^color-contrast \(serious\): .*Too pale.*Expected contrast ratio of 4.5:1$/),
+      expect.stringMatching(/^label \(critical\): Form elements must have labels. input <input>/),
+    ])
     await page.close()
   })
 })

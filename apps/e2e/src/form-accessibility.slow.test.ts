@@ -1,7 +1,7 @@
 import { checkAppearance, launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createForm, fillIn, type Form } from './public-form.ts'
+import { createForm, createList, fillIn, type Form } from './public-form.ts'
 import { startSite } from './test-site.ts'
 import { type Stack, startStack } from './stack.ts'
 
@@ -29,11 +29,16 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
   const change = (body: object) => stack.api.call('PATCH', `/forms/${form.id}`, { key, body })
   const expectAccessible = async (name: string) => expect(await checkAppearance(page, name)).toEqual([])
 
-  /** Enters values that the browser accepts and the form rejects. */
-  async function makeMistakes() {
-    await fillIn(page, { email: 'ada@localhost' })
+  /** Enters values that the browser accepts and the form rejects. Its labels are the same in all languages. */
+  async function enterMistakes() {
+    await page.getByLabel('Email').fill('ada@localhost')
     await page.getByLabel('Phone').fill('please write')
     await page.getByLabel('Your message').fill(' ')
+  }
+
+  async function makeMistakes() {
+    await fillIn(page)
+    await enterMistakes()
     await send()
     await page.locator('form .problem').getByText('Please fill out this field.').waitFor()
   }
@@ -117,6 +122,54 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await page.reload()
     await page.getByText('This form is not available').waitFor()
     await expectAccessible('embed closed')
+    await site.close()
+  })
+
+  test.each(['de', 'fr', 'es', 'it', 'pt'])(
+    'in %s: a form with mistakes, a subscription and its mail',
+    async (language) => {
+      const expectAccessible = async (name: string, shown?: 'mail') =>
+        expect(await checkAppearance(page, `${name}, ${language}`, shown)).toEqual([])
+
+      const { id: listId } = await createList(stack.api, key)
+      await page.goto(`${stack.api.url}/f/${form.id}?lang=${language}`)
+      await enterMistakes()
+      await page.locator('main button').click()
+      await page.getByRole('alert').waitFor()
+      await expectAccessible('form with mistakes')
+
+      const email = `${language}@example.com`
+      await stack.api.call('POST', `/public/lists/${listId}/subscribe?lang=${language}`, { body: { email } })
+      const { html, text } = await stack.inbox.waitFor(({ to }) => to.includes(email))
+      await page.goto('about:blank')
+      await page.setContent(html)
+      await expectAccessible('mail, confirmation', 'mail')
+      await page.goto(/https?:\/\/[^\s\]]+/.exec(text)?.[0] ?? '')
+      expect(await page.locator('html').getAttribute('lang')).toBe(language)
+      await expectAccessible('confirm')
+      await page.getByRole('button').click()
+      await page.getByRole('link').waitFor()
+      await expectAccessible('confirmed')
+      await page.getByRole('link').click()
+      await page.getByRole('button').click()
+      await page.locator('button.secondary').waitFor()
+      await expectAccessible('unsubscribed')
+      await page.goto(`${stack.api.url}/forgot-password?lang=${language}`)
+      await expectAccessible('forgot password')
+    },
+  )
+
+  test('in the language of the website around it: an embedded form', async () => {
+    const script = `<script src="${stack.api.url}/embed/form.js"></script>`
+    const site = await startSite({
+      '/': { body: `${script}<div lang="de-CH"><rapport-form form-id="${form.id}"></rapport-form></div>` },
+    })
+    await page.goto(site.url)
+    await page.getByRole('button', { name: 'Absenden' }).waitFor()
+    await enterMistakes()
+    await page.getByRole('button', { name: 'Absenden' }).click()
+    await page.locator('p.problem').getByText('Bitte füllen Sie dieses Feld aus.').first().waitFor()
+    expect(await page.locator('rapport-form form').getAttribute('lang')).toBe('de-CH')
     await site.close()
   })
 })

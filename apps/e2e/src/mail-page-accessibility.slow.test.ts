@@ -1,4 +1,5 @@
 import { checkAppearance, launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createList } from './public-form.ts'
@@ -114,15 +115,54 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await expectAccessible('verified')
   })
 
+  test('a password manager understands the pages, which name the account', async () => {
+    // Chromium logs `[DOM]` advice about forms that password managers do not understand.
+    const advice: string[] = []
+    page.on('console', (message) => void (message.text().startsWith('[DOM]') && advice.push(message.text())))
+    const readUserName = () => page.locator('[autocomplete=username]').inputValue()
+    /** Adds a form that deserves advice, and expects it for that form only: Chromium checks all forms at once. */
+    async function expectNoOtherAdvice() {
+      await page.evaluate(`document.body.insertAdjacentHTML('beforeend',
+        '<form><input type="password" autocomplete="new-password"></form>')`)
+      await waitUntil(() => advice.length > 0, { describe: 'the advice about the added form' })
+      await page.evaluate('0')
+      expect(advice.splice(0)).toEqual([expect.stringContaining('should have (optionally hidden) username fields')])
+    }
+
+    const other = await stack.api.createWorkspace()
+    const invited = 'grace@example.com'
+    await stack.api.call('POST', '/invites', { key: other.key, body: { email: invited, role: 'MEMBER' } })
+    await stack.api.call('POST', '/auth/forgot-password', { body: { email: other.email } })
+    for (const [subject, address] of [
+      ['Join Engines & Co', invited],
+      ['Choose a new password', other.email],
+      ['Verify your email address', other.email],
+    ] as const) {
+      const { text } = await stack.inbox.waitFor(
+        (mail) => mail.subject.startsWith(subject) && mail.to.includes(address),
+      )
+      await page.goto(linkIn(text))
+      expect(await readUserName()).toBe(address)
+      await expectNoOtherAdvice()
+      await page.getByLabel('Password').fill('short')
+      await page.getByRole('button').click()
+      await page.getByRole('alert').waitFor()
+      expect(await readUserName()).toBe(address)
+      await expectNoOtherAdvice()
+    }
+  })
+
   /** Checks a mail as a mail client shows it, and opens the link in it. */
   async function checkAndFollow(subject: string): Promise<void> {
     const { html, text } = await stack.inbox.waitFor((mail) => mail.subject.startsWith(subject))
     await page.goto('about:blank')
     await page.setContent(html)
     expect(await checkAppearance(page, `mail, ${subject}`, 'mail')).toEqual([])
-    await page.goto(/https?:\/\/[^\s\]]+/.exec(text)?.[0] ?? '')
+    await page.goto(linkIn(text))
   }
 })
+
+const linkIn = (text: string) => /https?:\/\/[^\s\]]+/.exec(text)?.[0] ?? ''
 
 /** Sets no colors, so that the mail client's color scheme applies. Rapport adds the footer. */
 const newsletter = `<!doctype html><html lang="en">
