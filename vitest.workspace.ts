@@ -68,10 +68,7 @@ const onPostgres15 = {
     ...integration.test,
     globalSetup: `${testing}/global-setup-postgres-15.ts`,
     name: 'postgres-15',
-    include: [
-      ...(isFullRun ? ['packages/core/src/**/*.int.test.ts'] : dependentOnVersion),
-      'packages/core/src/db/server-version.slow.test.ts',
-    ],
+    include: isFullRun ? ['packages/core/src/**/*.int.test.ts'] : dependentOnVersion,
   },
 }
 

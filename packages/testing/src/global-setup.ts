@@ -126,7 +126,9 @@ async function startPostgres(directory: string, releases: Releases, { binaries, 
 }
 
 async function startOwnPostgres(directory: string, releases: Releases, binaries?: PostgresBinaries): Promise<string> {
-  const settings = { max_connections: '300', autovacuum: 'off', wal_level: 'minimal', max_wal_senders: '0' }
+  // The cost of plans is too high without statistics, so that PostgreSQL would compile statements that run once.
+  const planning = { autovacuum: 'off', jit: 'off' }
+  const settings = { max_connections: '300', wal_level: 'minimal', max_wal_senders: '0', ...planning }
   await copyTemplateCluster(directory, binaries)
   const postgres = await startEmbeddedPostgres({ directory, durable: false, settings, ...(binaries && { binaries }) })
   releases.push(() => postgres.stop())

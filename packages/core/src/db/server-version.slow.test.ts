@@ -2,7 +2,6 @@ import { useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
-import { createUuidFunction } from './server-version.ts'
 
 const database = useForTest(createEmptyDatabase)
 
@@ -30,23 +29,4 @@ test.each([
   expect(stderr).toContain('PostgreSQL 14 is too old: 15 or newer is needed')
   expect(code).toBe(78)
   expect((await database.pool.query(`select from pg_namespace where nspname = 'drizzle'`)).rowCount).toBe(0)
-})
-
-test('the uuidv7() of an older server has the bits of RFC 9562 and ascends', async () => {
-  await createUuidFunction(database.db)
-  const before = Date.now()
-  const { rows } = await database.pool.query<{ id: string }>(
-    'select public.uuidv7()::text as id from generate_series(1, 10000)',
-  )
-  const ids = rows.map(({ id }) => id)
-  expect(ids.filter((id) => !/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id))).toEqual(
-    [],
-  )
-  expect(new Set(ids).size).toBe(10_000)
-  const timesOf = (id: string) => parseInt(id.replaceAll('-', '').slice(0, 12), 16)
-  expect(timesOf(ids[0] ?? '')).toBeGreaterThanOrEqual(before - 1_000)
-  expect(timesOf(ids.at(-1) ?? '')).toBeLessThanOrEqual(Date.now() + 1_000)
-  // The version has one value and the fraction of the millisecond follows it: the first 16 hex digits sort by time.
-  const heads = ids.map((id) => id.slice(0, 18))
-  expect(heads).toEqual(heads.toSorted())
 })
