@@ -1,12 +1,13 @@
 /**
  * The program behind `pnpm test`. Runs all tests, or those selected by arguments, which are those of Vitest. With the
- * argument "changed", runs the fast tests of the files that differ from HEAD, or from the revision that follows. Its last
- * line on stdout is always "N passed, N failed", with ", N skipped" if tests were skipped.
+ * argument "changed", runs the nearest fast tests of the files that differ from HEAD, or from the revision that follows,
+ * and checks only these files. Its last line on stdout is always "N passed, N failed", with ", N skipped" if tests were
+ * skipped.
  */
 import { execFileSync } from 'node:child_process'
-import { resolve } from 'node:path'
+import { delimiter, resolve } from 'node:path'
 import { parseCLI, startVitest, type Reporter, type Vitest } from 'vitest/node'
-import { findTestsOf } from './changed-tests.ts'
+import { changedFilesVariable, findTestsOf } from './changed-tests.ts'
 
 const projectRoot = resolve(import.meta.dirname, '../../..')
 
@@ -34,18 +35,11 @@ await started.exit(true)
 
 function selectChangedTests(revision = 'HEAD', ...parameters: string[]): string[] {
   const changed = listChangedFiles(revision)
-  const tests = findTestsOf(changed)
-  const slow = tests.filter((path) => path.endsWith('.slow.test.ts'))
-  console.log(`${changed.length} files differ from ${revision}; ${tests.length - slow.length} test files follow.`)
-  if (slow.length > 0) console.log(`Not run, as they are slow: ${slow.join(' ')}`)
-  return [
-    ...tests.filter((path) => !slow.includes(path)),
-    '--project',
-    'unit',
-    '--project',
-    'integration',
-    ...parameters,
-  ]
+  const { nearest, conventions, others } = findTestsOf(changed)
+  console.log(`${changed.length} files differ from ${revision}; ${nearest.length} test files follow.`)
+  if (others.length > 0) console.log(`Not run, as they are slow or use the change from afar: ${others.join(' ')}`)
+  process.env[changedFilesVariable] = changed.join(delimiter)
+  return [...nearest, ...conventions, '--project', 'unit', '--project', 'integration', ...parameters]
 }
 
 /** Returns the paths of files that differ from `revision` or are new, relative to the root. */

@@ -3,7 +3,14 @@
  * `x.slow.test.ts` the rest. `pnpm test:fast` runs the first two.
  */
 import { expect, test } from 'vitest'
-import { importsOf, isTestHelper, resolveImport, type SourceFile, sourceFiles } from './source-files.ts'
+import {
+  importsOf,
+  isTestHelper,
+  resolveImport,
+  type SourceFile,
+  sourceFiles,
+  withoutTypeImports,
+} from './source-files.ts'
 
 const testing = 'packages/testing/src/'
 
@@ -59,8 +66,6 @@ function findNeeds(file: SourceFile): Set<string> {
   }
   return needs
 }
-
-const withoutTypeImports = (code: string) => code.replaceAll(/import type [^']*'[^']*'/g, '')
 
 /** Returns the lane that a file needs. */
 function laneOf(file: SourceFile): 'test' | 'int.test' | 'slow.test' {

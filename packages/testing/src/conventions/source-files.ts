@@ -41,6 +41,10 @@ export function importsOf({ code }: Pick<SourceFile, 'code'>): string[] {
     .filter((name) => !name.endsWith('../package.json'))
 }
 
+/** Removes the imports that do not exist at run time. */
+export const withoutTypeImports = (code: string): string =>
+  code.replaceAll(/import (type [^']*|\{(\s*type [^,}]+,?)+\s*\} from )'[^']*'/g, '')
+
 /** Returns the path of an imported file of this repository, undefined for a library. */
 export function resolveImport(importer: string, name: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(importer), name)

@@ -1,18 +1,27 @@
 /** The checks of `pnpm check`, so that `pnpm test` covers them too. */
 import { execFile } from 'node:child_process'
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { delimiter, resolve } from 'node:path'
+import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { test } from 'vitest'
+import { changedFilesVariable } from '../changed-tests.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
 const timeout = 120_000
 
+/** With `pnpm test:changed`, the linter reads only what changed. The compiler finds what else a change breaks. */
+const changed = inheritedEnvironment()[changedFilesVariable]?.split(delimiter)
+const changedCode = changed?.filter((path) => /\.tsx?$/.test(path) && existsSync(resolve(root, path)))
+const nextjsExample = 'examples/nextjs-newsletter'
+const isExampleConcerned = changed?.some((path) => /^(examples|packages\/sdk)\//.test(path)) ?? true
+
 test('the source code type-checks', { timeout }, () => expectNoFindings('tsc', '--noEmit', '--pretty', 'false'))
-test('the Next.js example type-checks', { timeout }, () =>
-  expectNoFindings('tsc', '--noEmit', '--pretty', 'false', '-p', 'examples/nextjs-newsletter'),
+test.skipIf(!isExampleConcerned)('the Next.js example type-checks', { timeout }, () =>
+  expectNoFindings('tsc', '--noEmit', '--pretty', 'false', '-p', nextjsExample),
 )
-test('the source code passes the linter', { timeout }, () =>
-  expectNoFindings('oxlint', '--type-aware', '--format', 'unix'),
+test.skipIf(changedCode?.length === 0)('the source code passes the linter', { timeout }, () =>
+  expectNoFindings('oxlint', '--type-aware', '--format', 'unix', ...(changedCode ?? [])),
 )
 test('the source code is formatted', { timeout }, () =>
   expectNoFindings('biome', 'format', '--colors=off', '--reporter=summary'),
