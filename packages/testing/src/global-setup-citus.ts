@@ -1,6 +1,6 @@
 /** Vitest global setup like `global-setup.ts`, with the Citus cluster of CITUS_DATABASE_URL. */
 import type { TestProject } from 'vitest/node'
-import { startServices } from './global-setup.ts'
+import { startServices } from './services.ts'
 import { coordinatorUrl } from './postgres/citus-cluster.ts'
 import { readNodes } from './postgres/citus.ts'
 

@@ -1,12 +1,11 @@
 /** Vitest global setup like `global-setup.ts`, with PostgreSQL 15. */
 import type { TestProject } from 'vitest/node'
-import { startServices } from './global-setup.ts'
-import { findPostgres15 } from './postgres/postgres-15.ts'
+import { startTogether } from './start-together.ts'
 
 let stop: (() => Promise<void>) | undefined
 
 export async function setup(project: TestProject): Promise<void> {
-  const started = await startServices({ binaries: await findPostgres15() })
+  const started = await startTogether('postgres15', project)
   stop = started.stop
   project.provide('testServices', started.services)
 }

@@ -39,7 +39,11 @@ export async function findProgram(programs: string[], versionParameter?: string)
  * the machine. Returns the path of the program; later calls find it in the cache. Undefined on a machine without
  * Debian's tools.
  */
-export async function unpackDebianPackage(wanted: DebianPackage): Promise<string | undefined> {
+export function unpackDebianPackage(wanted: DebianPackage): Promise<string | undefined> {
+  return shareWhileRunning(wanted.name, () => unpackOnce(wanted))
+}
+
+async function unpackOnce(wanted: DebianPackage): Promise<string | undefined> {
   const { name, versionParameter, otherPrograms = [] } = wanted
   const folder = join(cacheDirectory, name)
   const launcher = join(folder, name)
@@ -70,11 +74,20 @@ export async function unpackDebianPackage(wanted: DebianPackage): Promise<string
   return launcher
 }
 
+const running = new Map<string, Promise<unknown>>()
+
+/** Starts the work unless the same is running. */
+function shareWhileRunning<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+  const started = running.get(name) ?? work().finally(() => running.delete(name))
+  running.set(name, started)
+  return started as Promise<Result>
+}
+
 /** Keeps archives in `work`, and lists in the cache, so that apt needs no root and does not touch the system's state. */
 async function unpack(name: string, work: string): Promise<string> {
   const [cache, root] = [join(work, 'apt'), join(work, 'root')]
   await Promise.all([join(cache, 'archives', 'partial'), root].map(makeFolder))
-  const lists = await findPackageLists()
+  const lists = await shareWhileRunning('lists of packages', findPackageLists)
   await apt({ lists, cache }, 'install', '--download-only', '--no-install-recommends', '--yes', name)
   const archives = (await readdir(join(cache, 'archives'))).filter((file) => file.endsWith('.deb'))
   // The C library must match the loader of the machine.
