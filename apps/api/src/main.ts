@@ -11,10 +11,8 @@ import { ConfigError, describeRemovedVariables, readApiConfig } from '@rapport/c
 import { errorLogger, openLog } from '@rapport/core/runtime/logging.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { version } from '@rapport/core/runtime/version.ts'
-import { buildApp } from './app.ts'
 import { defaultTimings } from './http/server/api-timings.ts'
 import { openRedis } from './http/rate-limit/redis-connection.ts'
-import { openPublisher } from './queues/publisher.ts'
 
 async function start() {
   const config = readApiConfig()
@@ -34,6 +32,9 @@ async function start() {
   const redis = config.REDIS_URL
     ? openRedis(config.REDIS_URL, errorLogger(log, 'Redis unavailable; retrying'))
     : undefined
+  // Not before the checks, so that a wrong environment is reported at once: the app is most of a start.
+  const { openPublisher } = await import('./queues/publisher.ts')
+  const { buildApp } = await import('./app.ts')
   const publisher = openPublisher(config, { db: database.db, log })
   const stopping = new AbortController()
   const tracer = await openTracer('rapport-api', config)

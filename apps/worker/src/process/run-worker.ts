@@ -3,7 +3,6 @@ import { describeStartupError } from '@rapport/core/db/database-errors.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
 import { openLog } from '@rapport/core/runtime/logging.ts'
 import { version } from '@rapport/core/runtime/version.ts'
-import { startWorker } from '../worker.ts'
 import { defaultTimings, type WorkerTimings } from './worker-timings.ts'
 
 /** Runs the worker until a signal stops it. Exits with 78 if the environment is invalid. */
@@ -36,7 +35,8 @@ async function start(timings: WorkerTimings) {
 
   log.info({ version }, 'starting')
   for (const message of describeRemovedVariables()) log.warn(message)
-  const starting = startWorker(config, log, { timings })
+  // Loaded after the configuration was read, so that a wrong one is reported at once.
+  const starting = import('../worker.ts').then(({ startWorker }) => startWorker(config, log, { timings }))
   if ((process as { connected?: boolean }).connected === false) void stop()
   await starting
   announceReady(config.NOTIFY_SOCKET, (error) => log.warn({ err: error }, 'systemd notification failed'))
