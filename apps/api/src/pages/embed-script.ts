@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { languages } from '@rapport/core/kernel/values/languages.ts'
+import { colons, languages } from '@rapport/core/kernel/values/languages.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { computeEntityTag, isNotModified } from '../http/conditional-requests/entity-tags.ts'
@@ -9,7 +9,9 @@ import { pageTexts } from './page-language.ts'
 
 const source = readFileSync(join(import.meta.dirname, 'rapport-form.js'), 'utf8')
 /** Texts with values are functions, which JSON omits: the script has none. */
-const texts = Object.fromEntries(languages.map((language) => [language, pageTexts[language].form]))
+const texts = Object.fromEntries(
+  languages.map((language) => [language, { ...pageTexts[language].form, colon: colons[language] }]),
+)
 const script = source.replace("'TEXTS'", () => JSON.stringify(texts))
 const etag = computeEntityTag(script)
 

@@ -1,6 +1,7 @@
 import type { Issue } from '@rapport/core/kernel/errors.ts'
 import { type FormRow, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'
 import { honeypotId, type PublicForm } from '@rapport/core/forms/forms.schema.ts'
+import { colons } from '@rapport/core/kernel/values/languages.ts'
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply } from 'fastify'
 import { engine, sendDocument } from './document.ts'
@@ -13,7 +14,7 @@ const template = engine.parse(`
 {%- if issues.length > 0 %}
 <ul>
 {%- for issue in issues %}
-<li>{% if issue.anchor %}<a href="#{{ issue.anchor }}">{{ issue.label }}</a>: {% endif %}{{ issue.message }}</li>
+<li>{% if issue.anchor %}<a href="#{{ issue.anchor }}">{{ issue.label }}</a>{{ colon }} {% endif %}{{ issue.message }}</li>
 {%- endfor %}
 </ul>
 {%- endif %}
@@ -86,6 +87,7 @@ export function sendFormPage(reply: FastifyReply, { language, form, branding, ke
       texts,
       fields,
       issues: labeled,
+      colon: colons[language.language],
       notice,
       trap: honeypotId,
       version: computeFormVersion(form),

@@ -1,3 +1,4 @@
+import { colons } from '@rapport/core/kernel/values/languages.ts'
 import type { ListPreference, Preferences } from '@rapport/core/operations/preferences/read-preferences.ts'
 import type { FastifyReply } from 'fastify'
 import { engine, sendDocument } from './document.ts'
@@ -25,7 +26,7 @@ const template = engine.parse(`<p>{{ text }}</p>
 <p>{{ list.description }}</p>
 {%- endif %}</div>
 {%- if group.button %}
-<button class="secondary" name="{{ group.field }}" value="{{ list.id }}" aria-label="{{ group.button }}: {{ list.name }}">{{ group.button }}</button>
+<button class="secondary" name="{{ group.field }}" value="{{ list.id }}" aria-label="{{ group.button }}{{ colon }} {{ list.name }}">{{ group.button }}</button>
 {%- endif %}
 </li>
 {%- endfor %}
@@ -76,6 +77,7 @@ export function sendPreferencesPage(reply: FastifyReply, page: PreferencesPage):
       token,
       // So that the proofs have the texts that the person saw.
       url: `preferences?lang=${language.locale}`,
+      colon: colons[language.language],
       groups: groupLists(page),
       tracking: describeTracking(page),
       actions: listActions(page),

@@ -228,7 +228,7 @@
           event.preventDefault()
           this.#root.getElementById(path).focus()
         })
-        return create('li', {}, link, `: ${message}`)
+        return create('li', {}, link, `${this.#language.texts.colon} ${message}`)
       }
 
       #succeed(form, { submissionId }) {

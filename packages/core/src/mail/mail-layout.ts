@@ -1,5 +1,5 @@
 import { Liquid } from 'liquidjs'
-import { type ChosenLanguage, textDirections } from '../kernel/values/languages.ts'
+import { type ChosenLanguage, colons, textDirections } from '../kernel/values/languages.ts'
 
 const engine = new Liquid({ outputEscape: 'escape', templates: {}, ownPropertyOnly: true })
 
@@ -54,6 +54,7 @@ export function renderMailLayout(content: MailContent): { html: string; text: st
   const { language, title, paragraphs, button, small } = content
   const direction = textDirections[language.language]
   const html = String(engine.renderSync(layout, { ...content, direction }))
-  const text = [title, ...paragraphs, ...(button ? [`${button.label}:\n${button.url}`] : []), small]
+  const colon = colons[language.language]
+  const text = [title, ...paragraphs, ...(button ? [`${button.label}${colon}\n${button.url}`] : []), small]
   return { html, text: `${text.join('\n\n')}\n` }
 }

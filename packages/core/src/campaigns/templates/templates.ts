@@ -1,6 +1,6 @@
 /** Renders a campaign's templates to a mail. Runs only in the rendering thread, which can be terminated. */
 import { CommentTag, InlineCommentTag, type Template, TypeGuards } from 'liquidjs'
-import { english, findLanguage } from '../../kernel/values/languages.ts'
+import { colons, english, findLanguage } from '../../kernel/values/languages.ts'
 import { joinPieces, onePiece, type Parts, type Pieces } from '../../mail/mime.ts'
 import { mailTexts } from '../../mail/texts/mail-texts.ts'
 import { createEngine, type Engine } from './engine/liquid.ts'
@@ -33,15 +33,16 @@ const textFooter = textEngine.parse(`
 
 --
 {{ reason }}
-{{ unsubscribe }}: {{ unsubscribeUrl }}
-{{ preferences }}: {{ preferencesUrl }}{% if workspace.postalAddress %}
+{{ unsubscribe }}{{ colon }} {{ unsubscribeUrl }}
+{{ preferences }}{{ colon }} {{ preferencesUrl }}{% if workspace.postalAddress %}
 {{ workspace.postalAddress }}{% endif %}`)
 
 /** The footer is in the language of the recipient. */
 function toFooterValues({ locale, list, workspace, unsubscribeUrl, preferencesUrl }: TemplateValues) {
   const { language } = findLanguage([locale]) ?? english
   const { reason, ...labels } = mailTexts[language].footer
-  return { language, reason: reason(list.name), ...labels, workspace, unsubscribeUrl, preferencesUrl }
+  const colon = colons[language]
+  return { language, reason: reason(list.name), ...labels, colon, workspace, unsubscribeUrl, preferencesUrl }
 }
 
 type SetCurrentField = (field: TemplateField) => void

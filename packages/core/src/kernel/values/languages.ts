@@ -9,6 +9,9 @@ export const languages = Object.keys(textDirections) as Language[]
 /** The texts of one area in every language. */
 export type Translations<Texts> = Readonly<Record<Language, Texts>>
 
+/** The colon after a label. French sets a narrow space before it. */
+export const colons: Translations<string> = { en: ':', de: ':', fr: '\u202f:', es: ':', it: ':', pt: ':' }
+
 /** The language of the texts, and the locale that dates and numbers are formatted for, such as `de` and `de-AT`. */
 export interface ChosenLanguage {
   language: Language
