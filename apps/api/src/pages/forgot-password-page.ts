@@ -8,7 +8,7 @@ import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { sendAccountPage } from './account-page.ts'
 import { errorPageResponse, pageResponse } from './document.ts'
 import { sendMessage } from './message-page.ts'
-import { PageQuery, readPageLanguage } from './page-language.ts'
+import { PageQuery, readPageLanguage, readVisitorLocale } from './page-language.ts'
 
 const path = '/forgot-password'
 const PostedFields = z.record(z.string(), z.string()).nullish().describe('The fields of the page: `email`.')
@@ -59,10 +59,7 @@ export const forgotPasswordPage: FastifyPluginAsyncZod<ConstantTime> = async (ap
         return sendAccountPage(reply.code(400), { ...page, email: email ?? '' }, { problem })
       }
       await inConstantTime(timings, () =>
-        requestPasswordReset(request.baseCtx, {
-          ...input,
-          locale: page.language.isKnown ? page.language.locale : undefined,
-        }),
+        requestPasswordReset(request.baseCtx, { ...input, locale: readVisitorLocale(request) }),
       )
       return sendMessage(reply, { language: page.language, ...done })
     },

@@ -4,7 +4,7 @@ import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { describe, expect, test } from 'vitest'
-import { freshEmail, startTestApi } from '../../test/testing.ts'
+import { freshEmail, password, startTestApi } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForTest(() => api.signUp())
@@ -65,6 +65,16 @@ test('a contact keeps its locale when it signs up again in another language', as
   expect(await readLocale(email)).toBe('fr')
 })
 
+test('a contact whose language has no texts is asked in the language of the form', async () => {
+  const email = freshEmail()
+  await api.create('/contacts', workspace.key, { email, locale: 'nl' })
+  const tracking = { id: 'tracking', label: 'Statistik', type: 'CONSENT', purpose: 'TRACKING' }
+  const { id } = await createForm({ locale: 'fr', fields: [...fields, tracking] })
+  await api.call('POST', `/public/forms/${id}/submit`, { body: { values: { email, tracking: true } } })
+  const [mail] = await api.query(`select data ->> 'locale' as locale from mails where to_address = $1`, [email])
+  expect(mail).toEqual({ locale: 'fr' })
+})
+
 test('the errors of a submission are in the language of the visitor, then of the form', async () => {
   const { id } = await createForm()
   const problem = async (query = '') => {
@@ -107,15 +117,37 @@ test('the unsubscribe page is in the language of the contact, then of the list',
   expect(await open()).toBe('it')
 })
 
-test('the mail of a forgotten password is in the language of the page', async () => {
-  const headers = { ...browser, 'content-type': 'application/x-www-form-urlencoded', 'accept-language': 'fr-BE' }
-  const raw = new URLSearchParams({ email: workspace.email }).toString()
-  expect(await api.call('POST', '/forgot-password', { raw, headers })).toMatchObject({ status: 200 })
-  const [mail] = await api.query(
-    `select data ->> 'locale' as locale from mails where kind = 'PASSWORD_RESET' and to_address = $1`,
-    [workspace.email],
-  )
-  expect(mail).toEqual({ locale: 'fr-BE' })
+describe('the mail to a user is in the language of the browser:', () => {
+  /** The locale of the latest mail, or null for that of the workspace. */
+  const readMailLocale = async (kind: string, email: string) => {
+    const condition = 'where kind = $1 and to_address = $2 order by created_at desc limit 1'
+    const [mail] = await api.query(`select data ->> 'locale' as locale from mails ${condition}`, [kind, email])
+    return mail?.['locale']
+  }
+  const german = { 'accept-language': 'nl, de-AT;q=0.8' }
+
+  test('of a forgotten password, asked on the page or by the API', async () => {
+    const { email } = workspace
+    const headers = { ...browser, 'content-type': 'application/x-www-form-urlencoded', 'accept-language': 'fr-BE' }
+    const raw = new URLSearchParams({ email }).toString()
+    expect(await api.call('POST', '/forgot-password', { raw, headers })).toMatchObject({ status: 200 })
+    expect(await readMailLocale('PASSWORD_RESET', email)).toBe('fr-BE')
+    await api.call('POST', '/auth/forgot-password', { body: { email }, headers: german })
+    expect(await readMailLocale('PASSWORD_RESET', email)).toBe('de-AT')
+    await api.call('POST', '/auth/forgot-password', { body: { email }, headers: { 'accept-language': '*' } })
+    expect(await readMailLocale('PASSWORD_RESET', email)).toBe(null)
+  })
+
+  test('of a sign-up, and of another verification', async () => {
+    const email = freshEmail()
+    const body = { email, password }
+    const { body: session } = await api.call<{ token: string }>('POST', '/auth/signup', { body, headers: german })
+    expect(await readMailLocale('EMAIL_VERIFICATION', email)).toBe('de-AT')
+    await api.query(`update users set verification_mailed_at = now() - interval '2 hours' where email = $1`, [email])
+    const headers = { 'accept-language': 'pt-BR' }
+    await api.call('POST', '/auth/resend-verification', { key: session.token, headers })
+    expect(await readMailLocale('EMAIL_VERIFICATION', email)).toBe('pt-BR')
+  })
 })
 
 test.each(['/workspace', '/lists', '/forms'])('%s: an ugly locale is an error that names the field', async (path) => {

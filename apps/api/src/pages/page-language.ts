@@ -40,6 +40,12 @@ export interface PageLanguage extends ChosenLanguage {
   link: (url: string) => string
 }
 
+/** Returns the locale of the visitor, for an email that the request causes. Undefined if the request says none. */
+export function readVisitorLocale(request: FastifyRequest): string | undefined {
+  const { locale, isKnown } = readPageLanguage(request)
+  return isKnown ? locale : undefined
+}
+
 /** Returns the language of a page. `locales` are those of the records that the page is about. */
 export function readPageLanguage({ query, headers }: FastifyRequest, locales?: Locales): PageLanguage {
   const lang = query instanceof Object && 'lang' in query ? query.lang : undefined

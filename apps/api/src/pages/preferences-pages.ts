@@ -89,9 +89,10 @@ type DescribeChange = (preferences: Preferences, language: PageLanguage) => stri
 async function applyChoice(
   base: BaseCtx,
   choice: z.output<typeof PostedChoice>,
-  { locale, texts: { preferences: shown } }: PageLanguage,
+  { isKnown, texts: { preferences: shown }, ...language }: PageLanguage,
 ): Promise<DescribeChange | undefined> {
   const { token, leave, return: returnTo, stop, data, tracking } = choice
+  const locale = isKnown ? language.locale : undefined
   if (leave !== undefined) {
     const listId = parseListId(leave)
     await leaveListByPreferences(base, { token, listId })
@@ -101,13 +102,12 @@ async function applyChoice(
     }
   }
   if (returnTo !== undefined) {
-    await askToReturn(base, { token, listId: parseListId(returnTo) })
-    return ({ holder }, { texts }) =>
-      typeof holder === 'string' ? undefined : texts.preferences.asked(holder.maskedEmail)
+    const isAsked = await askToReturn(base, { token, listId: parseListId(returnTo), locale })
+    return ({ holder }) => (isAsked && typeof holder !== 'string' ? shown.asked(holder.maskedEmail) : shown.notAsked)
   }
   if (tracking === 'save') {
     const allowed = (['opens', 'clicks'] as const).filter((action) => choice[action] !== undefined)
-    const result = await chooseTracking(base, { token, allowed, wording: shown.tracking })
+    const result = await chooseTracking(base, { token, allowed, wording: shown.tracking, locale })
     return ({ holder }) => describeTrackingResult(result, shown, holder)
   }
   if (data === 'email') {
@@ -121,11 +121,11 @@ async function applyChoice(
 
 function describeTrackingResult(
   result: TrackingResult,
-  { tracking: texts }: PageTexts['preferences'],
+  { tracking: texts, notAsked }: PageTexts['preferences'],
   holder: Preferences['holder'],
 ): string | undefined {
   if (typeof holder === 'string') return undefined
-  return { SAVED: texts.saved, NOT_ASKED: texts.notAsked, ASKED: texts.asked(holder.maskedEmail) }[result]
+  return { SAVED: texts.saved, NOT_ASKED: notAsked, ASKED: texts.asked(holder.maskedEmail) }[result]
 }
 
 function parseListId(text: string): ListId {

@@ -23,6 +23,7 @@ import { resetPassword } from '@rapport/core/operations/mail/reset-password.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../http/authentication.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
+import { readVisitorLocale } from '../pages/page-language.ts'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
 const tags = ['Authentication']
@@ -38,14 +39,14 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         operationId: 'auth.signUp',
         summary: 'Sign up',
         description:
-          'Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to verify the address; verification is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.',
+          'Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to verify the address, in the language of `Accept-Language`; verification is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.',
         querystring: NoQuery,
         body: SignupInput,
         response: { 201: Session },
       },
     },
     async (request, reply) => {
-      const session = await signUp(request.baseCtx, request.body)
+      const session = await signUp(request.baseCtx, { ...request.body, locale: readVisitorLocale(request) })
       reply.code(201).header('location', '/auth/me')
       return session
     },
@@ -78,14 +79,15 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         operationId: 'auth.forgotPassword',
         summary: 'Request a password reset',
         description:
-          'Emails a reset link that expires after one hour. An unknown address gets the same response, but no email.',
+          'Emails a reset link that expires after one hour, in the language of `Accept-Language`, or else of the workspace. An unknown address gets the same response, but no email.',
         querystring: NoQuery,
         body: ForgotPasswordInput,
         response: { 202: Empty },
       },
     },
     async (request, reply) => {
-      await inConstantTime(timings, () => requestPasswordReset(request.baseCtx, request.body))
+      const input = { ...request.body, locale: readVisitorLocale(request) }
+      await inConstantTime(timings, () => requestPasswordReset(request.baseCtx, input))
       reply.code(202).serializer(() => '')
       return null
     },
@@ -184,14 +186,14 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'auth.resendVerification',
         summary: 'Resend the verification email',
         description:
-          'Emails a new link to verify your address, at most once an hour; more requests return 409 with `retry-after`. Returns 409 if the address is already verified, and 403 for an API key, which has no address.',
+          'Emails a new link to verify your address, in the language of `Accept-Language`, or else of the workspace, at most once an hour; more requests return 409 with `retry-after`. Returns 409 if the address is already verified, and 403 for an API key, which has no address.',
         querystring: NoQuery,
         body: EmptyBody,
         response: { 202: Empty },
       },
     },
     async (request, reply) => {
-      await resendVerificationMail(request.ctx)
+      await resendVerificationMail(request.ctx, readVisitorLocale(request))
       reply.code(202).serializer(() => '')
       return null
     },

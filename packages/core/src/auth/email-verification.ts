@@ -20,7 +20,10 @@ const purpose = 'verify email'
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
 /** Emails the user a link that verifies the address. Throws `quota_exceeded` within an hour of the previous email. */
-export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<void> {
+async function sendVerificationMail(
+  ctx: Ctx,
+  { userId, locale }: { userId: UserId; locale: string | undefined },
+): Promise<void> {
   const waitSeconds = sql<
     number | null
   >`ceil(extract(epoch from ${users.verificationMailedAt} + interval '1 hour' - now()))::int`
@@ -35,19 +38,30 @@ export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<vo
     if (retryAfterSeconds > 0)
       throw new AppError('quota_exceeded', 'A verification email was sent less than an hour ago', { retryAfterSeconds })
     await ctx.db.update(users).set({ verificationMailedAt: sql`now()` }).where(eq(users.id, userId))
-    await enqueueVerificationMail(ctx, { id: userId, email: user.email })
+    await enqueueVerificationMail(ctx, { id: userId, email: user.email, locale })
   })
 }
 
-/** Emails a user. The caller has set `verificationMailedAt` to the present. */
-export async function enqueueVerificationMail(ctx: Ctx, user: { id: UserId; email: string }): Promise<void> {
-  await enqueueMail(ctx, { kind: 'EMAIL_VERIFICATION', to: user.email, data: { userId: user.id } })
+interface UnverifiedUser {
+  id: UserId
+  email: string
+  /** The language of the user's browser. */
+  locale: string | undefined
 }
 
-/** Sends another verification email to the user of the session. Throws `forbidden` for an API key. */
-export async function resendVerificationMail(ctx: Ctx): Promise<void> {
+/** Emails a user. The caller has set `verificationMailedAt` to the present. */
+export async function enqueueVerificationMail(ctx: Ctx, { id, email, locale }: UnverifiedUser): Promise<void> {
+  const data = { userId: id, ...(locale !== undefined && { locale }) }
+  await enqueueMail(ctx, { kind: 'EMAIL_VERIFICATION', to: email, data })
+}
+
+/**
+ * Sends another verification email to the user of the session, whose browser has this locale. Throws `forbidden` for an
+ * API key.
+ */
+export async function resendVerificationMail(ctx: Ctx, locale?: string): Promise<void> {
   if (ctx.actor.kind !== 'user') throw new AppError('forbidden', 'An API key has no email address')
-  await sendVerificationMail(ctx, ctx.actor.userId)
+  await sendVerificationMail(ctx, { userId: ctx.actor.userId, locale })
 }
 
 /** Finds the account that a token verifies. Changes nothing. Throws `invalid_token` if the token is expired. */

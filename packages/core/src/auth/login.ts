@@ -20,10 +20,13 @@ import type { Workspace } from '../workspaces/workspaces.schema.ts'
 const sessionDays = 30
 
 /**
- * Creates a user, a workspace with the user as its OWNER, and a session, and sends a verification email. Throws
- * `forbidden` if sign-up is closed, and `already_exists` if the address is taken.
+ * Creates a user, a workspace with the user as its OWNER, and a session, and sends a verification email. `locale` is
+ * that of the user's browser. Throws `forbidden` if sign-up is closed, and `already_exists` if the address is taken.
  */
-export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session> {
+export async function signUp(
+  ctx: BaseCtx,
+  { locale, ...input }: SignupInput & { locale?: string | undefined },
+): Promise<Session> {
   if (!ctx.settings.isSignUpOpen) throw new AppError('forbidden', 'Sign-up is closed: ask for an invite')
   checkPassword(input.password, input.email)
   const passwordHash = await hashPassword(input.password, ctx.settings.passwordCost)
@@ -34,7 +37,7 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
     const workspace = await createWorkspace(db, input.workspaceName ?? defaultWorkspaceName(input))
     await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
     const actor = { kind: 'user', userId: row.id, role: 'OWNER' } as const
-    await enqueueVerificationMail({ ...ctx, workspaceId: workspace.id, actor }, row)
+    await enqueueVerificationMail({ ...ctx, workspaceId: workspace.id, actor }, { id: row.id, email, locale })
     return openSession({ ...ctx, workspaceId: workspace.id, actor }, toUser(row), workspace)
   })
 }

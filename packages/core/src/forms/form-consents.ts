@@ -11,6 +11,15 @@ type FormRow = typeof forms.$inferSelect
 
 export const isSubscriptionConsent = ({ type, purpose }: FormField) => type === 'CONSENT' && purpose === undefined
 
+interface Request {
+  contact: AddressedContact
+  source: string
+  /** Of the page of the form. */
+  locale: string | null
+  /** The ids of the fields with a consent. */
+  given: ReadonlySet<string>
+}
+
 /**
  * Subscribes a locked contact to the list of the form if it gave every consent to that, and asks it to confirm a grant of
  * tracking: by the confirmation email of the subscription if there is one, otherwise by an email of its own.
@@ -18,23 +27,20 @@ export const isSubscriptionConsent = ({ type, purpose }: FormField) => type === 
 export async function followConsents(
   ctx: Ctx,
   form: FormRow,
-  { contact, source, given }: { contact: AddressedContact; source: string; given: ReadonlySet<string> },
+  { contact, source, locale, given }: Request,
 ): Promise<void> {
   const grant = toGrant(form, given)
   const tracking = grant ? await readGrantScope(ctx, contact, grant) : []
   // A submission succeeds even if the list was deleted in the meantime.
   const list = form.listId === null ? undefined : await lockList(ctx, form.listId)
-  const isAsked = list && (await subscribe(ctx, form, { list, contact, source, given, tracking }))
+  const isAsked = list && (await subscribe(ctx, form, { list, contact, source, locale, given, tracking }))
   if (!grant || tracking.length === 0) return
   if (isAsked) await storeTrackingRequest(ctx, contact, grant)
-  else await requestGrant(ctx, contact, grant)
+  else await requestGrant(ctx, contact, { source: grant, locale })
 }
 
-interface Subscribing {
+interface Subscribing extends Request {
   list: { id: ListId; doubleOptIn: boolean }
-  contact: AddressedContact
-  source: string
-  given: ReadonlySet<string>
   tracking: ChoiceTracking
 }
 type ChoiceTracking = Awaited<ReturnType<typeof readGrantScope>>

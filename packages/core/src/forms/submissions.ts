@@ -108,7 +108,7 @@ async function saveSubmission(
   if (!contact) return submission.id
   await touchLastActivity(ctx, contact.id)
   const given = new Set(consents.map(({ fieldId }) => fieldId))
-  await followConsents(ctx, form, { contact, source, given })
+  await followConsents(ctx, form, { contact, source, locale, given })
   return submission.id
 }
 

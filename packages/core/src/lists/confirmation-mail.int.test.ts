@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { contacts, lists, mails, subscriptions, workspaces } from '../db/schema/index.ts'
-import { createTestList } from '@rapport/testing/fixtures/factories.ts'
+import { createTestContact, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { renderConfirmationMail } from './confirmation-mail.ts'
 import type { List } from './lists.schema.ts'
@@ -67,6 +67,16 @@ test('the email is in the language of the contact, the list or the workspace', a
   expect(await subjectAndLanguage()).toEqual(['Bitte bestätigen Sie Ihre Anmeldung: Product news', 'de', 'de'])
   await ctx.db.update(contacts).set({ locale: 'pt-BR' }).where(eq(contacts.workspaceId, ctx.workspaceId))
   expect(await subjectAndLanguage()).toEqual(['Confirme sua inscrição em Product news', 'pt-BR', 'pt-BR'])
+})
+
+test('a contact whose language has no texts gets that of the page, then of the list', async () => {
+  await ctx.db.update(lists).set({ locale: 'de' }).where(eq(lists.id, list.id))
+  const [email, listId] = ['grace@example.com', list.id]
+  await createTestContact(ctx, { email, locale: 'nl' })
+  await subscribe(ctx, listId, { email, firstName: '', lastName: '', locale: 'fr-BE' })
+  const [mail] = await ctx.db.select().from(mails).where(eq(mails.toAddress, email))
+  const rendered = mail && (await renderConfirmationMail(ctx, mail))
+  expect(rendered?.headers?.['Content-Language']).toBe('fr-BE')
 })
 
 test('renders no email if the subscription was deleted', async () => {

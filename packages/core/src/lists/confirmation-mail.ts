@@ -14,7 +14,7 @@ import { confirmationUrl } from './subscription-links.ts'
 
 /** Renders the confirmation email. Returns undefined if the subscription no longer exists. */
 export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const { listId, contactId, tracking = [] } = mail.data
+  const { listId, contactId, tracking = [], locale: request = null } = mail.data
   if (!listId || !contactId) return undefined
   const [found] = await ctx.db
     .select({ list: lists.name, listLocale: lists.locale, contactLocale: contacts.locale, workspace: workspaces })
@@ -38,7 +38,7 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   const address = await senderAddress(ctx, [found.workspace.fromEmail])
   const { dkim } = await readSenderIdentity(ctx, address)
   const { contactLocale: contact, listLocale: content } = found
-  const language = chooseMailLanguage({ contact, content, workspace: found.workspace.locale })
+  const language = chooseMailLanguage({ contact, request, content, workspace: found.workspace.locale })
   const texts = mailTexts[language.language].confirmation
   // The link of this email confirms both: see `followConsents`.
   const describeGrant = () => {

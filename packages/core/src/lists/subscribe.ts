@@ -47,6 +47,8 @@ interface SubscriptionRequest {
   consent: ConsentSource
   /** The grant of tracking that the email asks to confirm too. */
   tracking?: TrackedAction[]
+  /** Of the page or form of the request. */
+  locale?: string | null | undefined
 }
 
 /** The same for one subscription. */
@@ -56,6 +58,7 @@ export interface Subscribing {
   source: string
   consent: ConsentSource
   tracking?: TrackedAction[] | undefined
+  locale?: string | null | undefined
 }
 
 /** Subscribes a visitor; `locale` is that of the page. The response does not reveal whether the contact was known before. */
@@ -71,7 +74,8 @@ export async function subscribe(
     await requireContactQuota(ctx)
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     const consent = { method: 'PUBLIC_SUBSCRIBE' } as const
-    await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public', consent })
+    const { locale } = input
+    await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public', consent, locale })
   })
 }
 
@@ -82,12 +86,12 @@ export async function subscribe(
  * address that bounced or is blocked gets no email, because the link could not lift that. Returns whether an email is sent.
  */
 export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<boolean> {
-  const { list, contact, source, consent, tracking } = request
+  const { list, contact, source, consent, tracking, locale } = request
   const reasons = await readSuppressions(ctx, { email: contact.email, listId: list.id })
   if (!canConfirm(reasons)) return false
   const hasOptedOut = reasons.length > 0
   const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
-  const subscribing = { link, email: contact.email, source, consent, tracking }
+  const subscribing = { link, email: contact.email, source, consent, tracking, locale }
   if (!hasOptedOut) await restoreRemoved(ctx, subscribing)
   if (!list.doubleOptIn && !hasOptedOut && (await confirmImmediately(ctx, subscribing))) return false
   return requestConfirmation(ctx, subscribing)
@@ -240,7 +244,7 @@ export async function confirmImmediately(
  */
 export async function requestConfirmation(
   ctx: Ctx,
-  { link, email, source, consent: consentSource, tracking }: Subscribing,
+  { link, email, source, consent: consentSource, tracking, locale }: Subscribing,
 ): Promise<boolean> {
   const consent = requestedConsent(ctx, email, consentSource)
   const [inserted] = await ctx.db
@@ -252,7 +256,7 @@ export async function requestConfirmation(
   if (inserted) await recordSubscriptionChange(ctx, inserted, [subscriptionCreated])
   const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED'])
   if (!inserted && (await ctx.db.$count(subscriptions, and(byLink(link), isOpen))) === 0) return false
-  const isMailed = await requestConfirmationMail(ctx, { ...link, email, tracking })
+  const isMailed = await requestConfirmationMail(ctx, { ...link, email, tracking, locale })
   if (!isMailed || inserted) return isMailed
   await ctx.db
     .update(subscriptions)

@@ -13,8 +13,8 @@ interface Requested {
   tracking?: MailData['tracking'] | undefined
   /** The email brings the person their data, and has no link. */
   personalData?: MailData['personalData']
-  /** The language that the visitor asked for. */
-  locale?: string
+  /** The language of the page or form on which the person asked for it. */
+  locale?: string | null | undefined
 }
 
 /**

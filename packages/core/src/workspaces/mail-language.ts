@@ -7,5 +7,5 @@ import type { Ctx } from '../request/context.ts'
 /** The language of a mail to a user: the one that the user asked for, then that of the workspace, then English. */
 export async function readMailLanguage({ db, workspaceId }: Ctx, { data }: Mail): Promise<ChosenLanguage> {
   const [found] = await db.select({ locale: workspaces.locale }).from(workspaces).where(eq(workspaces.id, workspaceId))
-  return chooseMailLanguage({ contact: data.locale ?? null, workspace: found?.locale ?? null })
+  return chooseMailLanguage({ request: data.locale ?? null, workspace: found?.locale ?? null })
 }

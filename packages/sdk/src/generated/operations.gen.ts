@@ -76,7 +76,7 @@ export class Auth extends Resource {
   /**
    * Sign up.
    *
-   * Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to verify the address; verification is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.
+   * Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to verify the address, in the language of `Accept-Language`; verification is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.
    */
   signUp(body: types.AuthSignUpData['body'], options?: RequestOptions): ApiPromise<types.AuthSignUpResponse> {
     return this.client.request({ method: 'POST', path: '/auth/signup', body }, options)
@@ -94,7 +94,7 @@ export class Auth extends Resource {
   /**
    * Request a password reset.
    *
-   * Emails a reset link that expires after one hour. An unknown address gets the same response, but no email.
+   * Emails a reset link that expires after one hour, in the language of `Accept-Language`, or else of the workspace. An unknown address gets the same response, but no email.
    */
   forgotPassword(body: types.AuthForgotPasswordData['body'], options?: RequestOptions): ApiPromise<void> {
     return this.client.request({ method: 'POST', path: '/auth/forgot-password', body }, options)
@@ -141,7 +141,7 @@ export class Auth extends Resource {
   /**
    * Resend the verification email.
    *
-   * Emails a new link to verify your address, at most once an hour; more requests return 409 with `retry-after`. Returns 409 if the address is already verified, and 403 for an API key, which has no address.
+   * Emails a new link to verify your address, in the language of `Accept-Language`, or else of the workspace, at most once an hour; more requests return 409 with `retry-after`. Returns 409 if the address is already verified, and 403 for an API key, which has no address.
    *
    * Requires the role VIEWER.
    */

@@ -73,6 +73,8 @@ export const de: PageTexts = {
     noLists: (sender) => `${sender} sendet Ihnen keine Newsletter.`,
     asked: (email) =>
       `Um sich wieder anzumelden, klicken Sie bitte auf den Link in der E-Mail, die wir an ${email} gesendet haben.`,
+    notAsked:
+      'Es wurde keine E-Mail gesendet, weil Sie vor Kurzem schon eine erhalten haben. Bitte verwenden Sie den Link darin oder versuchen Sie es später noch einmal.',
     stop: {
       title: 'Keine E-Mails mehr',
       text: (sender) =>
@@ -94,8 +96,6 @@ export const de: PageTexts = {
         'Gespeichert. Was Sie nicht erlauben, wird nicht mehr erfasst, auch nicht bei E-Mails, die Sie schon erhalten haben.',
       asked: (email) =>
         `Um dies zu erlauben, klicken Sie bitte auf den Link in der E-Mail, die wir an ${email} gesendet haben.`,
-      notAsked:
-        'Es wurde keine E-Mail gesendet, weil Sie vor Kurzem schon eine erhalten haben. Bitte verwenden Sie den Link darin oder versuchen Sie es später noch einmal.',
     },
     data: {
       title: 'Ihre Daten',

@@ -71,6 +71,8 @@ export const en = {
     pending: 'Not confirmed yet',
     noLists: (sender: string) => `${sender} sends you no newsletters.`,
     asked: (email: string) => `To subscribe again, use the link in the email that we have sent to ${email}.`,
+    notAsked:
+      'No email was sent, because we sent you one a short time ago. Please use the link in it, or try again later.',
     stop: {
       title: 'No more emails',
       text: (sender: string) =>
@@ -87,8 +89,6 @@ export const en = {
       button: 'Save',
       saved: 'Saved. What you do not allow is no longer recorded, not even for emails that you already have.',
       asked: (email: string) => `To allow this, use the link in the email that we have sent to ${email}.`,
-      notAsked:
-        'No email was sent, because we sent you one a short time ago. Please use the link in it, or try again later.',
     },
     data: {
       title: 'Your data',

@@ -71,6 +71,8 @@ export const es: PageTexts = {
     pending: 'Pendiente de confirmación',
     noLists: (sender) => `${sender} no le envía ningún boletín.`,
     asked: (email) => `Para volver a suscribirse, use el enlace del correo que hemos enviado a ${email}.`,
+    notAsked:
+      'No se ha enviado ningún correo porque recibió uno hace poco. Use el enlace que contiene o inténtelo de nuevo más tarde.',
     stop: {
       title: 'No recibir más correos',
       text: (sender) => `${sender} no le enviará más correos, tampoco los boletines que se creen más adelante.`,
@@ -89,8 +91,6 @@ export const es: PageTexts = {
       button: 'Guardar',
       saved: 'Guardado. Lo que no permita ya no se registra, tampoco en los correos que ya ha recibido.',
       asked: (email) => `Para permitirlo, use el enlace del correo que hemos enviado a ${email}.`,
-      notAsked:
-        'No se ha enviado ningún correo porque recibió uno hace poco. Use el enlace que contiene o inténtelo de nuevo más tarde.',
     },
     data: {
       title: 'Sus datos',

@@ -72,6 +72,8 @@ export const fr: PageTexts = {
     noLists: (sender) => `${sender} ne vous envoie aucune newsletter.`,
     asked: (email) =>
       `Pour vous réinscrire, cliquez sur le lien contenu dans l’e-mail que nous avons envoyé à ${email}.`,
+    notAsked:
+      'Aucun e-mail n’a été envoyé, car vous en avez reçu un récemment. Veuillez utiliser le lien qu’il contient ou réessayer plus tard.',
     stop: {
       title: 'Ne plus recevoir d’e-mails',
       text: (sender) => `${sender} ne vous enverra plus aucun e-mail, pas même les newsletters créées par la suite.`,
@@ -91,8 +93,6 @@ export const fr: PageTexts = {
       saved:
         'C’est noté. Ce que vous n’autorisez pas n’est plus enregistré, y compris pour les e-mails que vous avez déjà reçus.',
       asked: (email) => `Pour l’autoriser, cliquez sur le lien contenu dans l’e-mail que nous avons envoyé à ${email}.`,
-      notAsked:
-        'Aucun e-mail n’a été envoyé, car vous en avez reçu un récemment. Veuillez utiliser le lien qu’il contient ou réessayer plus tard.',
     },
     data: {
       title: 'Vos données',

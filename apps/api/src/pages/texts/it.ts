@@ -72,6 +72,8 @@ export const it: PageTexts = {
     pending: 'In attesa di conferma',
     noLists: (sender) => `${sender} non ti invia nessuna newsletter.`,
     asked: (email) => `Per iscriverti di nuovo, usa il link nell’email che abbiamo inviato a ${email}.`,
+    notAsked:
+      'Non è stata inviata alcuna email, perché ne hai ricevuta una poco fa. Usa il link che contiene oppure riprova più tardi.',
     stop: {
       title: 'Non ricevere più email',
       text: (sender) => `${sender} non ti invierà più email, nemmeno le newsletter create in futuro.`,
@@ -90,8 +92,6 @@ export const it: PageTexts = {
       button: 'Salva',
       saved: 'Salvato. Ciò che non consenti non viene più registrato, nemmeno per le email che hai già ricevuto.',
       asked: (email) => `Per consentirlo, usa il link nell’email che abbiamo inviato a ${email}.`,
-      notAsked:
-        'Non è stata inviata alcuna email, perché ne hai ricevuta una poco fa. Usa il link che contiene oppure riprova più tardi.',
     },
     data: {
       title: 'I tuoi dati',

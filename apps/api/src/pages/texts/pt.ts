@@ -71,6 +71,8 @@ export const pt: PageTexts = {
     pending: 'Aguardando confirmação',
     noLists: (sender) => `${sender} não envia nenhuma newsletter para você.`,
     asked: (email) => `Para se inscrever novamente, use o link no e-mail que enviamos para ${email}.`,
+    notAsked:
+      'Nenhum e-mail foi enviado, porque você recebeu um há pouco tempo. Use o link nele ou tente novamente mais tarde.',
     stop: {
       title: 'Não receber mais e-mails',
       text: (sender) => `${sender} não enviará mais e-mails para você, nem mesmo newsletters criadas no futuro.`,
@@ -89,8 +91,6 @@ export const pt: PageTexts = {
       button: 'Salvar',
       saved: 'Salvo. O que você não permite não é mais registrado, nem mesmo nos e-mails que já recebeu.',
       asked: (email) => `Para permitir isso, use o link no e-mail que enviamos para ${email}.`,
-      notAsked:
-        'Nenhum e-mail foi enviado, porque você recebeu um há pouco tempo. Use o link nele ou tente novamente mais tarde.',
     },
     data: {
       title: 'Seus dados',

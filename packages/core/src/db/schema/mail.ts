@@ -43,7 +43,7 @@ export interface MailData {
   webhookId?: WebhookId
   /** What a confirmation grants: see `subscriptions/tracking`. Without a list, it grants nothing else. */
   tracking?: ('opens' | 'clicks')[]
-  /** The language that the recipient asked for. Default: that of the records. */
+  /** The language of the page or form on which the recipient asked for the mail. */
   locale?: string
   /** A confirmation that brings the person their data. */
   personalData?: true

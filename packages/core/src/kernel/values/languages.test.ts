@@ -9,12 +9,13 @@ test.each([
 ])('the locale %s has the texts %j', (locale, found) => expect(findLanguage([locale])).toEqual(found))
 
 describe('a mail is in the language of', () => {
-  const all = { contact: 'fr-CA', content: 'es', workspace: 'it' }
+  const all = { contact: 'fr-CA', request: 'pt', content: 'es', workspace: 'it' }
   test.each([
     ['the contact', all, 'fr-CA'],
-    ['the list, for a contact without one', { ...all, contact: null }, 'es'],
-    ['the list, for a contact whose language has no texts', { ...all, contact: 'nl' }, 'es'],
-    ['the workspace', { ...all, contact: null, content: null }, 'it'],
+    ['the request, for a contact without one', { ...all, contact: null }, 'pt'],
+    ['the request, for a contact whose language has no texts', { ...all, contact: 'nl' }, 'pt'],
+    ['the list', { ...all, contact: null, request: null }, 'es'],
+    ['the workspace', { contact: null, content: null, workspace: 'it' }, 'it'],
     ['English', { contact: null, content: null, workspace: null }, 'en'],
   ])('%s', (_, locales, locale) => expect(chooseMailLanguage(locales).locale).toBe(locale))
 })

@@ -42,9 +42,14 @@ export function findLanguage(locales: readonly (string | null | undefined)[]): C
 
 export const english: ChosenLanguage = { language: 'en', locale: 'en' }
 
-/** The language of a mail: the recipient's, then that of the list or form, then that of the workspace, then English. */
-export function chooseMailLanguage({ contact, content, workspace }: Locales): ChosenLanguage {
-  return findLanguage([contact, content, workspace]) ?? english
+interface MailLocales extends Locales {
+  /** Of the page or form on which the recipient asked for the mail. */
+  request?: string | null
+}
+
+/** The language of a mail: the recipient's, then that of the request, the list and the workspace, then English. */
+export function chooseMailLanguage({ contact, request, content, workspace }: MailLocales): ChosenLanguage {
+  return findLanguage([contact, request, content, workspace]) ?? english
 }
 
 interface VisitorLanguages {

@@ -46,7 +46,7 @@ const asPerson = <Result>({ id }: Contact, act: (ctx: Ctx, contact: AddressedCon
     return act(ctx, locked)
   })
 const ask = (contact = ada, scope: Partial<typeof both> = {}) =>
-  asPerson(contact, (ctx, locked) => requestGrant(ctx, locked, { ...fromPage, ...scope }))
+  asPerson(contact, (ctx, locked) => requestGrant(ctx, locked, { source: { ...fromPage, ...scope } }))
 const tokenOf = (contact = ada) => readMailedToken(ctx, contact.email)
 const confirm = (token: string) => confirmTrackingConsent(person, token)
 async function grant(contact = ada, scope: Partial<typeof both> = {}) {

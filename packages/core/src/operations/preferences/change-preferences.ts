@@ -49,19 +49,25 @@ export function stopAllMail(base: BaseCtx, token: string): Promise<void> {
 
 /**
  * Emails the person a link that subscribes them again to a list that they left. Until it is used, nothing changes. No-op
- * if they are on the list, or if their address bounced or is blocked. Throws `invalid_token` if the contact has another
- * address now.
+ * if they are on the list, or if their address bounced or is blocked. `locale` is that of the page. Returns whether an
+ * email is sent. Throws `invalid_token` if the contact has another address now.
  */
-export function askToReturn(base: BaseCtx, { token, listId }: ListChoice): Promise<void> {
-  return withLockedHolder(base, token, async (ctx, { contact, isCurrent }) => {
+export async function askToReturn(
+  base: BaseCtx,
+  { token, listId, locale }: ListChoice & { locale?: string | undefined },
+): Promise<boolean> {
+  let isSent = false
+  await withLockedHolder(base, token, async (ctx, { contact, isCurrent }) => {
     if (!contact || !isCurrent) throw invalidToken()
     await requireNotSuspended(ctx)
     const { email } = contact
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
     const isListed = (await lockList(ctx, listId)) && (await findCurrentSubscription(ctx, link))
     if (!isListed || !canConfirm(await readSuppressions(ctx, { email, listId }))) return
-    await requestConfirmation(ctx, { link, email, source: 'preferences', consent: { method: 'PREFERENCES_PAGE' } })
+    const consent = { method: 'PREFERENCES_PAGE' } as const
+    isSent = await requestConfirmation(ctx, { link, email, source: 'preferences', consent, locale })
   })
+  return isSent
 }
 
 async function countUnsubscribe(ctx: Ctx, { campaignId, contactId }: PreferencesLink): Promise<void> {

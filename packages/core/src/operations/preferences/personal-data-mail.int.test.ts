@@ -63,11 +63,13 @@ test('the email has the whole export of the person, and goes to the address on f
   expect(entry).toMatchObject({ action: 'contact.exported', actorKind: 'public', subjectId: ada.id })
 })
 
-test('the email is in the language of the page', async () => {
+test('the email is in the language of the person, then of the page', async () => {
   await request('de-AT')
   const mail = await renderLatest()
   expect(mail?.subject).toMatch(/^Ihre Daten bei /)
   expect(mail?.html).toContain('<html lang="de-AT"')
+  await updateContact(ctx, ada.id, { locale: 'it' })
+  expect((await renderLatest())?.subject).toMatch(/^I tuoi dati presso /)
 })
 
 test('twice at once or soon after sends one email, and tracking has a limit of its own', async () => {

@@ -30,7 +30,7 @@ const defaultMaxLength = 5_000_000
  */
 export async function requestPersonalData(
   base: BaseCtx,
-  { token, locale }: { token: string; locale: string },
+  { token, locale }: { token: string; locale?: string | undefined },
 ): Promise<boolean> {
   let isSent = false
   await withLockedHolder(base, token, async (ctx, { contact, isCurrent }) => {
@@ -50,16 +50,17 @@ export async function renderPersonalDataMail(
   mail: Mail,
   { maxLength = defaultMaxLength } = {},
 ): Promise<OutgoingMail | undefined> {
-  const { contactId, locale } = mail.data
+  const { contactId, locale: request = null } = mail.data
   const contact = contactId && (await findCurrentContact(ctx, contactId))
   const [workspace] = await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId))
   if (!contact || !workspace || contact.email.toLowerCase() !== mail.toAddress.toLowerCase()) return undefined
-  const language = chooseMailLanguage({ contact: locale ?? null, workspace: workspace.locale })
+  const person = await readContact(ctx, contact.id)
+  const language = chooseMailLanguage({ contact: person.locale, request, workspace: workspace.locale })
   const texts = mailTexts[language.language].personalData
   const sender = toMailName(workspace.fromName ?? workspace.name)
   const address = await senderAddress(ctx, [workspace.fromEmail])
   const { dkim } = await readSenderIdentity(ctx, address)
-  const content = await readAll(writePersonJson(ctx, await readContact(ctx, contact.id)), maxLength)
+  const content = await readAll(writePersonJson(ctx, person), maxLength)
   return {
     ...renderServiceMail(ctx, mail, {
       from: { name: toHeaderText(sender), address },

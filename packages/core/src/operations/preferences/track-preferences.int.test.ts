@@ -4,11 +4,12 @@ import { eq } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import type { Contact } from '../../contacts/contacts.schema.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
-import { mails, workspaces } from '../../db/schema/index.ts'
+import { mailRequests, mails, workspaces } from '../../db/schema/index.ts'
 import { preferencesUrl } from '../../subscriptions/preferences-links.ts'
 import { listTrackingConsentOfContact } from '../../subscriptions/tracking/list-tracking-consent.ts'
 import type { TrackedAction } from '../../subscriptions/tracking/tracking-level.ts'
 import { confirmTrackingConsent, readTrackingConsent } from '../contacts/tracking-consent.ts'
+import { renderMail } from '../mail/render-mail.ts'
 import { readPreferences } from './read-preferences.ts'
 import { chooseTracking } from './track-preferences.ts'
 
@@ -41,6 +42,20 @@ test('a denial counts at once, twice as once, with the wording in its proof', as
   expect(data[0]?.proofs).toMatchObject([
     { choice: 'DENIED', method: 'PREFERENCES_PAGE', wording: Object.values(wording), actorId: null },
   ])
+})
+
+test('the email is in the language of the person, the page or the workspace', async () => {
+  await ctx.db.update(workspaces).set({ locale: 'de' }).where(eq(workspaces.id, ctx.workspaceId))
+  const renderIn = async (locale?: string) => {
+    await ctx.db.delete(mailRequests).where(eq(mailRequests.workspaceId, ctx.workspaceId))
+    await ctx.db.delete(mails).where(eq(mails.workspaceId, ctx.workspaceId))
+    await chooseTracking(ctx, { token, allowed: ['opens'], wording, ...(locale && { locale }) })
+    const [mail] = await ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
+    return mail && (await renderMail(ctx, mail))?.headers?.['Content-Language']
+  }
+  expect([await renderIn(), await renderIn('fr')]).toEqual(['de', 'fr'])
+  await updateContact(ctx, ada.id, { locale: 'it' })
+  expect(await renderIn('fr')).toBe('it')
 })
 
 test('a grant counts once the person uses the link in an email', async () => {

@@ -14,6 +14,8 @@ interface TrackingWish {
   allowed: readonly TrackedAction[]
   /** The texts that the person saw, for the proof. */
   wording: Record<TrackedAction, string>
+  /** Of the page. */
+  locale?: string | undefined
 }
 
 /**
@@ -28,7 +30,7 @@ export type TrackingResult = 'ASKED' | 'NOT_ASKED' | 'SAVED'
  */
 export async function chooseTracking(
   base: BaseCtx,
-  { token, allowed, wording }: TrackingWish,
+  { token, allowed, wording, locale }: TrackingWish,
 ): Promise<TrackingResult> {
   const sourceOf = (actions: readonly TrackedAction[]) => ({
     method: 'PREFERENCES_PAGE' as const,
@@ -48,7 +50,7 @@ export async function chooseTracking(
     const choices = await readTrackingChoices(ctx, contact)
     if (allowed.every((action) => choices[action] === 'GRANTED')) return
     await requireNotSuspended(ctx)
-    result = (await requestGrant(ctx, contact, sourceOf(allowed))) ? 'ASKED' : 'NOT_ASKED'
+    result = (await requestGrant(ctx, contact, { source: sourceOf(allowed), locale })) ? 'ASKED' : 'NOT_ASKED'
   })
   return result
 }

@@ -36,14 +36,19 @@ export async function storeTrackingRequest(ctx: Ctx, contact: AddressedContact, 
 }
 
 /**
- * Emails a locked contact the link that grants tracking, within the limits of `takeConfirmationQuota`. Returns whether
- * an email is sent: not if everything is granted already, and not to an address that bounced or is blocked.
+ * Emails a locked contact the link that grants tracking, within the limits of `takeConfirmationQuota`. `locale` is that
+ * of the page where it asks. Returns whether an email is sent: not if everything is granted already, and not to an
+ * address that bounced or is blocked.
  */
-export async function requestGrant(ctx: Ctx, contact: AddressedContact, source: ChoiceSource): Promise<boolean> {
+export async function requestGrant(
+  ctx: Ctx,
+  contact: AddressedContact,
+  { source, locale }: { source: ChoiceSource; locale?: string | null | undefined },
+): Promise<boolean> {
   const { id: contactId, email } = contact
   const tracking = await readGrantScope(ctx, contact, source)
   if (tracking.length === 0 || !canConfirm(await readSuppressions(ctx, { email }))) return false
-  if (!(await requestConfirmationMail(ctx, { email, contactId, tracking }))) return false
+  if (!(await requestConfirmationMail(ctx, { email, contactId, tracking, locale }))) return false
   await storeTrackingRequest(ctx, contact, source)
   return true
 }

@@ -17,7 +17,7 @@ import { trackingConfirmationUrl } from './tracking-links.ts'
 
 /** Renders the email that asks a contact to confirm a grant. Returns undefined if the request no longer exists. */
 export async function renderTrackingMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const { contactId, tracking: scope } = mail.data
+  const { contactId, tracking: scope, locale: request = null } = mail.data
   if (!contactId || !scope) return undefined
   const open = findRequest((await findConsentRow(ctx, contactId)) ?? { proofs: [] })
   const [workspace] = await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId))
@@ -26,7 +26,7 @@ export async function renderTrackingMail(ctx: Ctx, mail: Mail): Promise<Outgoing
   const address = await senderAddress(ctx, [workspace.fromEmail])
   const { dkim } = await readSenderIdentity(ctx, address)
   const contact = await findContactLocale(ctx, { workspaceId: ctx.workspaceId, contactId })
-  const language = chooseMailLanguage({ contact, workspace: workspace.locale })
+  const language = chooseMailLanguage({ contact, request, workspace: workspace.locale })
   const texts = mailTexts[language.language].tracking
   return renderServiceMail(ctx, mail, {
     language,
