@@ -28,7 +28,7 @@ describe.skipIf(findBrowserSkipReason())('the preferences page without JavaScrip
     }
     await sendNews(ids[0] ?? '', `News for ${email}`)
     const { text } = await stack.inbox.waitFor((mail) => mail.subject === `News for ${email}`)
-    return /Preferences: (\S+)/.exec(text)?.[1] ?? ''
+    return /Email preferences: (\S+)/.exec(text)?.[1] ?? ''
   }
 
   async function sendNews(listId: string, subject: string): Promise<void> {
@@ -71,8 +71,8 @@ describe.skipIf(findBrowserSkipReason())('the preferences page without JavaScrip
 
     await page.getByRole('button', { name: 'Unsubscribe: Invitations' }).click()
     await page.getByText('You will no longer receive “Invitations”').waitFor()
-    await page.getByRole('button', { name: 'Stop all emails' }).click()
-    await page.getByText('no longer sends you any emails').waitFor()
+    await page.getByRole('button', { name: 'Unsubscribe from all newsletters' }).click()
+    await page.getByText('no longer sends you any newsletters').waitFor()
     await page.close()
 
     const { body: later } = await stack.api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Later' } })

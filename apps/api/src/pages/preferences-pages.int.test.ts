@@ -89,14 +89,15 @@ test('the page shows name and description of a list, and its button unsubscribes
   const asked = await post({ return: list.id })
   expect(asked.text).toMatch(/role="status"[^>]*><p>To subscribe again, use the link in the email/)
   expect(await readStatus()).toBe('UNSUBSCRIBED')
+  expect((await post({ return: list.id })).text).toMatch(/role="status"[^>]*><p>No email was sent/)
   await api.call('POST', `/public/subscriptions/confirm?token=${await api.tokenMailedTo(contact.email)}`)
   expect(await readStatus()).toBe('SUBSCRIBED')
 })
 
-test('POST /public/preferences: one button stops all emails, and the page says so', async () => {
+test('POST /public/preferences: one button stops all newsletters, and the page says so', async () => {
   const stopped = await post({ stop: 'all' })
   expect([stopped.status, await readStatus()]).toEqual([200, 'UNSUBSCRIBED'])
-  expect(stopped.text).toContain('no longer sends you any emails, including newsletters that are added later.')
+  expect(stopped.text).toContain('no longer sends you any newsletters, including those that are added later.')
   expect(stopped.text).not.toContain('name="stop"')
   expectError(await subscribe(await api.create<List>('/lists', workspace.key, { name: 'Later' })), 409)
   const { body } = await api.call<{ data: unknown[] }>(
@@ -127,14 +128,14 @@ test('the page asks what may be recorded: without a tick it is denied at once', 
 test('the page emails the person their data, and soon after says that it did', async () => {
   expect((await post({ data: 'email' })).text).toMatch(/role="status"[^>]*><p>We are sending your data to \S+•••@/)
   expect((await post({ data: 'email' })).text).toMatch(
-    /role="status"[^>]*><p>We have sent you your data a short time ago/,
+    /role="status"[^>]*><p>Your data was not sent. You may have received it a short time ago/,
   )
   expect(await api.query('select to_address from mails where to_address = $1', [contact.email])).toHaveLength(1)
 })
 
-test('the page of a deleted contact says that nothing is kept, and can stop all emails', async () => {
+test('the page of a deleted contact says that nothing is kept, and can stop all mail', async () => {
   await api.call('DELETE', `/contacts/${contact.id}`, { key: workspace.key })
-  expect((await get()).text).toContain('keeps no data about you.')
+  expect((await get()).text).toContain('keeps no data about you in its contact database.')
   const stopped = await post({ stop: 'all' })
   expect([stopped.status, stopped.text]).toEqual([200, expect.stringContaining('keeps only your wish')])
 })
@@ -191,7 +192,7 @@ test('the page is in the language of the contact, and proofs have its texts', as
   const headers = { ...browser, 'content-type': 'application/x-www-form-urlencoded' }
   expect((await api.call('POST', `/public/${action}`, { raw, headers })).text).toContain('Gespeichert.')
   const exported = await api.call('GET', `/contacts/${contact.id}/export`, { key: workspace.key })
-  expect(exported.text).toContain('"wording":["Wann ich die E-Mails öffne","Auf welche Links ich klicke"]')
+  expect(exported.text).toContain('"wording":["Wann ich die E-Mails öffne","Wann ich auf Links klicke"]')
 })
 
 test('the unsubscribe pages lead to the preferences', async () => {

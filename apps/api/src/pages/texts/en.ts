@@ -3,7 +3,7 @@ export const en = {
   brokenTrackedLink: 'The link may be incomplete. Please click it again in the email.',
   suspended: {
     title: 'This is not possible at the moment',
-    text: 'The sender cannot accept subscriptions or forms now. Please try again later.',
+    text: 'This service is not available now. Please try again later.',
   },
   continue: 'Continue',
   subscription: {
@@ -48,8 +48,8 @@ export const en = {
   tracking: {
     /** What is recorded: the object of the sentences below. */
     opens: 'when you open its emails',
-    clicks: 'which links in its emails you click',
-    opensAndClicks: 'when you open its emails and which links in them you click',
+    clicks: 'when you click links in its emails',
+    opensAndClicks: 'when you open its emails and click links in them',
     confirm: {
       title: 'Confirm what may be recorded',
       text: (sender: string, what: string) =>
@@ -72,19 +72,18 @@ export const en = {
     noLists: (sender: string) => `${sender} sends you no newsletters.`,
     asked: (email: string) => `To subscribe again, use the link in the email that we have sent to ${email}.`,
     notAsked:
-      'No email was sent, because we sent you one a short time ago. Please use the link in it, or try again later.',
+      'No email was sent. You may have received one a short time ago: please use the link in it, or try again later.',
     stop: {
-      title: 'No more emails',
+      title: 'No more newsletters',
       text: (sender: string) =>
-        `${sender} will no longer send you any emails, including newsletters that are added later.`,
-      button: 'Stop all emails',
+        `${sender} will no longer send you any newsletters, including those that are added later.`,
+      button: 'Unsubscribe from all newsletters',
     },
-    stopped: (sender: string) =>
-      `${sender} no longer sends you any emails, including newsletters that are added later.`,
+    stopped: (sender: string) => `${sender} no longer sends you any newsletters, including those that are added later.`,
     tracking: {
       title: 'What may be recorded',
       opens: 'When I open the emails',
-      clicks: 'Which links I click',
+      clicks: 'When I click links',
       levels: { PERSON: 'Recorded now', ANONYMOUS: 'Counted now, without your name', OFF: 'Not recorded now' },
       button: 'Save',
       saved: 'Saved. What you do not allow is no longer recorded, not even for emails that you already have.',
@@ -92,18 +91,20 @@ export const en = {
     },
     data: {
       title: 'Your data',
-      text: (sender: string, email: string) => `Everything that ${sender} keeps about you, in an email to ${email}.`,
+      text: (sender: string, email: string) =>
+        `Everything that ${sender} keeps about you in its contact database, in an email to ${email}.`,
       button: 'Send me my data',
       sent: (email: string) => `We are sending your data to ${email}.`,
-      notSent: 'We have sent you your data a short time ago. Please try again later.',
+      notSent: 'Your data was not sent. You may have received it a short time ago. Please try again later.',
     },
     former:
-      'This link belongs to a former email address, so it cannot show what you receive. You can still stop all emails here.',
-    erased: (sender: string) => `${sender} keeps no data about you.`,
-    erasedAndStopped: (sender: string) => `${sender} keeps only your wish to receive no emails.`,
+      'This link belongs to a former email address, so it cannot show what you receive. You can still unsubscribe from all newsletters here.',
+    erased: (sender: string) => `${sender} keeps no data about you in its contact database.`,
+    erasedAndStopped: (sender: string) =>
+      `In its contact database, ${sender} keeps only your wish to receive no newsletters.`,
     closed: {
       title: 'This sender no longer exists',
-      text: 'It sends you no more emails and keeps no data about you.',
+      text: 'It sends you no more newsletters, and your data is deleted.',
     },
     test: 'The link does nothing here. In the campaign, it leads to the preferences of the recipient.',
     link: 'All email preferences',

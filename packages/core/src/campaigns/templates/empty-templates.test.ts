@@ -33,7 +33,7 @@ describe('a part that does not show the link', () => {
     const shown = html.replace(/<!--.*?(-->|$)|<style.*?(<\/style>|$)/gs, '')
     expect(shown).toContain(link)
     expect(shown).toContain('12 Dorset Street')
-    expect(text).toContain(`Preferences: ${values.preferencesUrl}\n12 Dorset Street`)
+    expect(text).toContain(`Email preferences: ${values.preferencesUrl}\n12 Dorset Street`)
   })
 
   test.each([

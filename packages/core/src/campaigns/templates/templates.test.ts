@@ -194,9 +194,7 @@ describe('the footer', () => {
   test('is in the language of the mail, and names the list in its own words', () => {
     const render = compileTemplates({ subject: 'x', html: '<p>Hi</p>', text: 'Hi {{ locale }}' })
     const { html, text } = joinMail(render({ ...values, locale: 'de-AT' }))
-    expect(text).toContain(
-      'Hi de-AT\n\n--\nSie erhalten diese E-Mail, weil Sie sich für Monthly news angemeldet haben.',
-    )
+    expect(text).toContain('Hi de-AT\n\n--\nSie erhalten diese E-Mail, weil Sie für „Monthly news“ angemeldet sind.')
     expect(text).toContain(`Abmelden: ${values.unsubscribeUrl}`)
     expect(html).toContain('<div lang="de" style=')
   })
@@ -208,7 +206,7 @@ describe('the footer', () => {
     expect(html).toContain(`<a href="${values.preferencesUrl}"`)
     expect(html).toContain('12 Dorset Street')
     expect(text).toBe(
-      `Hi\n\n--\nYou are receiving this email because you subscribed to Monthly news.\nUnsubscribe: ${values.unsubscribeUrl}\nPreferences: ${values.preferencesUrl}\n12 Dorset Street`,
+      `Hi\n\n--\nYou are receiving this email because you are subscribed to “Monthly news”.\nUnsubscribe: ${values.unsubscribeUrl}\nEmail preferences: ${values.preferencesUrl}\n12 Dorset Street`,
     )
   })
 

@@ -11,7 +11,7 @@ export const en = {
   date: 'Please enter a date such as 2026-11-21.',
   option: 'Please choose one of the options.',
   box: 'Please check or uncheck this box.',
-  tooLarge: 'Please shorten your answers. Together they can have at most 32 KiB.',
+  tooLarge: 'Please shorten your answers. Together they can have at most about 32,000 characters.',
 }
 
 /** What a visitor reads about a submission. */

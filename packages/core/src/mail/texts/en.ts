@@ -5,27 +5,27 @@ export const en = {
       `Please confirm that ${sender} may send “${list}” to ${address}.`,
     button: 'Confirm subscription',
     small:
-      'This link expires in seven days. If you did not request this, ignore this email and you will not be subscribed.',
+      'This link expires in seven days. If you did not request this, you can ignore this email: without your confirmation, you will not be subscribed.',
   },
   tracking: {
     /** What is recorded: the object of the sentence below. */
     opens: 'when you open its emails',
-    clicks: 'which links in its emails you click',
-    opensAndClicks: 'when you open its emails and which links in them you click',
+    clicks: 'when you click links in its emails',
+    opensAndClicks: 'when you open its emails and click links in them',
     title: (sender: string) => `Confirm what ${sender} may record`,
     text: (sender: string, what: string) => `Please confirm that ${sender} may record ${what}.`,
     button: 'Confirm',
     small:
-      'This link expires in seven days. If you did not request this, ignore this email and nothing will be recorded.',
+      'This link expires in seven days. If you did not request this, you can ignore this email: nothing will change.',
   },
   personalData: {
     title: (sender: string) => `Your data at ${sender}`,
     attached: (sender: string) =>
-      `The attached file has everything that ${sender} keeps about you. It is a JSON file, which any text editor opens.`,
+      `The attached file has everything that ${sender} keeps about you in its contact database. It is a JSON file, which you can open with any text editor.`,
     tooLarge: (sender: string) =>
-      `What ${sender} keeps about you is too large for an email. Please reply to this email to receive it in another way.`,
+      `What ${sender} keeps about you in its contact database is too large for an email. Please contact ${sender} to receive it in another way.`,
     small:
-      'You receive this email because it was requested on your preferences page. It was sent to your address only.',
+      'You are receiving this email because it was requested on your preferences page. It was sent to your address only.',
   },
   invite: {
     title: (workspace: string) => `Join ${workspace}`,
@@ -54,9 +54,9 @@ export const en = {
   },
   /** Of a campaign without an unsubscribe link. */
   footer: {
-    reason: (list: string) => `You are receiving this email because you subscribed to ${list}.`,
+    reason: (list: string) => `You are receiving this email because you are subscribed to “${list}”.`,
     unsubscribe: 'Unsubscribe',
-    preferences: 'Preferences',
+    preferences: 'Email preferences',
   },
 }
 

@@ -15,7 +15,7 @@ import { chooseTracking } from './track-preferences.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const wording = { opens: 'When I open the emails', clicks: 'Which links I click' }
+const wording = { opens: 'When I open the emails', clicks: 'When I click links' }
 let ada: Contact
 let token: string
 beforeEach(async () => {
