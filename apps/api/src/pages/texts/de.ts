@@ -2,10 +2,10 @@ import type { PageTexts } from './en.ts'
 
 export const de: PageTexts = {
   brokenLink: 'Dieser Link funktioniert nicht',
-  brokenTrackedLink: 'Der Link ist vermutlich unvollständig. Bitte klicken Sie ihn in der E-Mail noch einmal an.',
+  brokenTrackedLink: 'Der Link ist möglicherweise unvollständig. Bitte klicken Sie in der E-Mail noch einmal darauf.',
   suspended: {
     title: 'Das ist im Moment nicht möglich',
-    text: 'Der Absender kann zurzeit keine Anmeldungen und Formulare annehmen. Bitte versuchen Sie es später noch einmal.',
+    text: 'Dieser Dienst ist zurzeit nicht verfügbar. Bitte versuchen Sie es später noch einmal.',
   },
   continue: 'Weiter',
   subscription: {
@@ -14,7 +14,7 @@ export const de: PageTexts = {
     confirm: {
       title: 'Bestätigen Sie Ihre Anmeldung',
       text: (emails) =>
-        `Klicken Sie auf die Schaltfläche, um ${emails} zu erhalten. Sie können sich jederzeit abmelden.`,
+        `Klicken Sie auf die Schaltfläche, um ${emails} zu erhalten. Sie können sich jederzeit wieder abmelden.`,
       button: 'Anmeldung bestätigen',
     },
     confirmed: {
@@ -38,23 +38,23 @@ export const de: PageTexts = {
     },
     test: {
       title: 'Dies ist eine Test-E-Mail',
-      text: 'Der Link hat hier keine Wirkung. In der Kampagne meldet er den Empfänger ab.',
+      text: 'Der Link hat hier keine Wirkung. In der Kampagne dient er zum Abmelden.',
     },
     brokenConfirmation:
-      'Der Link ist unvollständig oder älter als sieben Tage. Bitte verwenden Sie den Link in der neuesten E-Mail oder melden Sie sich noch einmal an.',
+      'Der Link ist möglicherweise unvollständig oder älter als sieben Tage. Bitte verwenden Sie den Link in der neuesten E-Mail oder melden Sie sich noch einmal an.',
     brokenUnsubscribe:
-      'Der Link ist unvollständig. Bitte klicken Sie ihn in der E-Mail noch einmal an, oder antworten Sie auf die E-Mail und bitten Sie um Abmeldung.',
+      'Der Link ist unvollständig. Bitte klicken Sie in der E-Mail noch einmal darauf, oder antworten Sie auf die E-Mail und bitten Sie um Abmeldung.',
     brokenUndo:
-      'Das ist nur innerhalb von zehn Minuten nach der Abmeldung möglich. Bitte melden Sie sich dort wieder an, wo Sie sich zuerst angemeldet haben.',
+      'Das ist nur innerhalb von zehn Minuten nach der Abmeldung möglich. Bitte melden Sie sich dort wieder an, wo Sie sich ursprünglich angemeldet hatten.',
   },
   tracking: {
-    opens: 'wann Sie die E-Mails öffnen',
-    clicks: 'auf welche Links in den E-Mails Sie klicken',
-    opensAndClicks: 'wann Sie die E-Mails öffnen und auf welche Links darin Sie klicken',
+    opens: 'wann Sie E-Mails dieses Absenders öffnen',
+    clicks: 'wann Sie in E-Mails dieses Absenders auf Links klicken',
+    opensAndClicks: 'wann Sie E-Mails dieses Absenders öffnen und darin auf Links klicken',
     confirm: {
-      title: 'Bestätigen, was erfasst werden darf',
+      title: 'Bestätigen Sie, was erfasst werden darf',
       text: (sender, what) =>
-        `Mit einem Klick auf die Schaltfläche erlauben Sie ${sender} zu erfassen, ${what}. Sie können dies jederzeit ändern.`,
+        `Mit einem Klick auf die Schaltfläche erlauben Sie, dass ${sender} erfasst, ${what}. Sie können dies jederzeit ändern.`,
       button: 'Bestätigen',
     },
     confirmed: {
@@ -62,7 +62,7 @@ export const de: PageTexts = {
       text: (sender, what) => `${sender} darf ab jetzt erfassen, ${what}. Sie können diese Seite schließen.`,
     },
     broken:
-      'Der Link ist unvollständig oder älter als sieben Tage, oder Sie haben seitdem etwas anderes gewählt. Es wurde nichts geändert.',
+      'Der Link ist möglicherweise unvollständig oder älter als sieben Tage, oder Sie haben seitdem etwas anderes gewählt. Es wurde nichts geändert.',
   },
   preferences: {
     title: 'Ihre E-Mail-Einstellungen',
@@ -74,18 +74,17 @@ export const de: PageTexts = {
     asked: (email) =>
       `Um sich wieder anzumelden, klicken Sie bitte auf den Link in der E-Mail, die wir an ${email} gesendet haben.`,
     notAsked:
-      'Es wurde keine E-Mail gesendet, weil Sie vor Kurzem schon eine erhalten haben. Bitte verwenden Sie den Link darin oder versuchen Sie es später noch einmal.',
+      'Es wurde keine E-Mail gesendet. Vielleicht haben Sie vor Kurzem schon eine erhalten: Bitte verwenden Sie den Link darin oder versuchen Sie es später noch einmal.',
     stop: {
-      title: 'Keine E-Mails mehr',
-      text: (sender) =>
-        `${sender} sendet Ihnen dann keine E-Mails mehr, auch keine Newsletter, die später hinzukommen.`,
-      button: 'Alle E-Mails abbestellen',
+      title: 'Keine Newsletter mehr',
+      text: (sender) => `${sender} sendet Ihnen dann keine Newsletter mehr, auch keine, die später hinzukommen.`,
+      button: 'Alle Newsletter abbestellen',
     },
-    stopped: (sender) => `${sender} sendet Ihnen keine E-Mails mehr, auch keine Newsletter, die später hinzukommen.`,
+    stopped: (sender) => `${sender} sendet Ihnen keine Newsletter mehr, auch keine, die später hinzukommen.`,
     tracking: {
       title: 'Was erfasst werden darf',
       opens: 'Wann ich die E-Mails öffne',
-      clicks: 'Auf welche Links ich klicke',
+      clicks: 'Wann ich auf Links klicke',
       levels: {
         PERSON: 'Wird zurzeit erfasst',
         ANONYMOUS: 'Wird zurzeit ohne Ihren Namen gezählt',
@@ -99,21 +98,23 @@ export const de: PageTexts = {
     },
     data: {
       title: 'Ihre Daten',
-      text: (sender, email) => `Alles, was ${sender} über Sie gespeichert hat, in einer E-Mail an ${email}.`,
-      button: 'Meine Daten zusenden',
+      text: (sender, email) =>
+        `Alles, was ${sender} in der Kontaktdatenbank über Sie gespeichert hat, in einer E-Mail an ${email}.`,
+      button: 'Meine Daten anfordern',
       sent: (email) => `Wir senden Ihre Daten an ${email}.`,
-      notSent: 'Wir haben Ihnen Ihre Daten erst vor Kurzem gesendet. Bitte versuchen Sie es später noch einmal.',
+      notSent:
+        'Ihre Daten wurden nicht gesendet. Vielleicht haben Sie sie erst vor Kurzem erhalten. Bitte versuchen Sie es später noch einmal.',
     },
     former:
-      'Dieser Link gehört zu einer früheren E-Mail-Adresse und kann deshalb nicht zeigen, was Sie erhalten. Alle E-Mails abbestellen können Sie hier trotzdem.',
-    erased: (sender) => `${sender} hat keine Daten über Sie gespeichert.`,
+      'Dieser Link gehört zu einer früheren E-Mail-Adresse und kann deshalb nicht zeigen, was Sie erhalten. Alle Newsletter abbestellen können Sie hier trotzdem.',
+    erased: (sender) => `${sender} hat in der Kontaktdatenbank keine Daten über Sie gespeichert.`,
     erasedAndStopped: (sender) =>
-      `${sender} hat über Sie nur noch gespeichert, dass Sie keine E-Mails erhalten möchten.`,
+      `${sender} hat in der Kontaktdatenbank nur noch gespeichert, dass Sie keine Newsletter erhalten möchten.`,
     closed: {
       title: 'Diesen Absender gibt es nicht mehr',
-      text: 'Sie erhalten von ihm keine E-Mails mehr, und er hat keine Daten über Sie gespeichert.',
+      text: 'Sie erhalten von ihm keine Newsletter mehr, und Ihre Daten werden gelöscht.',
     },
-    test: 'Der Link hat hier keine Wirkung. In der Kampagne führt er zu den Einstellungen des Empfängers.',
+    test: 'Der Link hat hier keine Wirkung. In der Kampagne führt er zu den persönlichen E-Mail-Einstellungen.',
     link: 'Alle E-Mail-Einstellungen',
   },
   form: {
@@ -128,7 +129,7 @@ export const de: PageTexts = {
       title: 'Dieses Formular ist nicht verfügbar',
       text: 'Es wurde vielleicht geschlossen, oder der Link ist unvollständig.',
     },
-    failed: 'Das Formular konnte nicht gesendet werden. Bitte versuchen Sie es noch einmal.',
+    failed: 'Das Formular konnte nicht abgesendet werden. Bitte versuchen Sie es noch einmal.',
     tooManyAttempts: 'Zu viele Versuche. Bitte versuchen Sie es in einer Minute noch einmal.',
   },
   account: {
@@ -140,7 +141,7 @@ export const de: PageTexts = {
       text: 'Geben Sie die E-Mail-Adresse Ihres Kontos ein. Wir senden Ihnen einen Link, mit dem Sie ein neues Passwort wählen können.',
       button: 'Link senden',
       done: {
-        title: 'Bitte prüfen Sie Ihr Postfach',
+        title: 'Bitte sehen Sie in Ihrem Postfach nach',
         text: 'Falls es zu dieser Adresse ein Konto gibt, haben wir einen Link dorthin gesendet. Er ist eine Stunde lang gültig.',
       },
     },
@@ -149,21 +150,24 @@ export const de: PageTexts = {
       heading: (email) => `Neues Passwort für ${email} wählen`,
       text: 'Verwenden Sie mindestens 12 Zeichen. Sie werden auf allen Geräten abgemeldet.',
       button: 'Passwort speichern',
-      done: { title: 'Ihr Passwort ist gespeichert', text: 'Sie können sich jetzt mit dem neuen Passwort anmelden.' },
+      done: {
+        title: 'Ihr neues Passwort ist gespeichert',
+        text: 'Sie können sich jetzt mit dem neuen Passwort anmelden.',
+      },
       broken:
-        'Er ist unvollständig, wurde schon benutzt oder ist älter als eine Stunde. Fordern Sie einen neuen Link an, um ein Passwort zu wählen.',
+        'Er ist möglicherweise unvollständig, wurde schon benutzt oder ist älter als eine Stunde. Fordern Sie einen neuen Link an, um ein Passwort zu wählen.',
       requestLink: 'Neuen Link anfordern',
     },
     acceptInvite: {
       title: (workspace) => `${workspace} beitreten`,
       heading: (workspace, email) => `${workspace} als ${email} beitreten`,
       newAccount: 'Wählen Sie ein Passwort mit mindestens 12 Zeichen.',
-      knownAccount: 'Zu dieser Adresse haben Sie bereits ein Konto. Geben Sie dessen Passwort ein.',
+      knownAccount: 'Zu dieser Adresse haben Sie bereits ein Konto. Bitte geben Sie dessen Passwort ein.',
       button: 'Beitreten',
       done: { title: 'Willkommen', text: 'Sie sind dem Arbeitsbereich beigetreten. Sie können sich jetzt anmelden.' },
       broken:
-        'Er ist unvollständig, wurde schon benutzt oder zurückgezogen oder ist älter als sieben Tage. Bitten Sie die Person, die Sie eingeladen hat, die Einladung noch einmal zu senden.',
-      wrongPassword: 'Zu dieser Adresse gibt es bereits ein Konto: Geben Sie dessen Passwort ein.',
+        'Er ist möglicherweise unvollständig, wurde schon benutzt oder zurückgezogen oder ist älter als sieben Tage. Bitten Sie die Person, die Sie eingeladen hat, die Einladung noch einmal zu senden.',
+      wrongPassword: 'Zu dieser Adresse gibt es bereits ein Konto. Bitte geben Sie dessen Passwort ein.',
     },
     verifyEmail: {
       title: 'E-Mail-Adresse bestätigen',
@@ -172,7 +176,7 @@ export const de: PageTexts = {
       button: 'Bestätigen',
       done: { title: 'Ihre E-Mail-Adresse ist bestätigt', text: 'Vielen Dank. Sie können diese Seite schließen.' },
       broken:
-        'Er ist unvollständig oder älter als sieben Tage. Fordern Sie eine neue E-Mail zur Bestätigung an. Oder wählen Sie ein neues Passwort: Auch damit wird Ihre Adresse bestätigt.',
+        'Er ist möglicherweise unvollständig oder älter als sieben Tage. Fordern Sie eine neue E-Mail zur Bestätigung an. Oder wählen Sie ein neues Passwort: Auch damit wird Ihre Adresse bestätigt.',
       wrongPassword: 'Das Passwort ist falsch.',
     },
     problems: {
@@ -180,7 +184,7 @@ export const de: PageTexts = {
       passwordLength: 'Das Passwort muss 12 bis 128 Zeichen haben.',
       passwordUnsuitable:
         'Dieses Passwort wird zu häufig verwendet oder enthält unzulässige Zeichen. Bitte wählen Sie ein anderes.',
-      name: 'Ihr Name darf höchstens 200 Zeichen und keine Zeilenumbrüche haben.',
+      name: 'Ihr Name darf höchstens 200 Zeichen lang sein und keine Zeilenumbrüche enthalten.',
       tooManyAttempts: 'Zu viele Fehlversuche. Bitte warten Sie einige Minuten und versuchen Sie es noch einmal.',
       failed: 'Das hat nicht funktioniert. Bitte versuchen Sie es später noch einmal.',
     },

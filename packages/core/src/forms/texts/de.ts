@@ -10,7 +10,7 @@ export const de: FormTexts = {
   phone: 'Bitte geben Sie eine Telefonnummer ein, zum Beispiel +44 20 7946 0958.',
   number: 'Bitte geben Sie eine Zahl mit höchstens 15 Ziffern ein.',
   date: 'Bitte geben Sie ein Datum in dieser Form ein: 2026-11-21.',
-  option: 'Bitte wählen Sie eine der Möglichkeiten aus.',
+  option: 'Bitte wählen Sie eine der Optionen aus.',
   box: 'Bitte setzen oder entfernen Sie das Häkchen.',
-  tooLarge: 'Bitte kürzen Sie Ihre Angaben. Zusammen dürfen sie höchstens 32 KiB umfassen.',
+  tooLarge: 'Bitte kürzen Sie Ihre Angaben. Zusammen dürfen sie höchstens etwa 32.000 Zeichen lang sein.',
 }
