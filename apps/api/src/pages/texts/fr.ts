@@ -2,14 +2,14 @@ import type { PageTexts } from './en.ts'
 
 export const fr: PageTexts = {
   brokenLink: 'Ce lien ne fonctionne pas',
-  brokenTrackedLink: 'Le lien est peut-être incomplet. Veuillez cliquer de nouveau dessus dans l’e-mail.',
+  brokenTrackedLink: 'Le lien est peut-être incomplet. Veuillez cliquer de nouveau sur ce lien dans l’e-mail.',
   suspended: {
     title: 'Ce n’est pas possible pour le moment',
-    text: 'L’expéditeur ne peut actuellement recevoir ni inscription ni formulaire. Veuillez réessayer plus tard.',
+    text: 'Ce service est actuellement indisponible. Veuillez réessayer plus tard.',
   },
   continue: 'Continuer',
   subscription: {
-    emails: (list, sender) => `«\u00a0${list}\u00a0» (${sender})`,
+    emails: (list, sender) => `«\u202f${list}\u202f» (${sender})`,
     anyEmails: 'les e-mails de cette liste',
     confirm: {
       title: 'Confirmez votre inscription',
@@ -28,7 +28,7 @@ export const fr: PageTexts = {
     unsubscribed: {
       title: 'Votre désinscription est confirmée',
       text: (emails) => `Vous ne recevrez plus ${emails}.`,
-      undo: 'S’il s’agit d’une erreur, vous pouvez annuler dans les dix minutes.',
+      undo: 'S’il s’agit d’une erreur, vous pouvez annuler cette désinscription dans les dix minutes.',
       button: 'Se réinscrire',
     },
     restored: {
@@ -37,19 +37,19 @@ export const fr: PageTexts = {
     },
     test: {
       title: 'Ceci est un e-mail de test',
-      text: 'Ici, le lien n’a aucun effet. Dans la campagne, il désinscrit le destinataire.',
+      text: 'Ici, le lien n’a aucun effet. Dans la campagne, il permet de se désinscrire.',
     },
     brokenConfirmation:
       'Le lien est peut-être incomplet ou date de plus de sept jours. Veuillez utiliser le lien du dernier e-mail reçu, ou vous inscrire de nouveau.',
     brokenUnsubscribe:
-      'Le lien est incomplet. Veuillez cliquer de nouveau dessus dans l’e-mail, ou répondre à l’e-mail pour demander votre désinscription.',
+      'Le lien est incomplet. Veuillez cliquer de nouveau sur ce lien dans l’e-mail, ou répondre à l’e-mail pour demander votre désinscription.',
     brokenUndo:
-      'L’annulation n’est possible que dans les dix minutes qui suivent la désinscription. Veuillez vous inscrire de nouveau là où vous l’aviez fait.',
+      'L’annulation n’est possible que dans les dix minutes qui suivent la désinscription. Veuillez vous inscrire de nouveau là où vous l’aviez fait la première fois.',
   },
   tracking: {
-    opens: 'l’ouverture de ses e-mails',
-    clicks: 'vos clics sur les liens de ses e-mails',
-    opensAndClicks: 'l’ouverture de ses e-mails et vos clics sur leurs liens',
+    opens: 'à quel moment vous ouvrez ses e-mails',
+    clicks: 'à quel moment vous cliquez sur les liens de ses e-mails',
+    opensAndClicks: 'à quel moment vous ouvrez ses e-mails et cliquez sur leurs liens',
     confirm: {
       title: 'Confirmez ce qui peut être enregistré',
       text: (sender, what) =>
@@ -61,11 +61,11 @@ export const fr: PageTexts = {
       text: (sender, what) => `${sender} peut désormais enregistrer ${what}. Vous pouvez fermer cette page.`,
     },
     broken:
-      'Le lien est peut-être incomplet ou date de plus de sept jours, ou vous avez fait un autre choix depuis. Rien n’a été modifié.',
+      'Le lien est peut-être incomplet ou date de plus de sept jours, ou bien vous avez fait un autre choix depuis. Rien n’a été modifié.',
   },
   preferences: {
     title: 'Vos préférences e-mail',
-    text: (sender, email) => `Choisissez les e-mails que ${sender} envoie à ${email}.`,
+    text: (sender, email) => `Choisissez les e-mails envoyés par ${sender} à ${email}.`,
     received: 'Vous recevez',
     left: 'Vous ne recevez plus',
     pending: 'Inscription à confirmer',
@@ -73,17 +73,17 @@ export const fr: PageTexts = {
     asked: (email) =>
       `Pour vous réinscrire, cliquez sur le lien contenu dans l’e-mail que nous avons envoyé à ${email}.`,
     notAsked:
-      'Aucun e-mail n’a été envoyé, car vous en avez reçu un récemment. Veuillez utiliser le lien qu’il contient ou réessayer plus tard.',
+      'Aucun e-mail n’a été envoyé. Vous en avez peut-être reçu un récemment\u202f: veuillez utiliser le lien qu’il contient ou réessayer plus tard.',
     stop: {
-      title: 'Ne plus recevoir d’e-mails',
-      text: (sender) => `${sender} ne vous enverra plus aucun e-mail, pas même les newsletters créées par la suite.`,
-      button: 'Arrêter tous les e-mails',
+      title: 'Ne plus recevoir de newsletters',
+      text: (sender) => `${sender} ne vous enverra plus aucune newsletter, pas même celles créées par la suite.`,
+      button: 'Se désinscrire de toutes les newsletters',
     },
-    stopped: (sender) => `${sender} ne vous envoie plus aucun e-mail, pas même les newsletters créées par la suite.`,
+    stopped: (sender) => `${sender} ne vous envoie plus aucune newsletter, pas même celles créées par la suite.`,
     tracking: {
       title: 'Ce qui peut être enregistré',
-      opens: 'L’ouverture des e-mails',
-      clicks: 'Mes clics sur les liens',
+      opens: 'Le moment où j’ouvre les e-mails',
+      clicks: 'Le moment où je clique sur les liens',
       levels: {
         PERSON: 'Enregistré actuellement',
         ANONYMOUS: 'Compté actuellement, sans votre nom',
@@ -91,30 +91,33 @@ export const fr: PageTexts = {
       },
       button: 'Valider mes choix',
       saved:
-        'C’est noté. Ce que vous n’autorisez pas n’est plus enregistré, y compris pour les e-mails que vous avez déjà reçus.',
+        'C’est noté. Ce que vous n’autorisez pas n’est plus enregistré, même pour les e-mails que vous avez déjà reçus.',
       asked: (email) => `Pour l’autoriser, cliquez sur le lien contenu dans l’e-mail que nous avons envoyé à ${email}.`,
     },
     data: {
       title: 'Vos données',
-      text: (sender, email) => `Tout ce que ${sender} conserve à votre sujet, dans un e-mail envoyé à ${email}.`,
+      text: (sender, email) =>
+        `Toutes les données à votre sujet conservées par ${sender} dans sa base de contacts, par e-mail à ${email}.`,
       button: 'Recevoir mes données',
       sent: (email) => `Nous envoyons vos données à ${email}.`,
-      notSent: 'Nous vous avons envoyé vos données récemment. Veuillez réessayer plus tard.',
+      notSent:
+        'Vos données n’ont pas été envoyées. Vous les avez peut-être reçues récemment. Veuillez réessayer plus tard.',
     },
     former:
-      'Ce lien correspond à une ancienne adresse e-mail et ne peut donc pas afficher ce que vous recevez. Vous pouvez toutefois arrêter tous les e-mails ici.',
-    erased: (sender) => `${sender} ne conserve aucune donnée vous concernant.`,
-    erasedAndStopped: (sender) => `${sender} conserve seulement votre souhait de ne plus recevoir d’e-mails.`,
+      'Ce lien correspond à une ancienne adresse e-mail et ne peut donc pas afficher ce que vous recevez. Vous pouvez toutefois vous désinscrire ici de toutes les newsletters.',
+    erased: (sender) => `${sender} ne conserve aucune donnée à votre sujet dans sa base de contacts.`,
+    erasedAndStopped: (sender) =>
+      `Dans sa base de contacts, ${sender} conserve seulement votre souhait de ne plus recevoir de newsletters.`,
     closed: {
       title: 'Cet expéditeur n’existe plus',
-      text: 'Il ne vous envoie plus d’e-mails et ne conserve aucune donnée vous concernant.',
+      text: 'Il ne vous envoie plus de newsletters et vos données sont supprimées.',
     },
-    test: 'Ici, le lien n’a aucun effet. Dans la campagne, il mène aux préférences du destinataire.',
+    test: 'Ici, le lien n’a aucun effet. Dans la campagne, il mène aux préférences de chaque destinataire.',
     link: 'Toutes vos préférences e-mail',
   },
   form: {
-    problems: 'Veuillez corriger les points suivants\u00a0:',
-    titleWithProblems: (form) => `À vérifier\u00a0: ${form}`,
+    problems: 'Veuillez corriger les points suivants\u202f:',
+    titleWithProblems: (form) => `À vérifier\u202f: ${form}`,
     changed: 'Ce formulaire a été modifié. Veuillez vérifier vos réponses et l’envoyer de nouveau.',
     optional: '(facultatif)',
     choose: 'Veuillez choisir',
@@ -132,7 +135,7 @@ export const fr: PageTexts = {
     email: 'Adresse e-mail',
     password: 'Mot de passe',
     forgotPassword: {
-      title: 'Mot de passe oublié\u00a0?',
+      title: 'Mot de passe oublié\u202f?',
       text: 'Saisissez l’adresse e-mail de votre compte. Nous vous enverrons un lien pour choisir un nouveau mot de passe.',
       button: 'Envoyer le lien',
       done: {
@@ -150,12 +153,12 @@ export const fr: PageTexts = {
         text: 'Vous pouvez maintenant vous connecter avec votre nouveau mot de passe.',
       },
       broken:
-        'Il est peut-être incomplet, déjà utilisé ou date de plus d’une heure. Demandez un nouveau lien pour choisir un mot de passe.',
+        'Il est peut-être incomplet, a déjà été utilisé ou date de plus d’une heure. Demandez un nouveau lien pour choisir un mot de passe.',
       requestLink: 'Demander un nouveau lien',
     },
     acceptInvite: {
       title: (workspace) => `Rejoindre ${workspace}`,
-      heading: (workspace, email) => `Rejoindre ${workspace} en tant que ${email}`,
+      heading: (workspace, email) => `Rejoindre ${workspace} avec l’adresse ${email}`,
       newAccount: 'Choisissez un mot de passe d’au moins 12 caractères.',
       knownAccount: 'Vous avez déjà un compte avec cette adresse. Saisissez son mot de passe.',
       button: 'Rejoindre',
@@ -164,8 +167,8 @@ export const fr: PageTexts = {
         text: 'Vous avez rejoint l’espace de travail. Vous pouvez maintenant vous connecter.',
       },
       broken:
-        'Il est peut-être incomplet, déjà utilisé, retiré ou date de plus de sept jours. Demandez à la personne qui vous l’a envoyé de renvoyer l’invitation.',
-      wrongPassword: 'Un compte existe déjà pour cette adresse\u00a0: saisissez son mot de passe.',
+        'Il est peut-être incomplet, a déjà été utilisé, a été annulé ou date de plus de sept jours. Demandez à la personne qui vous a envoyé l’invitation de vous la renvoyer.',
+      wrongPassword: 'Un compte existe déjà pour cette adresse\u202f: saisissez son mot de passe.',
     },
     verifyEmail: {
       title: 'Confirmez votre adresse e-mail',
@@ -174,15 +177,15 @@ export const fr: PageTexts = {
       button: 'Confirmer',
       done: { title: 'Votre adresse e-mail est confirmée', text: 'Merci. Vous pouvez fermer cette page.' },
       broken:
-        'Il est peut-être incomplet ou date de plus de sept jours. Demandez un nouvel e-mail de confirmation. Ou choisissez un nouveau mot de passe\u00a0: cela confirme aussi votre adresse.',
+        'Il est peut-être incomplet ou date de plus de sept jours. Demandez un nouvel e-mail de confirmation. Ou choisissez un nouveau mot de passe\u202f: cela confirme aussi votre adresse.',
       wrongPassword: 'Le mot de passe est incorrect.',
     },
     problems: {
       passwordMissing: 'Veuillez saisir un mot de passe.',
-      passwordLength: 'Le mot de passe doit comporter de 12 à 128 caractères.',
+      passwordLength: 'Le mot de passe doit comporter entre 12 et 128 caractères.',
       passwordUnsuitable:
         'Ce mot de passe est trop courant ou contient des caractères non autorisés. Veuillez en choisir un autre.',
-      name: 'Votre nom peut comporter au plus 200 caractères, sans saut de ligne.',
+      name: 'Votre nom peut comporter au maximum 200 caractères, sans saut de ligne.',
       tooManyAttempts: 'Trop de tentatives infructueuses. Veuillez patienter quelques minutes avant de réessayer.',
       failed: 'L’opération a échoué. Veuillez réessayer plus tard.',
     },

@@ -37,4 +37,10 @@ describe.each(Object.entries(areas))('the texts of %s', (_, translations) => {
       expect([path, text.endsWith('.')]).toEqual([path, ending])
     }
   })
+
+  test('have the spaces of French punctuation', () => {
+    for (const [path, text] of listTexts(translations.fr)) {
+      expect([path, text]).toEqual([path, expect.not.stringMatching(/[^\u202f][:;?!»]|«[^\u202f]|\u00a0/)])
+    }
+  })
 })
