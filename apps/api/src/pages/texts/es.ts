@@ -2,10 +2,10 @@ import type { PageTexts } from './en.ts'
 
 export const es: PageTexts = {
   brokenLink: 'Este enlace no funciona',
-  brokenTrackedLink: 'El enlace puede estar incompleto. Haga clic en él de nuevo en el correo.',
+  brokenTrackedLink: 'El enlace puede estar incompleto. Vuelva a hacer clic en el enlace del correo.',
   suspended: {
     title: 'No es posible en este momento',
-    text: 'El remitente no puede recibir suscripciones ni formularios por ahora. Inténtelo de nuevo más tarde.',
+    text: 'Este servicio no está disponible por ahora. Inténtelo de nuevo más tarde.',
   },
   continue: 'Continuar',
   subscription: {
@@ -37,19 +37,19 @@ export const es: PageTexts = {
     },
     test: {
       title: 'Este es un correo de prueba',
-      text: 'Aquí el enlace no tiene ningún efecto. En la campaña, da de baja al destinatario.',
+      text: 'Aquí el enlace no tiene ningún efecto. En la campaña, sirve para darse de baja.',
     },
     brokenConfirmation:
       'El enlace puede estar incompleto o tener más de siete días. Utilice el enlace del correo más reciente o suscríbase de nuevo.',
     brokenUnsubscribe:
-      'El enlace está incompleto. Haga clic en él de nuevo en el correo, o responda al correo y solicite la baja.',
+      'El enlace está incompleto. Vuelva a hacer clic en el enlace del correo o responda al correo para solicitar la baja.',
     brokenUndo:
-      'Solo es posible deshacerlo durante los diez minutos posteriores a la baja. Suscríbase de nuevo donde lo hizo la primera vez.',
+      'Solo es posible deshacer la baja durante los diez minutos siguientes. Suscríbase de nuevo donde lo hizo la primera vez.',
   },
   tracking: {
-    opens: 'cuándo abre sus correos',
-    clicks: 'en qué enlaces de sus correos hace clic',
-    opensAndClicks: 'cuándo abre sus correos y en qué enlaces de ellos hace clic',
+    opens: 'cuándo abre usted los correos de este remitente',
+    clicks: 'cuándo hace usted clic en los enlaces de los correos de este remitente',
+    opensAndClicks: 'cuándo abre usted los correos de este remitente y hace clic en sus enlaces',
     confirm: {
       title: 'Confirme qué se puede registrar',
       text: (sender, what) =>
@@ -61,7 +61,7 @@ export const es: PageTexts = {
       text: (sender, what) => `A partir de ahora, ${sender} puede registrar ${what}. Ya puede cerrar esta página.`,
     },
     broken:
-      'El enlace puede estar incompleto o tener más de siete días, o usted ha elegido otra cosa desde entonces. No se ha cambiado nada.',
+      'El enlace puede estar incompleto o tener más de siete días, o bien usted ha elegido otra cosa desde entonces. No se ha cambiado nada.',
   },
   preferences: {
     title: 'Sus preferencias de correo',
@@ -72,42 +72,43 @@ export const es: PageTexts = {
     noLists: (sender) => `${sender} no le envía ningún boletín.`,
     asked: (email) => `Para volver a suscribirse, use el enlace del correo que hemos enviado a ${email}.`,
     notAsked:
-      'No se ha enviado ningún correo porque recibió uno hace poco. Use el enlace que contiene o inténtelo de nuevo más tarde.',
+      'No se ha enviado ningún correo. Es posible que haya recibido uno hace poco: use el enlace que contiene o inténtelo de nuevo más tarde.',
     stop: {
-      title: 'No recibir más correos',
-      text: (sender) => `${sender} no le enviará más correos, tampoco los boletines que se creen más adelante.`,
-      button: 'Darse de baja de todos los correos',
+      title: 'No recibir más boletines',
+      text: (sender) => `${sender} no le enviará más boletines, ni siquiera los que se creen más adelante.`,
+      button: 'Darse de baja de todos los boletines',
     },
-    stopped: (sender) => `${sender} ya no le envía correos, tampoco los boletines que se creen más adelante.`,
+    stopped: (sender) => `${sender} ya no le envía boletines, ni le enviará los que se creen más adelante.`,
     tracking: {
       title: 'Qué se puede registrar',
       opens: 'Cuándo abro los correos',
-      clicks: 'En qué enlaces hago clic',
+      clicks: 'Cuándo hago clic en los enlaces',
       levels: {
         PERSON: 'Se registra actualmente',
         ANONYMOUS: 'Se cuenta actualmente, sin su nombre',
         OFF: 'No se registra actualmente',
       },
       button: 'Guardar',
-      saved: 'Guardado. Lo que no permita ya no se registra, tampoco en los correos que ya ha recibido.',
+      saved: 'Guardado. Lo que no permite ya no se registra, ni siquiera en los correos que ya ha recibido.',
       asked: (email) => `Para permitirlo, use el enlace del correo que hemos enviado a ${email}.`,
     },
     data: {
       title: 'Sus datos',
-      text: (sender, email) => `Todo lo que ${sender} conserva sobre usted, en un correo a ${email}.`,
+      text: (sender, email) =>
+        `Todo lo que ${sender} conserva sobre usted en su base de contactos, en un correo a ${email}.`,
       button: 'Enviarme mis datos',
-      sent: (email) => `Le enviamos sus datos a ${email}.`,
-      notSent: 'Le hemos enviado sus datos hace poco. Inténtelo de nuevo más tarde.',
+      sent: (email) => `Estamos enviando sus datos a ${email}.`,
+      notSent: 'No se han enviado sus datos. Es posible que los haya recibido hace poco. Inténtelo de nuevo más tarde.',
     },
     former:
-      'Este enlace corresponde a una dirección de correo anterior, por lo que no puede mostrar lo que recibe. Aun así, aquí puede darse de baja de todos los correos.',
-    erased: (sender) => `${sender} no conserva ningún dato sobre usted.`,
-    erasedAndStopped: (sender) => `${sender} solo conserva su deseo de no recibir correos.`,
+      'Este enlace corresponde a una dirección de correo anterior, por lo que no puede mostrar lo que recibe. Aun así, aquí puede darse de baja de todos los boletines.',
+    erased: (sender) => `${sender} no conserva ningún dato sobre usted en su base de contactos.`,
+    erasedAndStopped: (sender) => `En su base de contactos, ${sender} solo conserva su deseo de no recibir boletines.`,
     closed: {
       title: 'Este remitente ya no existe',
-      text: 'Ya no le envía correos ni conserva datos sobre usted.',
+      text: 'Ya no le envía boletines y sus datos se eliminan.',
     },
-    test: 'Aquí el enlace no tiene ningún efecto. En la campaña, lleva a las preferencias del destinatario.',
+    test: 'Aquí el enlace no tiene ningún efecto. En la campaña, lleva a las preferencias de cada persona.',
     link: 'Todas sus preferencias de correo',
   },
   form: {
@@ -156,17 +157,17 @@ export const es: PageTexts = {
       button: 'Unirse',
       done: { title: 'Le damos la bienvenida', text: 'Se ha unido al espacio de trabajo. Ya puede iniciar sesión.' },
       broken:
-        'Puede estar incompleto, haberse utilizado o retirado ya, o tener más de siete días. Pida a la persona que le invitó que envíe la invitación de nuevo.',
+        'Puede estar incompleto, haberse utilizado o anulado ya, o tener más de siete días. Pida a la persona que le envió la invitación que se la envíe de nuevo.',
       wrongPassword: 'Ya existe una cuenta con esta dirección: utilice su contraseña.',
     },
     verifyEmail: {
-      title: 'Verifique su dirección de correo',
-      heading: (email) => `Verifique ${email}`,
-      text: 'Escriba su contraseña para verificar que esta dirección de correo es suya.',
-      button: 'Verificar',
-      done: { title: 'Su dirección de correo está verificada', text: 'Gracias. Ya puede cerrar esta página.' },
+      title: 'Confirme su dirección de correo',
+      heading: (email) => `Confirme ${email}`,
+      text: 'Escriba su contraseña para confirmar que esta dirección de correo es suya.',
+      button: 'Confirmar',
+      done: { title: 'Su dirección de correo está confirmada', text: 'Gracias. Ya puede cerrar esta página.' },
       broken:
-        'Puede estar incompleto o tener más de siete días. Solicite un nuevo correo de verificación. O elija una contraseña nueva: así también se verifica su dirección.',
+        'Puede estar incompleto o tener más de siete días. Solicite un nuevo correo de confirmación. O elija una contraseña nueva: así también se confirma su dirección.',
       wrongPassword: 'La contraseña no es correcta.',
     },
     problems: {

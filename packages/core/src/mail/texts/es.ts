@@ -2,28 +2,28 @@ import type { MailTexts } from './en.ts'
 
 export const es: MailTexts = {
   confirmation: {
-    title: (list) => `Confirme su suscripción a ${list}`,
+    title: (list) => `Confirme su suscripción a «${list}»`,
     text: (sender, list, address) => `Confirme que ${sender} puede enviar «${list}» a ${address}.`,
     button: 'Confirmar suscripción',
     small:
-      'Este enlace caduca dentro de siete días. Si no lo ha solicitado, ignore este correo: sin su confirmación no hay suscripción.',
+      'Este enlace caduca dentro de siete días. Si no ha solicitado esta suscripción, puede ignorar este correo: sin su confirmación, no se activará.',
   },
   tracking: {
-    opens: 'cuándo abre sus correos',
-    clicks: 'en qué enlaces de sus correos hace clic',
-    opensAndClicks: 'cuándo abre sus correos y en qué enlaces de ellos hace clic',
+    opens: 'cuándo abre usted los correos de este remitente',
+    clicks: 'cuándo hace usted clic en los enlaces de los correos de este remitente',
+    opensAndClicks: 'cuándo abre usted los correos de este remitente y hace clic en sus enlaces',
     title: (sender) => `Confirme qué puede registrar ${sender}`,
     text: (sender, what) => `Confirme que ${sender} puede registrar ${what}.`,
     button: 'Confirmar',
     small:
-      'Este enlace caduca dentro de siete días. Si no lo ha solicitado, ignore este correo y no se registrará nada.',
+      'Este enlace caduca dentro de siete días. Si no lo ha solicitado, puede ignorar este correo: no cambiará nada.',
   },
   personalData: {
     title: (sender) => `Sus datos en ${sender}`,
     attached: (sender) =>
-      `El archivo adjunto contiene todo lo que ${sender} conserva sobre usted. Es un archivo JSON, que puede abrir con cualquier editor de texto.`,
+      `El archivo adjunto contiene todo lo que ${sender} conserva sobre usted en su base de contactos. Es un archivo JSON que puede abrir con cualquier editor de texto.`,
     tooLarge: (sender) =>
-      `Los datos que ${sender} conserva sobre usted son demasiado grandes para un correo. Responda a este mensaje para recibirlos de otra forma.`,
+      `Los datos que ${sender} conserva sobre usted en su base de contactos son demasiado extensos para un correo. Póngase en contacto con ${sender} para recibirlos de otra forma.`,
     small: 'Recibe este correo porque se solicitó en su página de preferencias. Solo se ha enviado a su dirección.',
   },
   invite: {
@@ -37,22 +37,22 @@ export const es: MailTexts = {
     title: 'Elija una contraseña nueva',
     text: (address) => `Hemos recibido una solicitud para restablecer la contraseña de ${address}.`,
     warning:
-      'Esta dirección nunca se verificó, por lo que otra persona puede haber creado la cuenta. Por su seguridad, al elegir una contraseña nueva también se revocan las claves de API y las invitaciones que creó la cuenta, y se desactivan los webhooks de los espacios de trabajo que le pertenecen. Después, revise los miembros de esos espacios.',
+      'Esta dirección nunca se confirmó, por lo que es posible que otra persona haya creado la cuenta. Por su seguridad, al elegir una contraseña nueva también se revocan las claves de API y las invitaciones que creó la cuenta, y se desactivan los webhooks de los espacios de trabajo que le pertenecen. Después, revise los miembros de esos espacios.',
     button: 'Elegir una contraseña nueva',
     small:
       'Este enlace caduca dentro de una hora y solo funciona una vez. Si no lo ha solicitado, puede ignorar este correo: su contraseña no cambiará.',
   },
   verification: {
-    title: 'Verifique su dirección de correo',
+    title: 'Confirme su dirección de correo',
     text: (host, address) => `Se ha creado una cuenta en ${host} para ${address}.`,
-    request: 'Verifique que esta dirección de correo es suya.',
-    button: 'Verificar dirección',
+    request: 'Confirme que esta dirección de correo es suya.',
+    button: 'Confirmar dirección de correo',
     small:
-      'Este enlace caduca dentro de siete días y para usarlo necesita su contraseña. Si no ha creado esta cuenta, puede ignorar este correo, o restablecer la contraseña para tomar el control de la cuenta.',
+      'Este enlace caduca dentro de siete días y para usarlo necesita su contraseña. Si no ha creado esta cuenta, puede ignorar este correo, o bien restablecer la contraseña para tomar el control de la cuenta.',
   },
   footer: {
-    reason: (list) => `Recibe este correo porque se suscribió a ${list}.`,
+    reason: (list) => `Recibe este correo porque su dirección está suscrita a «${list}».`,
     unsubscribe: 'Darse de baja',
-    preferences: 'Preferencias',
+    preferences: 'Preferencias de correo',
   },
 }
