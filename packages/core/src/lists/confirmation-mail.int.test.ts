@@ -62,7 +62,7 @@ test('the email is in the language of the contact, the list or the workspace', a
     return [mail?.subject, mail?.headers?.['Content-Language'], /<html lang="([^"]*)"/.exec(mail?.html ?? '')?.[1]]
   }
   await ctx.db.update(workspaces).set({ locale: 'it' }).where(eq(workspaces.id, ctx.workspaceId))
-  expect(await subjectAndLanguage()).toEqual(['Conferma la tua iscrizione a Product news', 'it', 'it'])
+  expect(await subjectAndLanguage()).toEqual(['Confermi la Sua iscrizione a «Product news»', 'it', 'it'])
   await ctx.db.update(lists).set({ locale: 'de' }).where(eq(lists.id, list.id))
   expect(await subjectAndLanguage()).toEqual(['Bitte bestätigen Sie Ihre Anmeldung: Product news', 'de', 'de'])
   await ctx.db.update(contacts).set({ locale: 'pt-BR' }).where(eq(contacts.workspaceId, ctx.workspaceId))

@@ -2,58 +2,58 @@ import type { MailTexts } from './en.ts'
 
 export const it: MailTexts = {
   confirmation: {
-    title: (list) => `Conferma la tua iscrizione a ${list}`,
-    text: (sender, list, address) => `Conferma che ${sender} può inviare «${list}» a ${address}.`,
-    button: 'Conferma l’iscrizione',
+    title: (list) => `Confermi la Sua iscrizione a «${list}»`,
+    text: (sender, list, address) => `La preghiamo di confermare che ${sender} può inviare «${list}» a ${address}.`,
+    button: 'Conferma iscrizione',
     small:
-      'Questo link scade tra sette giorni. Se non hai fatto tu questa richiesta, ignora questa email: non riceverai altri messaggi.',
+      'Il link scade tra sette giorni. Se non ha richiesto l’iscrizione, può ignorare questa email: senza la Sua conferma non verrà effettuata.',
   },
   tracking: {
-    opens: 'quando apri le sue email',
-    clicks: 'su quali link delle sue email fai clic',
-    opensAndClicks: 'quando apri le sue email e su quali link fai clic',
-    title: (sender) => `Conferma che cosa può registrare ${sender}`,
-    text: (sender, what) => `Conferma che ${sender} può registrare ${what}.`,
+    opens: 'quando Lei apre le email di questo mittente',
+    clicks: 'quando Lei fa clic sui link nelle email di questo mittente',
+    opensAndClicks: 'quando Lei apre le email di questo mittente e fa clic sui link che contengono',
+    title: (sender) => `Confermi che cosa può registrare ${sender}`,
+    text: (sender, what) => `La preghiamo di confermare che ${sender} può registrare ${what}.`,
     button: 'Conferma',
     small:
-      'Questo link scade tra sette giorni. Se non hai fatto tu questa richiesta, ignora questa email: non verrà registrato nulla.',
+      'Il link scade tra sette giorni. Se non ha fatto Lei questa richiesta, può ignorare questa email: non cambierà nulla.',
   },
   personalData: {
-    title: (sender) => `I tuoi dati presso ${sender}`,
+    title: (sender) => `I Suoi dati presso ${sender}`,
     attached: (sender) =>
-      `Il file allegato contiene tutto ciò che ${sender} conserva su di te. È un file JSON, che puoi aprire con qualsiasi editor di testo.`,
+      `Il file allegato contiene tutto ciò che ${sender} conserva su di Lei nel proprio archivio dei contatti. È un file JSON, che può aprire con qualsiasi editor di testo.`,
     tooLarge: (sender) =>
-      `I dati che ${sender} conserva su di te sono troppo grandi per un’email. Rispondi a questo messaggio per riceverli in un altro modo.`,
+      `I dati che ${sender} conserva su di Lei nel proprio archivio dei contatti sono troppo voluminosi per un’email. La preghiamo di contattare ${sender} per riceverli in un altro modo.`,
     small:
-      'Ricevi questa email perché è stata richiesta nella pagina delle tue preferenze. È stata inviata solo al tuo indirizzo.',
+      'Riceve questa email perché è stata richiesta nella pagina delle Sue preferenze. È stata inviata solo al Suo indirizzo.',
   },
   invite: {
-    title: (workspace) => `Unisciti a ${workspace}`,
-    text: (workspace) => `Hai ricevuto un invito a unirti allo spazio di lavoro «${workspace}».`,
-    button: 'Accetta l’invito',
+    title: (workspace) => `Invito a ${workspace}`,
+    text: (workspace) => `Ha ricevuto un invito a unirsi allo spazio di lavoro «${workspace}».`,
+    button: 'Accetta invito',
     small:
-      'Questo link scade tra sette giorni e funziona una sola volta. Se non aspettavi questo invito, puoi ignorare questa email.',
+      'Il link scade tra sette giorni e funziona una sola volta. Se non aspettava questo invito, può ignorare questa email.',
   },
   passwordReset: {
-    title: 'Scegli una nuova password',
+    title: 'Scelga una nuova password',
     text: (address) => `Abbiamo ricevuto una richiesta di reimpostare la password di ${address}.`,
     warning:
-      'Questo indirizzo non è mai stato confermato, quindi qualcun altro potrebbe aver creato l’account. Per la tua sicurezza, scegliendo una nuova password vengono revocati anche le chiavi API e gli inviti creati dall’account, e vengono disattivati i webhook degli spazi di lavoro di cui è proprietario. In seguito, controlla i membri di questi spazi di lavoro.',
-    button: 'Scegli una nuova password',
+      'Questo indirizzo non è mai stato confermato, quindi qualcun altro potrebbe aver creato l’account. Per la Sua sicurezza, con una nuova password vengono revocati anche le chiavi API e gli inviti creati dall’account e vengono disattivati i webhook degli spazi di lavoro di cui è proprietario. In seguito, controlli i membri di questi spazi di lavoro.',
+    button: 'Imposta nuova password',
     small:
-      'Questo link scade tra un’ora e funziona una sola volta. Se non hai fatto tu questa richiesta, puoi ignorare questa email: la tua password resta la stessa.',
+      'Il link scade tra un’ora e funziona una sola volta. Se non ha fatto Lei questa richiesta, può ignorare questa email: la Sua password resta la stessa.',
   },
   verification: {
-    title: 'Conferma il tuo indirizzo email',
+    title: 'Confermi il Suo indirizzo email',
     text: (host, address) => `Su ${host} è stato creato un account per ${address}.`,
-    request: 'Conferma che questo indirizzo email è tuo.',
-    button: 'Conferma l’indirizzo email',
+    request: 'La preghiamo di confermare che questo indirizzo email è Suo.',
+    button: 'Conferma indirizzo email',
     small:
-      'Questo link scade tra sette giorni e per usarlo serve la tua password. Se non hai creato tu questo account, puoi ignorare questa email, oppure reimpostare la password per prenderne il controllo.',
+      'Il link scade tra sette giorni e per usarlo serve la Sua password. Se non ha creato Lei questo account, può ignorare questa email oppure reimpostare la password per prendere il controllo dell’account.',
   },
   footer: {
-    reason: (list) => `Ricevi questa email perché hai effettuato l’iscrizione a ${list}.`,
-    unsubscribe: 'Annulla l’iscrizione',
-    preferences: 'Preferenze',
+    reason: (list) => `Riceve questa email perché il Suo indirizzo è iscritto a «${list}».`,
+    unsubscribe: 'Annulla iscrizione',
+    preferences: 'Preferenze email',
   },
 }

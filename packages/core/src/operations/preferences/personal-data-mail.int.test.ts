@@ -69,7 +69,7 @@ test('the email is in the language of the person, then of the page', async () =>
   expect(mail?.subject).toMatch(/^Ihre Daten bei /)
   expect(mail?.html).toContain('<html lang="de-AT"')
   await updateContact(ctx, ada.id, { locale: 'it' })
-  expect((await renderLatest())?.subject).toMatch(/^I tuoi dati presso /)
+  expect((await renderLatest())?.subject).toMatch(/^I Suoi dati presso /)
 })
 
 test('twice at once or soon after sends one email, and tracking has a limit of its own', async () => {
