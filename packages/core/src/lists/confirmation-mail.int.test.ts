@@ -66,7 +66,7 @@ test('the email is in the language of the contact, the list or the workspace', a
   await ctx.db.update(lists).set({ locale: 'de' }).where(eq(lists.id, list.id))
   expect(await subjectAndLanguage()).toEqual(['Bitte bestätigen Sie Ihre Anmeldung: Product news', 'de', 'de'])
   await ctx.db.update(contacts).set({ locale: 'pt-BR' }).where(eq(contacts.workspaceId, ctx.workspaceId))
-  expect(await subjectAndLanguage()).toEqual(['Confirme sua inscrição em Product news', 'pt-BR', 'pt-BR'])
+  expect(await subjectAndLanguage()).toEqual(['Confirme sua inscrição em “Product news”', 'pt-BR', 'pt-BR'])
 })
 
 test('a contact whose language has no texts gets that of the page, then of the list', async () => {

@@ -2,10 +2,10 @@ import type { PageTexts } from './en.ts'
 
 export const pt: PageTexts = {
   brokenLink: 'Este link não funciona',
-  brokenTrackedLink: 'O link pode estar incompleto. Clique nele novamente no e-mail.',
+  brokenTrackedLink: 'O link pode estar incompleto. Clique novamente no link do e-mail.',
   suspended: {
     title: 'Isto não é possível no momento',
-    text: 'O remetente não pode receber inscrições nem formulários agora. Tente novamente mais tarde.',
+    text: 'Este serviço não está disponível agora. Tente novamente mais tarde.',
   },
   continue: 'Continuar',
   subscription: {
@@ -28,7 +28,7 @@ export const pt: PageTexts = {
     unsubscribed: {
       title: 'Sua inscrição foi cancelada',
       text: (emails) => `Você não receberá mais ${emails}.`,
-      undo: 'Se foi um engano, você pode desfazer isso em até dez minutos.',
+      undo: 'Se foi um engano, você pode desfazer o cancelamento em até dez minutos.',
       button: 'Inscrever-se novamente',
     },
     restored: {
@@ -37,19 +37,19 @@ export const pt: PageTexts = {
     },
     test: {
       title: 'Este é um e-mail de teste',
-      text: 'Aqui o link não tem efeito. Na campanha, ele cancela a inscrição do destinatário.',
+      text: 'Aqui o link não tem efeito. Na campanha, ele serve para cancelar a inscrição.',
     },
     brokenConfirmation:
       'O link pode estar incompleto ou ter mais de sete dias. Use o link do e-mail mais recente ou inscreva-se novamente.',
     brokenUnsubscribe:
-      'O link está incompleto. Clique nele novamente no e-mail ou responda ao e-mail pedindo o cancelamento.',
+      'O link está incompleto. Clique novamente no link do e-mail ou responda ao e-mail pedindo o cancelamento.',
     brokenUndo:
-      'Só é possível desfazer nos dez minutos seguintes ao cancelamento. Inscreva-se novamente onde fez a primeira inscrição.',
+      'Só é possível desfazer o cancelamento nos dez minutos seguintes. Inscreva-se novamente onde fez a primeira inscrição.',
   },
   tracking: {
-    opens: 'quando você abre os e-mails',
-    clicks: 'em quais links dos e-mails você clica',
-    opensAndClicks: 'quando você abre os e-mails e em quais links você clica',
+    opens: 'quando você abre os e-mails deste remetente',
+    clicks: 'quando você clica nos links dos e-mails deste remetente',
+    opensAndClicks: 'quando você abre os e-mails deste remetente e clica nos links deles',
     confirm: {
       title: 'Confirme o que pode ser registrado',
       text: (sender, what) =>
@@ -70,50 +70,53 @@ export const pt: PageTexts = {
     left: 'Você não recebe mais',
     pending: 'Aguardando confirmação',
     noLists: (sender) => `${sender} não envia nenhuma newsletter para você.`,
-    asked: (email) => `Para se inscrever novamente, use o link no e-mail que enviamos para ${email}.`,
+    asked: (email) => `Para se inscrever novamente, use o link do e-mail que enviamos para ${email}.`,
     notAsked:
-      'Nenhum e-mail foi enviado, porque você recebeu um há pouco tempo. Use o link nele ou tente novamente mais tarde.',
+      'Nenhum e-mail foi enviado. Talvez você tenha recebido um há pouco tempo: use o link dele ou tente novamente mais tarde.',
     stop: {
-      title: 'Não receber mais e-mails',
-      text: (sender) => `${sender} não enviará mais e-mails para você, nem mesmo newsletters criadas no futuro.`,
-      button: 'Parar de receber e-mails',
+      title: 'Não receber mais newsletters',
+      text: (sender) => `${sender} não enviará mais newsletters para você, nem mesmo as que forem criadas no futuro.`,
+      button: 'Cancelar todas as inscrições',
     },
-    stopped: (sender) => `${sender} não envia mais e-mails para você, nem mesmo newsletters criadas no futuro.`,
+    stopped: (sender) => `${sender} não envia mais newsletters para você, nem enviará as que forem criadas no futuro.`,
     tracking: {
       title: 'O que pode ser registrado',
       opens: 'Quando abro os e-mails',
-      clicks: 'Em quais links clico',
+      clicks: 'Quando clico nos links',
       levels: {
         PERSON: 'Registrado atualmente',
         ANONYMOUS: 'Contado atualmente, sem o seu nome',
         OFF: 'Não registrado atualmente',
       },
       button: 'Salvar',
-      saved: 'Salvo. O que você não permite não é mais registrado, nem mesmo nos e-mails que já recebeu.',
-      asked: (email) => `Para permitir isso, use o link no e-mail que enviamos para ${email}.`,
+      saved: 'Salvo. O que você não permite não é mais registrado, nem mesmo nos e-mails que você já recebeu.',
+      asked: (email) => `Para permitir isso, use o link do e-mail que enviamos para ${email}.`,
     },
     data: {
       title: 'Seus dados',
-      text: (sender, email) => `Tudo o que ${sender} guarda sobre você, em um e-mail para ${email}.`,
+      text: (sender, email) =>
+        `Tudo o que ${sender} guarda sobre você na base de contatos, em um e-mail para ${email}.`,
       button: 'Enviar meus dados',
       sent: (email) => `Estamos enviando seus dados para ${email}.`,
-      notSent: 'Enviamos seus dados para você há pouco tempo. Tente novamente mais tarde.',
+      notSent:
+        'Seus dados não foram enviados. Talvez você os tenha recebido há pouco tempo. Tente novamente mais tarde.',
     },
     former:
-      'Este link pertence a um endereço de e-mail anterior e, por isso, não pode mostrar o que você recebe. Mesmo assim, aqui você pode parar de receber e-mails.',
-    erased: (sender) => `${sender} não guarda nenhum dado sobre você.`,
-    erasedAndStopped: (sender) => `${sender} guarda apenas o seu pedido de não receber e-mails.`,
+      'Este link pertence a um endereço de e-mail anterior e, por isso, não pode mostrar o que você recebe. Mesmo assim, aqui você pode cancelar todas as inscrições.',
+    erased: (sender) => `${sender} não guarda nenhum dado sobre você na base de contatos.`,
+    erasedAndStopped: (sender) =>
+      `Na base de contatos, ${sender} guarda apenas o seu pedido de não receber newsletters.`,
     closed: {
       title: 'Este remetente não existe mais',
-      text: 'Ele não envia mais e-mails para você nem guarda dados sobre você.',
+      text: 'Ele não envia mais newsletters para você, e os seus dados são excluídos.',
     },
-    test: 'Aqui o link não tem efeito. Na campanha, ele leva às preferências do destinatário.',
+    test: 'Aqui o link não tem efeito. Na campanha, ele leva às preferências de cada pessoa.',
     link: 'Todas as preferências de e-mail',
   },
   form: {
     problems: 'Corrija o seguinte:',
     titleWithProblems: (form) => `Verifique: ${form}`,
-    changed: 'Este formulário foi alterado. Revise suas respostas e envie novamente.',
+    changed: 'Este formulário foi alterado. Revise suas respostas e envie-o novamente.',
     optional: '(opcional)',
     choose: 'Selecione uma opção',
     honeypot: 'Deixe este campo vazio',

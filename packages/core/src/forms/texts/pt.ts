@@ -12,5 +12,5 @@ export const pt: FormTexts = {
   date: 'Digite uma data neste formato: 2026-11-21.',
   option: 'Selecione uma das opções.',
   box: 'Marque ou desmarque esta caixa.',
-  tooLarge: 'Encurte suas respostas. Juntas, elas podem ter no máximo 32 KiB.',
+  tooLarge: 'Encurte suas respostas. No total, elas podem ter no máximo cerca de 32.000 caracteres.',
 }

@@ -2,32 +2,32 @@ import type { MailTexts } from './en.ts'
 
 export const pt: MailTexts = {
   confirmation: {
-    title: (list) => `Confirme sua inscrição em ${list}`,
+    title: (list) => `Confirme sua inscrição em “${list}”`,
     text: (sender, list, address) => `Confirme que ${sender} pode enviar “${list}” para ${address}.`,
     button: 'Confirmar inscrição',
     small:
-      'Este link expira em sete dias. Se você não fez este pedido, ignore este e-mail e nenhuma inscrição será feita.',
+      'Este link expira em sete dias. Se você não fez este pedido, pode ignorar este e-mail: sem a sua confirmação, nenhuma inscrição será feita.',
   },
   tracking: {
-    opens: 'quando você abre os e-mails',
-    clicks: 'em quais links dos e-mails você clica',
-    opensAndClicks: 'quando você abre os e-mails e em quais links você clica',
+    opens: 'quando você abre os e-mails deste remetente',
+    clicks: 'quando você clica nos links dos e-mails deste remetente',
+    opensAndClicks: 'quando você abre os e-mails deste remetente e clica nos links deles',
     title: (sender) => `Confirme o que ${sender} pode registrar`,
     text: (sender, what) => `Confirme que ${sender} pode registrar ${what}.`,
     button: 'Confirmar',
-    small: 'Este link expira em sete dias. Se você não fez este pedido, ignore este e-mail e nada será registrado.',
+    small: 'Este link expira em sete dias. Se você não fez este pedido, pode ignorar este e-mail: nada mudará.',
   },
   personalData: {
     title: (sender) => `Seus dados em ${sender}`,
     attached: (sender) =>
-      `O arquivo anexo contém tudo o que ${sender} guarda sobre você. É um arquivo JSON, que abre em qualquer editor de texto.`,
+      `O arquivo anexo contém tudo o que ${sender} guarda sobre você na base de contatos. É um arquivo JSON, que você pode abrir em qualquer editor de texto.`,
     tooLarge: (sender) =>
-      `Os dados que ${sender} guarda sobre você são grandes demais para um e-mail. Responda a esta mensagem para recebê-los de outra forma.`,
+      `Os dados que ${sender} guarda sobre você na base de contatos são grandes demais para um e-mail. Entre em contato com ${sender} para recebê-los de outra forma.`,
     small:
       'Você recebe este e-mail porque ele foi solicitado na sua página de preferências. Ele foi enviado apenas para o seu endereço.',
   },
   invite: {
-    title: (workspace) => `Participe de ${workspace}`,
+    title: (workspace) => `Convite para ${workspace}`,
     text: (workspace) => `Você recebeu um convite para participar do espaço de trabalho “${workspace}”.`,
     button: 'Aceitar o convite',
     small:
@@ -37,22 +37,22 @@ export const pt: MailTexts = {
     title: 'Escolha uma nova senha',
     text: (address) => `Recebemos um pedido para redefinir a senha de ${address}.`,
     warning:
-      'Este endereço nunca foi confirmado; por isso, outra pessoa pode ter criado a conta. Para sua segurança, ao escolher uma nova senha, também são revogadas as chaves de API e os convites que a conta criou, e são desativados os webhooks dos espaços de trabalho que pertencem a ela. Depois disso, revise os membros desses espaços.',
+      'Este endereço nunca foi confirmado; por isso, outra pessoa pode ter criado a conta. Para sua segurança, ao escolher uma nova senha, também são revogadas as chaves de API e os convites que a conta criou, e são desativados os webhooks dos espaços de trabalho que pertencem a ela. Depois disso, confira os membros desses espaços de trabalho.',
     button: 'Escolher uma nova senha',
     small:
       'Este link expira em uma hora e funciona uma única vez. Se você não fez este pedido, pode ignorar este e-mail: sua senha continua a mesma.',
   },
   verification: {
     title: 'Confirme seu endereço de e-mail',
-    text: (host, address) => `Uma conta em ${host} foi criada para ${address}.`,
+    text: (host, address) => `Foi criada uma conta em ${host} para ${address}.`,
     request: 'Confirme que este endereço de e-mail é seu.',
     button: 'Confirmar endereço de e-mail',
     small:
       'Este link expira em sete dias, e você precisa da sua senha para usá-lo. Se você não criou esta conta, pode ignorar este e-mail ou redefinir a senha para assumir a conta.',
   },
   footer: {
-    reason: (list) => `Você recebe este e-mail porque se inscreveu em ${list}.`,
+    reason: (list) => `Você recebe este e-mail porque seu endereço está inscrito em “${list}”.`,
     unsubscribe: 'Cancelar inscrição',
-    preferences: 'Preferências',
+    preferences: 'Preferências de e-mail',
   },
 }
