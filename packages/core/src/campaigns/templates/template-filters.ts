@@ -81,7 +81,7 @@ const rows: readonly [name: string, type: TemplateType, description: string, exa
   ['divided_by', 'NUMBER', 'Divides.', '{{ 5 | divided_by: 2 }}', '2.5'],
   ['modulo', 'NUMBER', 'The remainder of a division.', '{{ 5 | modulo: 2 }}', '1'],
   ['to_integer', 'NUMBER', 'Converts to a whole number.', '{{ "12" | to_integer }}', '12'],
-  ['date', 'TEXT', 'Formats a date or a timestamp; `now` is the time of rendering, in UTC.', '{{ "2026-11-21" | date: "%-d %B %Y" }}', '21 November 2026'],
+  ['date', 'TEXT', 'Formats a date or a timestamp; `now` is the time of rendering, in UTC. The formats `full`, `long`, `medium` and `short` are in the language of the email.', '{{ "2026-11-21" | date: "%-d %B %Y" }}', '21 November 2026'],
   ['date_to_string', 'TEXT', 'Formats a date with a short month.', '{{ "2026-11-21" | date_to_string }}', '21 Nov 2026'],
   ['date_to_long_string', 'TEXT', 'Formats a date with a long month.', '{{ "2026-11-21" | date_to_long_string }}', '21 November 2026'],
   ['date_to_xmlschema', 'TEXT', 'Formats a date as ISO 8601.', '{{ "2026-11-21" | date_to_xmlschema }}', '2026-11-21T00:00:00+00:00'],

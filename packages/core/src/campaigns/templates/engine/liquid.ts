@@ -4,6 +4,7 @@
  */
 import { type FilterImplOptions, Liquid, type Template, toValue } from 'liquidjs'
 import { TemplateContext, useFiltersOfText } from './characters.ts'
+import { useDateStyles } from './date-styles.ts'
 
 /** The maximum number of characters of a part of a mail, and of everything that a template captures. */
 const maxPartLength = 1_572_864
@@ -41,6 +42,7 @@ export function createEngine(outputEscape?: 'escape' | FilterImplOptions): Engin
   // There are no other templates to load. Without these tags, the parser rejects a template that uses them.
   for (const tag of ['include', 'render', 'layout', 'block']) delete liquid.tags[tag]
   useFiltersOfText(liquid)
+  useDateStyles(liquid)
   for (const [name, filter] of Object.entries(liquid.filters)) liquid.registerFilter(name, withLimits(filter))
   const { renderer } = liquid
   const renderTemplates = renderer.renderTemplates.bind(renderer)
