@@ -10,6 +10,7 @@ import { createUndistributedDatabase } from '@rapport/testing/postgres/citus.ts'
 import { createTestDatabase, databaseUrl, withAdminClient } from '@rapport/testing/postgres/database.ts'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openBackupFolder } from './backup/testing.ts'
+import { formatCount } from './terminal.ts'
 import { runCommandLine, runDoctor } from './testing.ts'
 
 const isOnCitus = inject('testServices').nodeUrls.length > 1
@@ -53,7 +54,7 @@ test.skipIf(!isOnCitus)('a database is distributed with its rows, while nothing 
   const localCopies = 'select sum(pg_relation_size(logicalrelid))::int as bytes from pg_dist_partition'
   expect((await client.pool.query(localCopies)).rows).toEqual([{ bytes: 0 }])
   expect((await runDoctor({ DATABASE_URL: database.url }))('Citus')).toEqual([
-    `ok: the workspaces are on ${moved.nodes.length} servers: ${moved.nodes.join(', ')}`,
+    `ok: the workspaces are on ${formatCount(moved.nodes.length, 'server')}: ${moved.nodes.join(', ')}`,
   ])
   expect((await runCommandLine(database.url, ['distribute'])).stdout).toBe('Every table is where it belongs.')
 })

@@ -41,7 +41,7 @@ test('restored: interrupts and counts pending work, and fails while a worker is 
   expect([older.code, JSON.parse(older.stdout)]).toEqual([0, none])
   expect(await run({}, 'restored')).toMatchObject({
     code: 0,
-    stdout: 'INTERRUPTED: 1 deliveries, 0 emails, 0 recipients; PAUSED: 0 campaigns\n',
+    stdout: 'INTERRUPTED: 1 delivery, 0 emails, 0 recipients; PAUSED: 0 campaigns\n',
   })
   expect(await listPendingWork(ctx)).toEqual([])
   expect(await run({}, 'restored', '--before', 'yesterday')).toMatchObject({
@@ -62,7 +62,7 @@ test('rotate-key: counts secrets, and exits with 1 until all keys are known', as
   const named = { SECRET_KEY_PREVIOUS: former }
   expect(await run(named, 'rotate-key')).toMatchObject({
     code: 0,
-    stdout: '1 secrets re-encrypted, 0 with an unknown key\n',
+    stdout: '1 secret re-encrypted, 0 with an unknown key\n',
   })
   expect((await run({}, 'rotate-key', '--json')).stdout).toBe('{"resealed":0,"lost":0}\n')
 })

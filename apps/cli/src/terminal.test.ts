@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openTerminal } from './terminal.ts'
+import { formatCount, openTerminal } from './terminal.ts'
 
 /** A stream that keeps what is written. */
 function collect(isTTY: boolean) {
@@ -23,4 +23,10 @@ test('on a terminal, progress is one line that the next output replaces', () => 
   terminal.log('done')
   terminal.log('again')
   expect(errors.written).toEqual(['\r\u001b[2K1 %', '\r\u001b[2K', 'done\n', 'again\n'])
+})
+
+test('a count has the noun in the singular or plural', () => {
+  expect([0, 1, 2_000].map((count) => formatCount(count, 'domain'))).toEqual(['0 domains', '1 domain', '2,000 domains'])
+  expect([1, 2].map((count) => formatCount(count, 'delivery', 'deliveries'))).toEqual(['1 delivery', '2 deliveries'])
+  expect(formatCount(1_234)).toBe('1,234')
 })

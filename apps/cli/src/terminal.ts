@@ -69,6 +69,12 @@ export function formatTable(rows: readonly (readonly (string | number)[])[]): st
     .join('\n')
 }
 
+/** "1,234"; with a noun "1 row" and "1,234 rows". */
+export function formatCount(count: number, noun?: string, plural = `${noun}s`): string {
+  const number = count.toLocaleString('en')
+  return noun === undefined ? number : `${number} ${count === 1 ? noun : plural}`
+}
+
 /** Rounds to one unit: "850 ms", "12 s", "5 min", "3 h", "2 d". */
 export function formatAge(seconds: number): string {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`

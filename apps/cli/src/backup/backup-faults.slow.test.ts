@@ -132,7 +132,7 @@ describe.skipIf(programs === undefined)('a backup', () => {
       (path) => backups.backUp({ verify: true }, { PATH: path }),
     )
     expect(error).toMatch(/^The test restore failed, so \S+\.dump\.partial does not count as a backup: the next/)
-    expect(error).toContain('public.contacts has 0 rows instead of 1 rows')
+    expect(error).toContain('public.contacts has 0 rows instead of 1 row')
     expect(backups.list()).toEqual([expect.stringMatching(/\.dump\.partial$/)])
     expect(await server.listDatabases()).toEqual(['postgres', 'rapport'])
   })

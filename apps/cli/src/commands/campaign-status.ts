@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { withDatabaseOf } from '../database.ts'
 import { IdOption } from '../id-option.ts'
-import { formatAge } from '../terminal.ts'
+import { formatAge, formatCount } from '../terminal.ts'
 
 export const campaignStatus = defineCommand({
   positionals: ['campaign'],
@@ -54,5 +54,3 @@ function formatCampaign(campaign: CampaignOverview): string {
   ]
   return rows.map(([label = '', value]) => `${label.padEnd(10)}  ${value}`).join('\n')
 }
-
-const formatCount = (count: number) => count.toLocaleString('en')

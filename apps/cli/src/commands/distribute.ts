@@ -11,7 +11,7 @@ import { readMigrateConfig } from '@rapport/core/runtime/config.ts'
 import { z } from 'zod'
 import { CommandFailed, defineCommand, exitCodes, flag, jsonFlag } from '../command.ts'
 import { withDatabase } from '../database.ts'
-import { formatBytes } from '../terminal.ts'
+import { formatBytes, formatCount } from '../terminal.ts'
 
 export const distribute = defineCommand({
   options: z.strictObject({
@@ -77,7 +77,8 @@ function describe({ nodes, bytes, pending }: Distribution, isDryRun: boolean): s
 function describeResult(distribution: Distribution, isDryRun: boolean): string {
   const count = countPending(distribution)
   if (count === 0) return 'Every table is where it belongs.'
+  const tables = formatCount(count, 'table')
   return isDryRun
-    ? `${count} tables would be moved.`
-    : `${count} tables were moved. Run "rapport doctor", then start the APIs and workers.`
+    ? `${tables} would be moved.`
+    : `Moved ${tables}. Run "rapport doctor", then start the APIs and workers.`
 }

@@ -4,7 +4,7 @@ import { readWorkSummary, type WorkSummary } from '@rapport/core/operations/over
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, jsonFlag } from '../command.ts'
 import { withDatabase } from '../database.ts'
-import { formatAge, formatTable, type Terminal } from '../terminal.ts'
+import { formatAge, formatCount, formatTable, type Terminal } from '../terminal.ts'
 
 const refreshMs = 2_000
 
@@ -51,7 +51,7 @@ function format(summary: WorkSummary, terminal: Terminal): string {
   const title = (text: string) => terminal.style('bold', text)
   const queues = summary.queues.map(({ queue, waiting, published, active, failed, oldestSeconds }) => [
     queue,
-    ...[waiting, published, active, failed].map((count) => count?.toLocaleString('en') ?? '–'),
+    ...[waiting, published, active, failed].map((count) => (typeof count === 'number' ? formatCount(count) : '–')),
     oldestSeconds === null ? '–' : formatAge(oldestSeconds),
   ])
   return [
@@ -63,7 +63,7 @@ function format(summary: WorkSummary, terminal: Terminal): string {
     `${title('Campaigns')}   ${formatCounts(summary.campaigns)}`,
     ...summary.campaignsUnderWay.map(
       ({ id, name, status, queued, pending, pauseReason }) =>
-        `  ${id} ${status} ${(queued - pending).toLocaleString('en')} of ${queued.toLocaleString('en')} "${name}"` +
+        `  ${id} ${status} ${formatCount(queued - pending)} of ${formatCount(queued)} "${name}"` +
         (pauseReason === null ? '' : `: ${pauseReason}`),
     ),
   ].join('\n')
@@ -78,6 +78,6 @@ function formatWorkers({ workers }: WorkSummary): string {
 
 function formatCounts(counts: Record<string, number>): string {
   return Object.entries(counts)
-    .map(([status, count]) => `${count.toLocaleString('en')} ${status}`)
+    .map(([status, count]) => `${formatCount(count)} ${status}`)
     .join(', ')
 }

@@ -2,6 +2,7 @@ import { interruptRestoredWork, type InterruptedWorkCounts } from '@rapport/core
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../command.ts'
 import { withDatabase } from '../database.ts'
+import { formatCount } from '../terminal.ts'
 
 export const restored = defineCommand({
   options: z.strictObject({
@@ -26,5 +27,8 @@ export const restored = defineCommand({
   },
 })
 
-export const formatInterruptedWork = ({ deliveries, mails, campaigns, recipients }: InterruptedWorkCounts) =>
-  `INTERRUPTED: ${deliveries} deliveries, ${mails} emails, ${recipients} recipients; PAUSED: ${campaigns} campaigns`
+export const formatInterruptedWork = (counts: InterruptedWorkCounts) => {
+  const deliveries = formatCount(counts.deliveries, 'delivery', 'deliveries')
+  const [mails, recipients] = [formatCount(counts.mails, 'email'), formatCount(counts.recipients, 'recipient')]
+  return `INTERRUPTED: ${deliveries}, ${mails}, ${recipients}; PAUSED: ${formatCount(counts.campaigns, 'campaign')}`
+}

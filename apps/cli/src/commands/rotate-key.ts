@@ -5,6 +5,7 @@ import { resealSecrets } from '@rapport/core/installation/reseal-secrets.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, jsonFlag } from '../command.ts'
 import { withDatabase } from '../database.ts'
+import { formatCount } from '../terminal.ts'
 
 export const rotateKey = defineCommand({
   options: z.strictObject({
@@ -26,7 +27,8 @@ export const rotateKey = defineCommand({
       return { counts, isWrong }
     })
     const { resealed, lost } = counts
-    cli.terminal.print(json ? JSON.stringify(counts) : `${resealed} secrets re-encrypted, ${lost} with an unknown key`)
+    const text = `${formatCount(resealed, 'secret')} re-encrypted, ${formatCount(lost)} with an unknown key`
+    cli.terminal.print(json ? JSON.stringify(counts) : text)
     if (isWrong) cli.terminal.log(wrongKeyError(keys).message)
     if (lost > 0) cli.terminal.log(lostSecretsHint)
     return lost > 0 || isWrong ? exitCodes.failed : exitCodes.success

@@ -1,4 +1,5 @@
 import { listUnreachableNodes, readDistribution } from '@rapport/core/db/distribution/distribute.ts'
+import { formatCount } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
 /** Reports nothing about a database without a cluster: a provider may have installed the extension. */
@@ -20,6 +21,6 @@ export const citusCheck: Check = {
     if (unreachable.length > 0) {
       return [fail(`unreachable: ${unreachable.join(', ')}`, 'Start these servers: their workspaces are unavailable.')]
     }
-    return [ok(`the workspaces are on ${nodes.length} servers: ${nodes.join(', ')}`)]
+    return [ok(`the workspaces are on ${formatCount(nodes.length, 'server')}: ${nodes.join(', ')}`)]
   },
 }

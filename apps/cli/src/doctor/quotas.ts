@@ -1,6 +1,7 @@
 import { findNearlyUsedQuotas } from '@rapport/core/operations/overviews/nearly-used-quotas.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { quotasFrom, quotaVariables } from '@rapport/core/runtime/variables/quota-variables.ts'
+import { formatCount } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn } = findingsAbout('Quotas')
@@ -16,7 +17,7 @@ export const quotasCheck: Check = {
       .slice(0, maxListed)
       .map(({ workspaceId, name, quota, used, limit }) =>
         warn(
-          `${workspaceId} "${name}" uses ${used.toLocaleString('en')} of ${limit.toLocaleString('en')} ${quota}`,
+          `${workspaceId} "${name}" uses ${formatCount(used)} of ${formatCount(limit)} ${quota}`,
           `To raise the quota: rapport workspace set-quota ${workspaceId} ${quota}=<limit>`,
         ),
       )

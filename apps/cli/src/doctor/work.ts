@@ -2,7 +2,7 @@
 import { type QueueState, readWorkSummary } from '@rapport/core/operations/overviews/work-summary.ts'
 import { countFailingWebhooks } from '@rapport/core/webhooks/health/failing-webhooks.ts'
 import { listWorkers } from '@rapport/core/work/worker-registry.ts'
-import { formatAge } from '../terminal.ts'
+import { formatAge, formatCount } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
 const [lateSeconds, veryLateSeconds, longSeconds] = [60, 600, 3_600]
@@ -50,7 +50,7 @@ export const workCheck: Check = {
         ),
     ]
     const unfinished = queues.reduce((sum, { waiting, published }) => sum + waiting + published, 0)
-    return findings.length > 0 ? findings : [ok(`${unfinished.toLocaleString('en')} unfinished, none overdue`)]
+    return findings.length > 0 ? findings : [ok(`${formatCount(unfinished)} unfinished, none overdue`)]
   },
 }
 
@@ -66,7 +66,7 @@ export const webhooksCheck: Check = {
     const { ok, warn } = findingsAbout('Webhooks')
     const count = await countFailingWebhooks(database.db)
     if (count === 0) return [ok('none has failed for an hour')]
-    const message = `${count.toLocaleString('en')} ${count === 1 ? 'has' : 'have'} failed for an hour or longer`
+    const message = `${formatCount(count)} ${count === 1 ? 'has' : 'have'} failed for an hour or longer`
     return [warn(message, '"rapport webhook failing" lists them, with the reason.')]
   },
 }

@@ -1,6 +1,7 @@
 /** Shows the progress of an import on the server, and its result. */
 import type { Import } from '@rapport/sdk'
 import type { CliContext } from '../command.ts'
+import { formatCount } from '../terminal.ts'
 import { bar } from './progress-bar.ts'
 import type { Session } from './upload-file.ts'
 
@@ -9,7 +10,7 @@ export async function followImport(
   { cli: { terminal, stopping: signal }, api, rows }: Session,
   id: string,
 ): Promise<Import | undefined> {
-  const format = (count: number) => `${count.toLocaleString('en')} rows`
+  const format = (count: number) => formatCount(count, 'row')
   function onProgress({ status, processed }: Import) {
     // Between two turns, an import is queued again.
     const state = status === 'QUEUED' && processed === 0 ? 'Waiting  ' : 'Importing'
@@ -30,7 +31,7 @@ export async function followImport(
 export function logErrors({ terminal }: CliContext, { errors, failed }: Import): void {
   for (const { line, message } of errors) terminal.log(`line ${line}: ${message}`)
   const unlisted = failed - errors.length
-  if (unlisted > 0) terminal.log(`and ${unlisted.toLocaleString('en')} more`)
+  if (unlisted > 0) terminal.log(`and ${formatCount(unlisted)} more`)
 }
 
 /** "imp_… is complete: 3 processed, 3 created, …" */
@@ -41,9 +42,7 @@ export function describeImport(record: Import): string {
   const ofConsent = Object.entries({ confirmed, 'opted out': optedOut, suppressed }).filter(
     ([name, count]) => count > 0 || (name === 'confirmed' && listId !== null),
   )
-  const texts = [...Object.entries(counts), ...ofConsent].map(
-    ([name, count]) => `${count.toLocaleString('en')} ${name}`,
-  )
+  const texts = [...Object.entries(counts), ...ofConsent].map(([name, count]) => `${formatCount(count)} ${name}`)
   return `${id} ${describeOutcome(status, dryRun)}: ${texts.join(', ')}`
 }
 

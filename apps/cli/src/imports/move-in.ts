@@ -7,7 +7,7 @@ import { createReadStream } from 'node:fs'
 import type { SourceName } from '@rapport/core/imports/sources/sources.ts'
 import type { Import } from '@rapport/sdk'
 import { type CliContext, exitCodes } from '../command.ts'
-import type { Terminal } from '../terminal.ts'
+import { formatCount, type Terminal } from '../terminal.ts'
 import type { ExportFile } from './export-files.ts'
 import { describeImport, followImport, isSuccessful, logErrors } from './follow-import.ts'
 import { type FileUpload, type Session, uploadFile } from './upload-file.ts'
@@ -100,9 +100,9 @@ function printVerification({ terminal }: CliContext, { addresses, widened, lost 
     ['widened', 'not mailable there, but here', widened],
     ['lost', 'mailable there, but not here', lost],
   ] as const
-  terminal.print(`${addresses.toLocaleString('en')} addresses compared`)
+  terminal.print(`${formatCount(addresses, 'address', 'addresses')} compared`)
   for (const [name, meaning, difference] of titles) {
-    terminal.print(`${name} (${meaning}): ${difference.count.toLocaleString('en')}`)
+    terminal.print(`${name} (${meaning}): ${formatCount(difference.count)}`)
     printPeople(terminal, difference)
   }
 }
@@ -112,5 +112,5 @@ const maxPrinted = 20
 function printPeople(terminal: Terminal, { people, count }: Difference): void {
   for (const { email, reason } of people.slice(0, maxPrinted)) terminal.print(`  ${email}  ${reason}`)
   const unlisted = count - Math.min(people.length, maxPrinted)
-  if (unlisted > 0) terminal.print(`  and ${unlisted.toLocaleString('en')} more`)
+  if (unlisted > 0) terminal.print(`  and ${formatCount(unlisted)} more`)
 }

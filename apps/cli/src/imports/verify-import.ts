@@ -5,6 +5,7 @@
 import type { SourceName } from '@rapport/core/imports/sources/sources.ts'
 import { type Contact, type Import, parseNdjson } from '@rapport/sdk'
 import { type AddressTable, collectAddresses } from './address-table.ts'
+import { formatCount } from '../terminal.ts'
 import type { ExportFile } from './export-files.ts'
 import { readSourceRows } from './source-rows.ts'
 import type { Session } from './upload-file.ts'
@@ -76,7 +77,7 @@ async function readSource({ cli }: Session, { source, files }: Compared) {
       cli.stopping.throwIfAborted()
       if (email !== undefined) collector.add(email, word)
       if (email !== undefined && word === 'refused') refused += 1
-      if (++read % 1_000 === 0) cli.terminal.showProgress(`Comparing ${read.toLocaleString('en')} rows of the export`)
+      if (++read % 1_000 === 0) cli.terminal.showProgress(`Comparing ${formatCount(read, 'row')} of the export`)
     }
     refusedRows.push(refused)
   }
@@ -109,7 +110,7 @@ async function* readHere(
         addFact(table, position, factsOf(contact))
         yield { email: contact.email, position }
       }
-      if (++read % 1_000 === 0) cli.terminal.showProgress(`Comparing ${read.toLocaleString('en')} contacts`)
+      if (++read % 1_000 === 0) cli.terminal.showProgress(`Comparing ${formatCount(read, 'contact')}`)
     }
   }
 }

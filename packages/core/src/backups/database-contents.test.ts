@@ -14,7 +14,7 @@ test('equal contents have no differences', () => {
 test('names other numbers of rows, missing and additional tables, and other migrations', () => {
   const original = contents({ 'public.contacts': 2, 'public.lists': 0 }, 'a', 'b')
   expect(compareContents(original, contents({ 'public.contacts': 1, 'public.forms': 3 }, 'a'))).toEqual([
-    'public.contacts has 1 rows instead of 2 rows',
+    'public.contacts has 1 row instead of 2 rows',
     'public.lists has no table instead of 0 rows',
     'public.forms has 3 rows instead of no table',
     'the applied migrations differ',

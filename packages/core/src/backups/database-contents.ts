@@ -68,4 +68,7 @@ export function compareContents(original: DatabaseContents, restored: DatabaseCo
   return isSame ? differences : [...differences, 'the applied migrations differ']
 }
 
-const describe = (rows: number | undefined) => (rows === undefined ? 'no table' : `${rows} rows`)
+function describe(rows: number | undefined): string {
+  if (rows === undefined) return 'no table'
+  return rows === 1 ? '1 row' : `${rows} rows`
+}

@@ -7,7 +7,7 @@ import { RedisUrl } from '@rapport/core/runtime/redis-address.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
 import { findRedisTraces } from '../../erasure/find-redis-traces.ts'
-import { formatTable } from '../../terminal.ts'
+import { formatCount, formatTable } from '../../terminal.ts'
 
 /** The id of a contact, or an address. */
 const Person = z.string().transform((text, check): { contactId?: ContactId; email?: string } => {
@@ -69,10 +69,10 @@ interface Receipt {
 }
 
 function formatReceipt({ searchedTables, searchedRedisKeys, found, notSearched }: Receipt): string {
-  const redis = searchedRedisKeys === null ? 'no Redis' : `${searchedRedisKeys} keys of Redis`
+  const redis = searchedRedisKeys === null ? 'no Redis' : `${formatCount(searchedRedisKeys, 'key')} of Redis`
   const rows = found.map(({ place, rows, reason }) => [place, rows, reason ?? 'SHOULD NOT BE THERE'])
   return [
-    `Searched ${searchedTables} tables and ${redis}.`,
+    `Searched ${formatCount(searchedTables, 'table')} and ${redis}.`,
     rows.length === 0 ? 'Nothing is left.' : formatTable([['place', 'rows', 'why it is left'], ...rows]),
     '',
     'Not searched:',

@@ -3,7 +3,7 @@ import type { Suppression } from '@rapport/sdk'
 import { z } from 'zod'
 import { apiOptions, givenOf, openApi } from '../../api-client.ts'
 import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
-import { formatTable } from '../../terminal.ts'
+import { formatCount, formatTable } from '../../terminal.ts'
 
 export const suppressionList = defineCommand({
   options: z.strictObject({
@@ -23,7 +23,7 @@ export const suppressionList = defineCommand({
     const found: Suppression[] = []
     for await (const record of rapport.suppressions.list(query, { signal: cli.stopping })) {
       found.push(record)
-      cli.terminal.showProgress(`${found.length.toLocaleString('en')} suppressions`)
+      cli.terminal.showProgress(formatCount(found.length, 'suppression'))
     }
     const rows = found.map(({ id, createdAt, reasons, contactId, note }) => [
       id,

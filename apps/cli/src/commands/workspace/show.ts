@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
 import { withWorkspace } from '../../database.ts'
 import { IdOption } from '../../id-option.ts'
-import { formatTable, type Terminal } from '../../terminal.ts'
+import { formatCount, formatTable, type Terminal } from '../../terminal.ts'
 import { formatFailingWebhooks } from '../webhook-failing.ts'
 
 export const workspaceShow = defineCommand({
@@ -62,5 +62,3 @@ const describeTracking = {
   ANONYMOUS: 'ANONYMOUS: opens and clicks are counted without the contact',
   PERSON: 'PERSON: opens and clicks are recorded of each contact',
 }
-
-const formatCount = (count: number) => count.toLocaleString('en')

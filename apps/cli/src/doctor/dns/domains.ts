@@ -4,6 +4,7 @@ import { createDnsReader, type DnsReader } from '@rapport/core/domains/dns.ts'
 import { type CheckResult, type DomainRow, recordsOf } from '@rapport/core/domains/domain-records.ts'
 import { listSendingDomains } from '@rapport/core/domains/sending-domains.ts'
 import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
+import { formatCount } from '../../terminal.ts'
 import { type Check, type CheckInput, dnsServersOf, findingsAbout, type Finding } from '../finding.ts'
 
 const { ok, warn, fail } = findingsAbout('Domains')
@@ -20,8 +21,9 @@ export const domainsCheck: Check = {
     const dns = createDnsReader(dnsServersOf({ config, dnsServers }))
     const found = await Promise.all(rows.map((row) => checkDomain(dns, row, config)))
     const findings = found.flat()
-    if (findings.length === 0) findings.push(ok(`the records of ${rows.length} domains are published`))
-    return count > rows.length ? [...findings, ok(`${count - rows.length} more domains are not checked`)] : findings
+    if (findings.length === 0) findings.push(ok(`the records of ${formatCount(rows.length, 'domain')} are published`))
+    const unchecked = count - rows.length
+    return unchecked > 0 ? [...findings, ok(`not checked: ${formatCount(unchecked, 'more domain')}`)] : findings
   },
 }
 

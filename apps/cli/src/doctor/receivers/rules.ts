@@ -5,6 +5,7 @@ import { organizationalDomain } from '@rapport/core/domains/domain-name.ts'
 import { truncateText } from '@rapport/core/kernel/errors.ts'
 import { mailDomain } from '@rapport/core/mail/outgoing-mail.ts'
 import type { BulkMail } from '@rapport/core/operations/mail/read-bulk-mail.ts'
+import { formatCount } from '../../terminal.ts'
 
 export const receivers = ['gmail', 'yahoo', 'microsoft'] as const
 export type Receiver = (typeof receivers)[number]
@@ -162,7 +163,7 @@ function judgeLinks({ mail: { html, text } }: Judged): Verdict {
   const links = new Set(`${html} ${text}`.match(/\bhttp:\/\/[^\s"'<>)]+/gi) ?? [])
   if (links.size === 0) return ok('all links use https')
   const [first = ''] = links
-  return warn(`${links.size} links without TLS, such as ${first.slice(0, 100)}`, 'Link to https URLs.')
+  return warn(`${formatCount(links.size, 'link')} without TLS, such as ${first.slice(0, 100)}`, 'Link to https URLs.')
 }
 
 /** Gmail shows the rest of a longer mail, and the footer with it, only on a further click. */
