@@ -47,6 +47,7 @@ import { auditRoutes } from './routes/audit.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes } from './routes/campaigns.ts'
 import { campaignSendingRoutes } from './routes/campaign-sending.ts'
+import { consentRoutes } from './routes/consent.ts'
 import { contactBatchRoutes } from './routes/contact-batch.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
@@ -58,7 +59,6 @@ import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
-import { optOutRoutes } from './routes/opt-outs.ts'
 import { suppressionRoutes } from './routes/suppressions.ts'
 import { segmentRoutes } from './routes/segments.ts'
 import { mailEventRoutes } from './routes/mail-events.ts'
@@ -156,7 +156,7 @@ async function workspaceRoutes(
   await scope.register(formRoutes(publicForms))
   await scope.register(listRoutes)
   await scope.register(suppressionRoutes)
-  await scope.register(optOutRoutes)
+  await scope.register(consentRoutes)
   await scope.register(segmentRoutes)
   await scope.register(campaignRoutes)
   await scope.register(campaignSendingRoutes)

@@ -680,7 +680,7 @@ export class Contacts extends Resource {
   /**
    * Record that a contact denies tracking.
    *
-   * Records what the person said by telephone or letter. It counts at once, also for emails that were sent before: their pixels and links still work, and record nothing. The proof keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. `GRANTED` is refused with 409 and the code `consent_required`: only the person can grant, by a form field with the purpose `TRACKING` or on their preferences page. Once more is a no-op. Emits `tracking_consent.changed`.
+   * Records what the person said by telephone or letter. It counts at once, also for emails that were sent before: their pixels and links still work, and record nothing of the contact. The proof keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. `GRANTED` is refused with 409 and the code `consent_required`: only the person can grant, by a form field with the purpose `TRACKING` or on their preferences page. Once more is a no-op. Emits `tracking_consent.changed`.
    *
    * Requires the role MEMBER.
    */

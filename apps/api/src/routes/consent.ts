@@ -15,8 +15,8 @@ const params = IdParams('con')
 const currentContact = recordById(Contact, { lock: lockContact, read: readContact })
 const currentConsent = recordById(TrackingConsent, { lock: lockContact, read: readTrackingConsent })
 
-/** What a person said to the operator. */
-export const optOutRoutes: FastifyPluginAsyncZod = async (app) => {
+/** What a person said to the operator about their emails: an opt-out, a denial of tracking. */
+export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/contacts/:id/opt-out',
     {
@@ -80,7 +80,7 @@ export const optOutRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'contacts.setTrackingConsent',
         summary: 'Record that a contact denies tracking',
         description:
-          'Records what the person said by telephone or letter. It counts at once, also for emails that were sent before: their pixels and links still work, and record nothing. The proof keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. `GRANTED` is refused with 409 and the code `consent_required`: only the person can grant, by a form field with the purpose `TRACKING` or on their preferences page. Once more is a no-op. Emits `tracking_consent.changed`.',
+          'Records what the person said by telephone or letter. It counts at once, also for emails that were sent before: their pixels and links still work, and record nothing of the contact. The proof keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. `GRANTED` is refused with 409 and the code `consent_required`: only the person can grant, by a form field with the purpose `TRACKING` or on their preferences page. Once more is a no-op. Emits `tracking_consent.changed`.',
         params,
         querystring: NoQuery,
         body: TrackingConsentInput,
