@@ -58,6 +58,12 @@ const given = [
     replacement: '',
   },
   {
+    name: 'a repeated denial of tracking leaves a later request open',
+    file: `${consent}/change-consent.ts`,
+    search: 'if (!isNew && rest.length === current.proofs.length) return current',
+    replacement: 'if (!isNew) return current',
+  },
+  {
     name: 'a link grants more tracking than its email named',
     file: `${consent}/change-consent.ts`,
     search: 'link.scope.includes(action) && ',

@@ -12,7 +12,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Contact } from '../../contacts/contacts.schema.ts'
 import { lockContact } from '../../contacts/lock-contact.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
-import { auditEntries, mails } from '../../db/schema/index.ts'
+import { auditEntries, mails, trackingConsents } from '../../db/schema/index.ts'
 import { type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { listTrackingConsentOfContact } from '../../subscriptions/tracking/list-tracking-consent.ts'
 import { requestGrant } from '../../subscriptions/tracking/grant-tracking.ts'
@@ -151,6 +151,21 @@ describe('a denial', () => {
     ])
     expect(await ctx.db.$count(auditEntries, eq(auditEntries.subjectId, ada.id))).toBe(1)
     expect((await listEventTypes(ctx)).filter((type) => type === 'tracking_consent.changed')).toHaveLength(2)
+  })
+
+  test('repeated, writes nothing, but ends the request that was made since', async () => {
+    const readRow = () => ctx.db.select().from(trackingConsents).where(eq(trackingConsents.contactId, ada.id))
+    await deny()
+    const before = await readRow()
+    await deny()
+    expect(await readRow()).toEqual(before)
+    await ask()
+    const token = await tokenOf()
+    await deny()
+    await backdateMails(ctx.db)
+    await ask()
+    await expect(confirm(token)).rejects.toMatchObject(invalid)
+    expect(await choices()).toEqual(denied)
   })
 
   test('holds after the contact is deleted and created again, until the person grants', async () => {

@@ -19,11 +19,15 @@ export const findRequest = ({ proofs }: Pick<Consent, 'proofs'>): TrackingProof 
 export const actionsOf = (scope: Record<TrackedAction, boolean>): TrackedAction[] =>
   trackedActions.filter((action) => scope[action])
 
-/** A denial counts at once and ends an open request. Repeated, it is stored as later than the links mailed meanwhile. */
+/**
+ * A denial counts at once and ends an open request. Repeated, it changes nothing, unless there is a request: then it is
+ * stored as later than the link that was mailed for it.
+ */
 export function deny(current: Consent, proof: TrackingProof): Consent {
   const denied = actionsOf(proof)
   const isNew = denied.some((action) => current[action] !== 'DENIED')
   const rest = current.proofs.filter((one) => !isRequest(one))
+  if (!isNew && rest.length === current.proofs.length) return current
   return {
     ...current,
     ...setChoice(denied, 'DENIED', new Date(proof.at)),
