@@ -44,6 +44,7 @@ export const mcpToolCases = {
     ({ list }: Ids, own: Ids) => callTool('opt_out_contact', { contactId: own.contact, listId: list }),
   ],
   undo_opt_out: [({ contact }: Ids, own: Ids) => callTool('undo_opt_out', { contactId: contact, listId: own.list })],
+  deny_tracking: [({ contact }: Ids) => callTool('deny_tracking', { contactId: contact })],
   list_suppressions: [],
   suppress_address: [],
   lift_suppression: [

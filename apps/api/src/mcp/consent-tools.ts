@@ -1,9 +1,12 @@
 import { requireRole } from '@rapport/core/auth/authenticate.ts'
 import { Contact } from '@rapport/core/contacts/contacts.schema.ts'
+import { trackedActions } from '@rapport/core/db/schema/index.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { optOutContact, undoOptOut } from '@rapport/core/operations/contacts/opt-out-contact.ts'
+import { setTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { OptOutInput, OptOutQuery } from '@rapport/core/subscriptions/subscriptions.schema.ts'
+import { TrackingConsent, TrackingConsentInput } from '@rapport/core/subscriptions/tracking/tracking-consent.schema.ts'
 import { liftSuppression } from '@rapport/core/suppressions/lift-suppression.ts'
 import { createSuppression, listSuppressions } from '@rapport/core/suppressions/suppressions.ts'
 import {
@@ -87,4 +90,28 @@ const undo = defineTool({
   run: async (ctx, { contactId, ...query }) => ({ contact: await undoOptOut(ctx, contactId, query) }),
 })
 
-export const consentTools = [optOut, undo, suppressionList, suppressAddress, liftReasons]
+const denyTracking = defineTool({
+  name: 'deny_tracking',
+  title: 'Deny tracking for a contact',
+  description:
+    'Records that a person does not want their opens or clicks to be recorded: what they said by telephone or letter. It counts at once, also for emails that were sent before. Only the person can allow it again. `get_contact` returns what they chose. Idempotent.',
+  role: 'MEMBER',
+  annotations: overwrites,
+  input: z.strictObject({
+    contactId: Id('con'),
+    actions: z
+      .array(z.enum(trackedActions))
+      .min(1)
+      .max(trackedActions.length)
+      .default(() => [...trackedActions])
+      .describe('What the person denies. Default: both.'),
+    note: TrackingConsentInput.shape.note,
+  }),
+  output: z.object({ trackingConsent: TrackingConsent }),
+  async run(ctx, { contactId, actions, note }) {
+    const denied = Object.fromEntries(actions.map((action) => [action, 'DENIED' as const]))
+    return { trackingConsent: await setTrackingConsent(ctx, contactId, { ...denied, note }) }
+  },
+})
+
+export const consentTools = [optOut, undo, denyTracking, suppressionList, suppressAddress, liftReasons]

@@ -6,7 +6,9 @@ import { upsertContact } from '@rapport/core/contacts/upsert-contact.ts'
 import { Activity, Contact, ContactInput, Tags } from '@rapport/core/contacts/contacts.schema.ts'
 import { contactFilterFields } from '@rapport/core/contacts/listing/contact-query.schema.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
+import { readTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { TrackingConsent } from '@rapport/core/subscriptions/tracking/tracking-consent.schema.ts'
 import { TaskInput, Task } from '@rapport/core/tasks/tasks.schema.ts'
 import { createTask } from '@rapport/core/tasks/tasks.ts'
 import { z } from 'zod'
@@ -51,13 +53,18 @@ const getContact = defineTool({
   name: 'get_contact',
   title: 'Get a contact',
   description:
-    'Returns a contact and its activity, newest first: form submissions, and changes of the contact, its subscriptions, deals and tasks. To find a contact by email address or external id, call `search_contacts`.',
+    'Returns a contact, what it chose about the tracking of opens and clicks, and its activity, newest first: form submissions, and changes of the contact, its subscriptions, deals and tasks. To find a contact by email address or external id, call `search_contacts`.',
   role: 'VIEWER',
   annotations: reads,
   input: z.strictObject({ contactId: Id('con'), ...pageInput }),
-  output: z.object({ contact: Contact, activity: PageOf(Activity).describe('A page of the activity.') }),
+  output: z.object({
+    contact: Contact,
+    trackingConsent: TrackingConsent,
+    activity: PageOf(Activity).describe('A page of the activity.'),
+  }),
   run: async (ctx, { contactId, ...page }) => ({
     contact: await readContact(ctx, contactId),
+    trackingConsent: await readTrackingConsent(ctx, contactId),
     activity: await listActivity(ctx, contactId, { ...page, ...newestFirst }),
   }),
 })

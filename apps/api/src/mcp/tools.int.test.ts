@@ -42,6 +42,7 @@ async function prepare() {
     tag_contacts: { contactIds: [ids.contact], add: ['customer'], remove: ['secret'] },
     opt_out_contact: { contactId: ids.contact, listId: ids.list, note: 'called' },
     undo_opt_out: { contactId: optedOut },
+    deny_tracking: { contactId: ids.contact, note: 'called' },
     list_suppressions: { reason: 'MANUAL' },
     suppress_address: { email: freshEmail(), reason: 'OPTED_OUT', note: 'wrote a letter' },
     lift_suppression: { suppressionId: ids.suppression, note: 'by mistake' },
@@ -64,7 +65,7 @@ async function prepare() {
 }
 
 test('no tool deletes, exports, or manages keys, members or webhooks', () => {
-  expect(names).toHaveLength(23)
+  expect(names).toHaveLength(24)
   expect(names.filter((name) => /delete|remove|export|import|key|member|invite|webhook|merge/.test(name))).toEqual([])
 })
 
@@ -138,6 +139,7 @@ describe('roles', () => {
       tag_contacts: 'contacts.addTags',
       opt_out_contact: 'contacts.optOut',
       undo_opt_out: 'contacts.undoOptOut',
+      deny_tracking: 'contacts.setTrackingConsent',
       list_suppressions: 'suppressions.list',
       suppress_address: 'suppressions.create',
       lift_suppression: 'suppressions.delete',
