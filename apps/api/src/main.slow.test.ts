@@ -14,6 +14,7 @@ import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { apiScript, startApiProcess } from '../test/api-process.ts'
 import { freshEmail, startTestApi, testEnvironment, type TestApi, type TestWorkspace } from '../test/testing.ts'
 
 let database: TestDatabase
@@ -31,15 +32,8 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-const script = 'apps/api/src/main.ts'
-const run = (env: Record<string, string>) => startProcess({ script, env })
-
-/** Starts the API and waits until it listens. */
-async function start(environment: Record<string, string> = {}) {
-  const env = { ...testEnvironment(database.url), ...environment }
-  const main = await startProcess({ script, env, readyPattern: /Server listening at (http:\/\/[\d.:]+)/ })
-  return { main, url: main.ready?.[1] ?? '' }
-}
+const run = (env: Record<string, string>) => startProcess({ script: apiScript, env })
+const start = (environment?: Record<string, string>) => startApiProcess(database.url, environment)
 
 interface Reply {
   status: number

@@ -7,6 +7,7 @@ import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { apiScript, startApiProcess } from '../test/api-process.ts'
 import { testEnvironment } from '../test/testing.ts'
 
 const database = useTestDatabase()
@@ -17,20 +18,14 @@ beforeEach(async () => {
   await requireSecretKey(database.db, deriveKeys(right))
 })
 
-const script = 'apps/api/src/main.ts'
-
-async function start(environment: Record<string, string>) {
-  const env = { ...testEnvironment(database.url), ...environment }
-  const main = await startProcess({ script, env, readyPattern: /Server listening at (http:\/\/[\d.:]+)/ })
-  return { main, url: main.ready?.[1] ?? '' }
-}
+const start = (environment: Record<string, string>) => startApiProcess(database.url, environment)
 
 /** Reads the database: 404 shows that it is used. */
 const readForm = async (url: string) => (await fetch(`${url}/public/forms/${newId('frm')}`)).status
 
 test('a wrong SECRET_KEY exits with 78 and names the variables', async () => {
   const env = { ...testEnvironment(database.url), ...wrong, SECRET_KEY_PREVIOUS: wrong.SECRET_KEY }
-  const main = await startProcess({ script, env })
+  const main = await startProcess({ script: apiScript, env })
   expect(await main.exited).toEqual({ code: 78, signal: null })
   const names = main.stderr().matchAll(/^ {2}(\w+): /gm)
   expect([...names].map(([, name]) => name)).toEqual(['SECRET_KEY', 'SECRET_KEY_PREVIOUS'])

@@ -1,22 +1,22 @@
 /** The count that several API processes share, also while Redis hangs, crashes and recovers. */
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { createUnreliableRedis, type UnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { countStatuses, freshAddress, testEnvironment } from '../../../test/testing.ts'
+import { startApiProcess } from '../../../test/api-process.ts'
+import { countStatuses, freshAddress } from '../../../test/testing.ts'
 
 let database: TestDatabase
 let redis: UnreliableRedis
 let processes: StartedProcess[]
 let [first, second] = ['', '']
+const start = () => startApiProcess(database.url, { REDIS_URL: redis.url })
 beforeAll(async () => {
   ;[database, redis] = await Promise.all([createTestDatabase(), createUnreliableRedis()])
-  const env = { ...testEnvironment(database.url), REDIS_URL: redis.url }
-  const readyPattern = /Server listening at (http:\/\/[\d.:]+)/
-  const start = () => startProcess({ script: 'apps/api/src/main.ts', env, readyPattern })
-  processes = await Promise.all([start(), start()])
-  ;[first = '', second = ''] = processes.map(({ ready }) => ready?.[1] ?? '')
+  const started = await Promise.all([start(), start()])
+  processes = started.map(({ main }) => main)
+  ;[first = '', second = ''] = started.map(({ url }) => url)
   // On a busy machine, a process may first count alone, because Redis did not respond in time.
   await waitUntil(isShared, { describe: 'both processes share their count' })
 })
@@ -126,10 +126,7 @@ test.each(Object.entries(outages))(
 
 test('a process started without Redis counts alone, and shares once Redis is up', async () => {
   await redis.stop()
-  const env = { ...testEnvironment(database.url), REDIS_URL: redis.url }
-  const readyPattern = /Server listening at (http:\/\/[\d.:]+)/
-  const late = await startProcess({ script: 'apps/api/src/main.ts', env, readyPattern })
-  const base = late.ready?.[1] ?? ''
+  const { main: late, url: base } = await start()
   const from = freshAddress()
   expect(countStatuses(await repeat(110, base, from))).toEqual({ 401: 100, 429: 10 })
   await redis.start()
