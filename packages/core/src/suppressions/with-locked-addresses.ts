@@ -1,29 +1,20 @@
 import type { ContactRow } from '../contacts/contact-record.ts'
 import { findContactsByKeys, lockContactsByKeys } from '../contacts/find-contact.ts'
 import type { ContactKeys } from '../contacts/identity/contact-keys.ts'
-import { changedConcurrently } from '../kernel/errors.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import type { Ctx } from '../request/context.ts'
+import { changedBeforeLock, inRounds } from '../request/in-rounds.ts'
 import { lockAddresses } from '../subscriptions/find-suppressions.ts'
-
-const maxRounds = 3
-const contactAppeared = changedConcurrently()
 
 /**
  * Runs `act` in a transaction that has locked the contacts with these keys, then the addresses of the keys and of the
  * contacts. Throws `unavailable` if concurrent requests keep creating contacts with these keys.
  */
-export async function withLockedAddresses<Result>(
+export function withLockedAddresses<Result>(
   ctx: Ctx,
   keys: readonly ContactKeys[],
   act: (ctx: Ctx, contacts: readonly ContactRow[]) => Promise<Result>,
 ): Promise<Result> {
-  for (let round = 1; ; round++) {
-    try {
-      return await inTransaction(ctx, async (ctx) => act(ctx, await lockAll(ctx, keys)))
-    } catch (error) {
-      if (error !== contactAppeared || round === maxRounds) throw error
-    }
-  }
+  return inRounds(ctx, async (ctx) => act(ctx, await lockAll(ctx, keys)))
 }
 
 async function lockAll(ctx: Ctx, keys: readonly ContactKeys[]): Promise<ContactRow[]> {
@@ -33,6 +24,6 @@ async function lockAll(ctx: Ctx, keys: readonly ContactKeys[]): Promise<ContactR
   const contacts = await findContactsByKeys(ctx, keys)
   const lockedIds = new Set(locked.map(({ id }) => id))
   // Locking it now could deadlock with a transaction that subscribes it.
-  if (contacts.some(({ id }) => !lockedIds.has(id))) throw contactAppeared
+  if (contacts.some(({ id }) => !lockedIds.has(id))) throw changedBeforeLock
   return contacts
 }

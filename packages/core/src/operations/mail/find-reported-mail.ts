@@ -85,10 +85,7 @@ async function findMailByProviderId(ctx: Ctx, id: string) {
 async function findByToken(ctx: Ctx, token: RecipientToken, email: string | null): Promise<ReportedMail> {
   const { subject } = token
   if ('mailId' in subject) {
-    const [mail] = await ctx.db
-      .select({ email: mails.toAddress })
-      .from(mails)
-      .where(byId(mails, ctx, subject.mailId))
+    const mail = await findMail(ctx, subject.mailId)
     const address = [mail?.email, email].find((one) => one && token.isAddress(one)) ?? null
     return { address, mailId: subject.mailId, isErased: mail === undefined }
   }
@@ -101,6 +98,23 @@ async function findByToken(ctx: Ctx, token: RecipientToken, email: string | null
     ...(campaignId && { recipient: { campaignId, contactId: subject.contactId } }),
     ...person,
   }
+}
+
+/** The email that a mail server has just refused. Its recipient may have been deleted since the worker claimed it. */
+export async function findRefusedMail(
+  ctx: Ctx,
+  refused: { recipient: RecipientKey } | { mailId: MailId },
+): Promise<Omit<ReportedMail, 'address'>> {
+  if ('mailId' in refused) return { ...refused, isErased: (await findMail(ctx, refused.mailId)) === undefined }
+  return { ...refused, ...(await findPerson(ctx, refused.recipient.contactId)) }
+}
+
+async function findMail(ctx: Ctx, id: MailId) {
+  const [mail] = await ctx.db
+    .select({ email: mails.toAddress })
+    .from(mails)
+    .where(byId(mails, ctx, id))
+  return mail
 }
 
 async function findPerson(ctx: Ctx, contactId: ContactId): Promise<Pick<ReportedMail, 'contact' | 'isErased'>> {

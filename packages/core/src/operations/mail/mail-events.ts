@@ -8,9 +8,11 @@ import {
   recordEngagement,
   type RecipientKey,
 } from '../../campaigns/engagement.ts'
+import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { findContactByEmail } from '../../contacts/find-contact.ts'
 import { touchLastActivity } from '../../contacts/touch-last-activity.ts'
-import { type Ctx, inTransaction } from '../../request/context.ts'
+import type { Ctx } from '../../request/context.ts'
+import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
 import type { Db } from '../../db/client.ts'
 import { emit } from '../../events/emit.ts'
 import type { ContactId } from '../../kernel/ids.ts'
@@ -30,13 +32,16 @@ import type { MailReport } from './mail-report.ts'
  * than once, also from a server and a provider about the same email: a repeated report is a no-op.
  */
 export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
-  return inTransaction(ctx, async (ctx) => {
+  return inRounds(ctx, async (ctx) => {
     const mail = await findReportedMail(ctx, report)
     if (mail) await recordReport(ctx, report, mail)
   })
 }
 
-/** Records a report about a known email, in a transaction. Of a deleted contact, only the suppression is recorded. */
+/**
+ * Records a report about a known email, in a transaction of `inRounds`. Of a deleted contact, only the suppression is
+ * recorded.
+ */
 export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedMail): Promise<void> {
   if (!(await isNewReport(ctx, report, mail))) return
   const isComplaint = report.type === 'COMPLAINT'
@@ -44,7 +49,7 @@ export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedM
   if (isPermanent) await suppressRecipient(ctx, mail, isComplaint ? 'COMPLAINED' : 'BOUNCED')
   if (mail.isErased) return
   const contact = await findContact(ctx, mail)
-  if (contact && !(await touchLastActivity(ctx, contact.id))) return
+  if (contact && !(await touchLastActivity(ctx, contact.id))) throw changedBeforeLock
   if (report.class === 'SOFT' && contact) await countSoftBounce(ctx, mail, contact)
   if (mail.recipient) await recordOnRecipient(ctx, report, mail.recipient)
   const email = mail.address ?? (isComplaint ? contact?.email : undefined)
@@ -70,10 +75,14 @@ async function findContact(ctx: Ctx, { address, contact }: ReportedMail): Promis
 
 const isSameAddress = (one: string, other: string | undefined) => one.toLowerCase() === other?.toLowerCase()
 
+/** A complaint holds for the address that the recipient has when it is locked, also if it moved or was merged meanwhile. */
 async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, reason: 'BOUNCED' | 'COMPLAINED') {
   const emails = [address, reason === 'COMPLAINED' ? contact?.email : null].filter((email) => typeof email === 'string')
   const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
   if (added.length > 0) await suppress(ctx, added, { emitsEvents: false })
+  if (reason === 'BOUNCED' || !contact) return
+  const present = await findCurrentContact(ctx, contact.id)
+  if (present?.email !== contact.email) throw changedBeforeLock
 }
 
 /** Suppresses the address if it is undeliverable by now. A bounce of a former address does not concern the contact. */

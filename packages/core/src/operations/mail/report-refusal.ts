@@ -1,7 +1,9 @@
 import type { RecipientKey } from '../../campaigns/engagement.ts'
 import type { MailId } from '../../kernel/ids.ts'
 import type { Bounce } from '../../mail/bounces/classify-bounce.ts'
-import { type Ctx, inTransaction } from '../../request/context.ts'
+import type { Ctx } from '../../request/context.ts'
+import { inRounds } from '../../request/in-rounds.ts'
+import { findRefusedMail } from './find-reported-mail.ts'
 import { recordReport } from './mail-events.ts'
 
 /** The final refusal of an email by a mail server while it was sent: of a single mail, or to a recipient of a campaign. */
@@ -22,5 +24,8 @@ export function reportRefusal(ctx: Ctx, { email, bounce, detail, ...mail }: Refu
     detail,
     isRefusal: true,
   }
-  return inTransaction(ctx, (ctx) => recordReport(ctx, report, { address: email, isErased: false, ...mail }))
+  return inRounds(ctx, async (ctx) => {
+    const refused = await findRefusedMail(ctx, mail)
+    await recordReport(ctx, report, { address: email, ...refused })
+  })
 }

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
-import { type CampaignId, type ContactId, uuidOf } from '../../kernel/ids.ts'
+import { type CampaignId, type ContactId, newId, uuidOf } from '../../kernel/ids.ts'
 import { createRecipientToken } from '../../mail/bounces/recipient-token.ts'
 import type { Ctx } from '../../request/context.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
@@ -21,6 +21,7 @@ import { deleteContact } from '../contacts/delete-contact.ts'
 import { mergeContacts } from '../contacts/merge-contacts.ts'
 import { reportMailEvent } from './mail-events.ts'
 import type { MailReport } from './mail-report.ts'
+import { reportRefusal } from './report-refusal.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -155,6 +156,23 @@ test('of a bounce for an erased person, only the hash of the address is suppress
   expect(await readSuppressed(ada.email, 'eve@example.com')).toEqual(['COMPLAINED', undefined])
   expect(await listEventTypes(ctx)).toEqual(before)
   expect(await readStats(ctx, campaignId)).toMatchObject({ bounced: 0, complained: 0 })
+})
+
+test('a refusal of an email to a person who was erased emits no event', async () => {
+  await deleteContact(ctx, ada.id)
+  const before = await listEventTypes(ctx)
+  const bounce = { class: 'HARD', code: '5.1.1' } as const
+  const refused = { email: ada.email, bounce, detail: '550 5.1.1 User unknown' }
+  await reportRefusal(ctx, { ...refused, recipient: { campaignId, contactId: ada.id } })
+  await reportRefusal(ctx, { ...refused, mailId: newId('mai') })
+  expect(await readSuppressed(ada.email)).toEqual(['BOUNCED'])
+  expect(await listEventTypes(ctx)).toEqual(before)
+})
+
+test('a SOFT bounce does not replace a HARD one of the same email', async () => {
+  await report()
+  await report({ class: 'SOFT', code: '4.2.2' })
+  expect(await readStats(ctx, campaignId)).toMatchObject({ bouncesByClass: { HARD: 1, SOFT: 0 } })
 })
 
 test.each(['SOFT', 'MESSAGE', 'POLICY'] as const)('one bounce of the class %s suppresses no address', async (kind) => {
