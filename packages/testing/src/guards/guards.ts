@@ -4,6 +4,7 @@
  * `apps/worker/test/simulation/mutants`.
  */
 import { apiGuards } from './api-guards.ts'
+import { bounceGuards } from './bounce-guards.ts'
 import { consentGuards } from './consent-guards.ts'
 import { isolationGuards } from './isolation-guards.ts'
 import { preferencesGuards } from './preferences-guards.ts'
@@ -15,6 +16,7 @@ export const guards: readonly TestedGuard[] = [
   ...consentGuards,
   ...preferencesGuards,
   ...trackingGuards,
+  ...bounceGuards,
   ...writeGuards,
   ...isolationGuards,
   ...apiGuards,

@@ -1,0 +1,124 @@
+import type { TestedGuard } from './tested-guard.ts'
+
+const core = 'packages/core/src'
+const events = `${core}/operations/mail/mail-events.ts`
+const reported = `${core}/operations/mail/find-reported-mail.ts`
+const classes = `${core}/mail/bounces/classify-bounce.ts`
+const soft = `${core}/suppressions/soft-bounces.ts`
+const rates = `${core}/campaigns/guard/find-rate-problem.ts`
+const byToken = [`${core}/operations/mail/reports-by-token.int.test.ts`]
+const byClient = [`${core}/operations/mail/mail-events.int.test.ts`]
+const byHook = [`${core}/operations/mail/receive-hook-message.int.test.ts`]
+const bySoftRule = [`${core}/suppressions/soft-bounces.test.ts`, ...byClient]
+
+/** A bounce counts once, by its class, and for the address that the email was sent to. */
+export const bounceGuards: readonly TestedGuard[] = [
+  {
+    name: 'a repeated report counts again',
+    promise: 'events',
+    file: events,
+    search: '  if (!(await isNewReport(ctx, report, mail))) return\n',
+    replacement: '  await isNewReport(ctx, report, mail)\n',
+    tests: [...byToken, ...byClient],
+  },
+  {
+    name: 'a bounce without a known code suppresses',
+    promise: 'consent',
+    file: classes,
+    search: "(enhanced.startsWith('5.7.') ? 'POLICY' : 'SOFT')",
+    replacement: "(enhanced.startsWith('5.7.') ? 'POLICY' : 'HARD')",
+    tests: [`${core}/mail/bounces/classify-bounce.test.ts`],
+  },
+  {
+    name: 'a temporary refusal suppresses if it names an unknown address',
+    promise: 'consent',
+    file: classes,
+    search: "class: isTemporary ? 'SOFT' : classifyCode(enhanced)",
+    replacement: 'class: isTemporary ? classifyCode(enhanced) : classifyCode(enhanced)',
+    tests: [`${core}/mail/bounces/classify-bounce.test.ts`],
+  },
+  {
+    name: 'a bounce suppresses the present address, whichever the email was sent to',
+    promise: 'consent',
+    file: reported,
+    search: 'const named = [person.contact?.email, email].find((one) => one && token.isAddress(one))',
+    replacement: 'const named = person.contact?.email ?? [email].find((one) => one && token.isAddress(one))',
+    tests: byToken,
+  },
+  {
+    name: 'a provider suppresses any address that it names',
+    promise: 'consent',
+    file: reported,
+    search: 'own.some((one) => one.toLowerCase() === email.toLowerCase()) ? email : null',
+    replacement: 'own.length > 0 ? email : null',
+    tests: byHook,
+  },
+  {
+    name: 'a bounce of an erased person emits an event',
+    promise: 'consent',
+    file: events,
+    search: '  if (mail.isErased) return\n',
+    replacement: '',
+    tests: byToken,
+  },
+  {
+    name: 'a complaint does not hold for the present address',
+    promise: 'consent',
+    file: events,
+    search: "[address, reason === 'COMPLAINED' ? contact?.email : null]",
+    replacement: '[address, contact ? null : null]',
+    tests: byToken,
+  },
+  {
+    name: 'SOFT bounces of a few days suppress',
+    promise: 'consent',
+    file: soft,
+    search: 'const minSpanMs = 7 * dayMs',
+    replacement: 'const minSpanMs = 0 * dayMs',
+    tests: bySoftRule,
+  },
+  {
+    name: 'SOFT bounces suppress an address that gets most of its emails',
+    promise: 'consent',
+    file: soft,
+    search:
+      'return bounces >= minBounces && bounces * lastMails >= Math.max(countSince(mailedAt), bounces) * minBounces',
+    replacement: 'return bounces >= minBounces',
+    tests: bySoftRule,
+  },
+  {
+    name: 'a SOFT bounce replaces a HARD one of the same email',
+    promise: 'campaigns',
+    file: `${core}/campaigns/engagement.ts`,
+    search: "sql`${campaignRecipients.bounceClass} is distinct from 'HARD'`",
+    replacement: 'sql`${campaignRecipients.bounceClass} is null or true`',
+    tests: byClient,
+  },
+  {
+    name: 'a campaign pauses by a few complaints',
+    promise: 'campaigns',
+    file: rates,
+    search: 'complained >= minComplaints && complained > mails * maxComplaintRate',
+    replacement: 'complained > mails * maxComplaintRate',
+    tests: [`${core}/campaigns/guard/find-rate-problem.test.ts`],
+  },
+  {
+    name: 'a campaign goes on at any rate of complaints',
+    promise: 'campaigns',
+    file: 'apps/worker/src/jobs/send-campaign-batch.ts',
+    search: '  if (problem !== undefined) {\n',
+    replacement: "  if (problem === '') {\n",
+    tests: [
+      'apps/worker/src/jobs/send-campaign-pauses.int.test.ts',
+      'apps/worker/src/jobs/refused-recipients.int.test.ts',
+    ],
+  },
+  {
+    name: 'a forged return path reports a bounce',
+    promise: 'input',
+    file: `${core}/mail/bounces/recipient-token.ts`,
+    search: '  if (!key) return undefined\n',
+    replacement: '  if (!key && keys.returnPaths.length === 0) return undefined\n',
+    tests: [`${core}/mail/bounces/recipient-token.test.ts`],
+  },
+]
