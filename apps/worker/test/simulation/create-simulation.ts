@@ -12,7 +12,7 @@ import { expireHeartbeat, listClaims, readOpenWork } from './claims.ts'
 import { statementFaults } from './gate-connections-patch.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { SimulationEvent, Task } from './tasks.ts'
-import { mailFaults, type Scenario, type SimulatedWork, type Worker, type World } from './world.ts'
+import { mailFaults, type Scenario, type SimulatedCall, type SimulatedWork, type Worker, type World } from './world.ts'
 
 /** The queue of a job, for the trace. */
 const queueOf = ({ kind }: SimulatedWork) => kindsOfWork[kind].queue
@@ -80,6 +80,20 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     jobs.set(worker, [...(jobs.get(worker) ?? []), task])
   }
 
+  const unanswered = new Set<SimulatedCall>()
+  /** Receives a report of a sender, who repeats it after an error, and after a kill: the response may have been lost. */
+  function receive(worker: Worker, report: SimulatedCall): void {
+    unanswered.add(report)
+    const { name, call } = report
+    const onEnd = (error: unknown) => {
+      if (!error) unanswered.delete(report)
+      else if (retriesLeft-- > 0) planRepeat(report)
+    }
+    world.start(worker, { name, work: () => call({ ...ctx, db: worker.deps.db }), onEnd })
+  }
+
+  const planRepeat = (report: SimulatedCall) => plan(`repeat ${report.name}`, () => receive(pickWorker(), report))
+
   const readWork = () => readOpenWork(database, ctx)
 
   /** What the heartbeat of a worker does. */
@@ -104,6 +118,7 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     scheduler.kill(worker)
     await world.startWorker()
     for (const work of await readWork()) planJob(work)
+    for (const report of unanswered) planRepeat(report)
   }
 
   /** Makes a worker count as crashed, although it goes on. */
@@ -178,8 +193,10 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     const api = world.openProcess('api')
     const work = await readWork()
     for (const one of [...work, ...work]) planJob(one)
-    for (const { name, call } of scenario.calls) {
-      const start = () => void world.start(api, { name, work: () => call({ ...ctx, db: api.db }) })
+    for (const one of scenario.calls) {
+      const { name, call, isRepeated = false } = one
+      const startInApi = () => void world.start(api, { name, work: () => call({ ...ctx, db: api.db }) })
+      const start = isRepeated ? () => receive(pickWorker(), one) : startInApi
       const share = choices.next()
       if (share > 0.8) await runBeforeJobs(start)
       else if (share > 0.4) plan(`call ${name}`, start)
@@ -219,14 +236,15 @@ export function createSimulation({ scenario, world, scheduler, database, choices
   /** Without faults, all work ends. Returns what does not. */
   async function runToEnd(): Promise<string[]> {
     await runTasks()
-    await scenario.finish()
     const last = await world.startWorker('last worker')
     for (const { deps } of world.workers) if (deps !== last.deps) await expireHeartbeat(database, deps.workerId)
     for (let round = 0; round < maxRounds; round++) {
+      await scenario.finish(scheduler.trace)
+      for (const report of unanswered) receive(last, report)
       world.start(last, { name: 'heartbeat', work: () => beat(last) })
       await runTasks()
       const work = await readWork()
-      if (work.length === 0) return listClaims(database, ctx)
+      if (work.length === 0 && unanswered.size === 0) return listClaims(database, ctx)
       for (const one of work) startJob(last, one)
       await runTasks()
     }

@@ -10,7 +10,7 @@ test.each(keptSeeds)('$story (seed $seed)', async ({ seed, ...limits }) => {
   expect((await run(seed, limits)).broken).toEqual([])
 })
 
-const scenarios = ['mails', 'campaign', 'cancellation', 'drain', 'consent', 'import']
+const scenarios = ['mails', 'campaign', 'cancellation', 'drain', 'consent', 'import', 'bounces']
 const seeds = [8, 34, 13, 21, 55].slice(0, countRuns({ gate: 2, full: 5 }))
 
 test.each(scenarios.flatMap((scenario) => seeds.map((seed) => ({ scenario, seed }))))(

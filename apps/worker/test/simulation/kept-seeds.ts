@@ -22,4 +22,9 @@ export const keptSeeds: readonly KeptSeed[] = [
     scenario: 'consent',
     story: 'an opt-out from one list was undone with one from all lists',
   },
+  {
+    seed: 27,
+    scenario: 'bounces',
+    story: 'a complaint amid a merge did not hold for the remaining contact',
+  },
 ]

@@ -1,6 +1,6 @@
 /**
  * What is simulated: single mails, a campaign, one that is canceled before its first job, the drain of two webhooks,
- * consent, an import. Each has its data, its calls and its promises.
+ * consent, an import, bounces. Each has its data, its calls and its promises.
  */
 import type { Database } from '@rapport/core/db/client.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
@@ -20,10 +20,11 @@ import {
   createTestWebhook,
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { prepareBounces } from './consent/bounce-scenario.ts'
 import type { Choices } from './choices.ts'
-import { prepareConsent, prepareImport } from './consent-scenarios.ts'
+import { prepareConsent, prepareImport } from './consent/consent-scenarios.ts'
 import type { Scheduler } from './scheduler.ts'
-import type { TraceEntry } from './tasks.ts'
+import { isCommitOf, listClaimedAfter } from './trace-checks.ts'
 import { type Scenario, type Sent, type World } from './world.ts'
 
 export const scenarios: Record<string, (database: Database, choices: Choices) => Promise<Scenario>> = {
@@ -33,6 +34,7 @@ export const scenarios: Record<string, (database: Database, choices: Choices) =>
   drain: prepareDrain,
   consent: prepareConsent,
   import: prepareImport,
+  bounces: prepareBounces,
 }
 
 /** Whether a fault of this run lets a worker lose a claim. A lost statement or response does not: it is undone. */
@@ -149,25 +151,12 @@ async function prepareCampaign(database: Database, { isCanceled }: { isCanceled:
     })
   }
 
-  /** Returns the mails whose group was claimed after a call had committed. */
-  function findClaimedAfter(call: string, sent: readonly Sent[], trace: Scheduler['trace']): Sent[] {
-    const isCommit = ({ who, what, result }: TraceEntry) =>
-      who.startsWith(`api ${call}`) && what === 'commit' && result === 'ok'
-    const committed = trace.findLastIndex(isCommit)
-    return sent.filter(({ who, step }) => {
-      const isClaim = (entry: TraceEntry, index: number) =>
-        index < step && entry.who === who && entry.what === 'claim recipients'
-      return committed >= 0 && trace.findLastIndex(isClaim) > committed
-    })
-  }
-
   function checkStops(sent: readonly Sent[], trace: Scheduler['trace']): string[] {
-    const optedOut = findClaimedAfter('unsubscribe', sent, trace).filter(
-      ({ subject }) => subject === 'person-1@example.com',
-    )
+    const findClaimedAfter = (call: string) => listClaimedAfter(trace.findLastIndex(isCommitOf(call)), sent, trace)
+    const optedOut = findClaimedAfter('unsubscribe').filter(({ subject }) => subject === 'person-1@example.com')
     return listBroken([
       ...optedOut.map(({ subject }) => `${subject} was claimed after the opt-out`),
-      ...findClaimedAfter('cancel', sent, trace).map(({ subject }) => `${subject} was claimed after the cancel`),
+      ...findClaimedAfter('cancel').map(({ subject }) => `${subject} was claimed after the cancel`),
     ])
   }
 
@@ -214,9 +203,10 @@ async function prepareDrain(database: Database): Promise<Scenario> {
           `delivery ${index} is INTERRUPTED, but was never out`,
       ])
     })
-    const committed = (call: string) =>
-      trace.some(({ who, what, result }) => who.startsWith(`api ${call}`) && what === 'commit' && result === 'ok')
-    if (rows.length < (committed('create') && !trace.some(({ who }) => who.startsWith('api disable')) ? 6 : 5))
+    if (
+      rows.length <
+      (trace.some(isCommitOf('create')) && !trace.some(({ who }) => who.startsWith('api disable')) ? 6 : 5)
+    )
       broken.push(`there are ${rows.length} deliveries`)
     return broken
   }

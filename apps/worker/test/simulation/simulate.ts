@@ -39,7 +39,7 @@ export async function simulate(place: Place, allChoices: Choices, only: Limits =
   const scenario = await prepare(database, choices)
   const scheduler = createScheduler({ choices, monitor: database.pool })
   const uninstall = installVirtualTimers(scheduler)
-  const world = createWorld({ place, scheduler, choices })
+  const world = createWorld({ place, scheduler, choices, refusals: scenario.refusals })
   const simulation = createSimulation({
     scenario,
     world,

@@ -2,12 +2,13 @@
 import { openDatabase, type Database } from '@rapport/core/db/client.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
+import type { Bounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import { createTestDeps, type TestDeps } from '../fixtures.ts'
 import type { WorkerDeps } from '../../src/process/worker-deps.ts'
 import { recoverUnknownClaims } from '../../src/process/heartbeat.ts'
 import { defaultTimings } from '../../src/process/worker-timings.ts'
-import type { Choices } from './choices.ts'
+import { type Choices, pick } from './choices.ts'
 import { gateConnections, type PoolOwner } from './gate-connections-patch.ts'
 import { currentTask, type Scheduler } from './scheduler.ts'
 import type { SimulatedProcess, Task } from './tasks.ts'
@@ -34,6 +35,8 @@ export interface Sent {
   /** The name of the task, and the number of the trace's rows before. */
   who: string
   step: number
+  /** Why the mail server refused it, if the scenario has bounces. */
+  bounce?: Bounce
 }
 
 export interface Worker extends SimulatedProcess {
@@ -84,9 +87,11 @@ export interface WorldOptions {
   place: Place
   scheduler: Scheduler
   choices: Choices
+  /** The bounces with which the mail server refuses. */
+  refusals?: readonly Bounce[] | undefined
 }
 
-export function createWorld({ place, scheduler, choices }: WorldOptions) {
+export function createWorld({ place, scheduler, choices, refusals }: WorldOptions) {
   const sent: Sent[] = []
   const closers: (() => Promise<void>)[] = []
   const workers: Worker[] = []
@@ -107,7 +112,7 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
   /** Something leaves the process: the scheduler decides whether it arrives, and what the response is. */
   function send<Response>(
     { label, subject, faults }: { label: string; subject: string; faults: readonly string[] },
-    respond: (outcome: string) => Response,
+    respond: (outcome: string, one: Sent) => Response,
   ): Promise<Response> {
     const task = currentTask()
     if (!task) throw new Error(`${label}: outside of a task`)
@@ -124,8 +129,15 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
     return scheduler.wait({ task, label, faults, onKill }, (outcome) => {
       one.hasResponse = !/, \w+ lost$/.test(outcome)
       one.hasArrived = !/refused|deferred|not sent/.test(outcome)
-      return respond(outcome)
+      return respond(outcome, one)
     })
+  }
+
+  function respondToMail(outcome: string, one: Sent): MailOutcome {
+    const response = { ...(mailOutcomes[outcome] ?? { kind: 'sent' as const }) }
+    if (response.kind === 'refused' && !response.temporary && refusals)
+      response.bounce = one.bounce = pick(choices, refusals)
+    return response
   }
 
   async function startWorker(name = `worker-${workers.length + 1}`): Promise<Worker> {
@@ -136,10 +148,7 @@ export function createWorld({ place, scheduler, choices }: WorldOptions) {
       ...base,
       db: process.db,
       mail: {
-        send: (mail) =>
-          send({ label: 'send a mail', subject: mail.to.address, faults: Object.keys(mailOutcomes) }, (outcome) => ({
-            ...(mailOutcomes[outcome] ?? { kind: 'sent' }),
-          })),
+        send: (mail) => send({ label: 'send a mail', subject: mail.to.address, faults: mailFaults }, respondToMail),
         close: () => {},
       },
       mailRateLimiter: { groupSize: 2, wait: async () => {}, waitForSingle: async () => {} },
@@ -204,15 +213,23 @@ export const mailFaults = Object.keys(mailOutcomes)
 /** A job that the simulation runs. */
 export type SimulatedWork = WorkJob
 
+export interface SimulatedCall {
+  name: string
+  call: (ctx: Ctx) => Promise<unknown>
+  /** A worker receives it, and the sender repeats it until it has a response. */
+  isRepeated?: boolean
+}
+
 /** What a scenario prepares. */
 export interface Scenario {
   ctx: Ctx
-  /** Calls of the API, in no order. */
-  calls: { name: string; call: (ctx: Ctx) => Promise<unknown> }[]
+  /** Calls of the API, and reports of mail servers, in no order. */
+  calls: SimulatedCall[]
+  refusals?: readonly Bounce[]
   /** Whether another worker recovers the claims of a worker that counts as crashed while that one still uses them. */
   isRecoveredAtOnce: boolean
-  /** Prepares the end: what a user would do so that all work ends. */
-  finish(): Promise<void>
+  /** What a user would do so that all work ends. Repeated while it does not. */
+  finish(trace: Scheduler['trace']): Promise<void>
   /** Returns the broken promises. */
   check(world: World, trace: Scheduler['trace']): Promise<string[]>
 }

@@ -1,16 +1,37 @@
+import { bounceGuards } from '@rapport/testing/guards/bounce-guards.ts'
 import { consentGuards } from '@rapport/testing/guards/consent-guards.ts'
 import { writeGuards } from '@rapport/testing/guards/write-guards.ts'
 import type { Mutant } from './mutant.ts'
 
-/** Guards of consent that the simulation reaches, by their names. Others have a second guard behind them in its schedules. */
+/**
+ * Guards of consent and bounces that the simulation reaches, by their names. Others have a second guard behind them in
+ * its schedules.
+ */
 const found: Record<string, Pick<Mutant, 'scenario' | 'seed'>> = {
   'an import confirms before it has read all opt-outs of the file': { scenario: 'import', seed: 1 },
   'an import subscribes an address that is suppressed': { scenario: 'import', seed: 3 },
+  'a repeated report counts again': { scenario: 'bounces', seed: 1 },
+  'a bounce without a known code suppresses': { scenario: 'bounces', seed: 4 },
 }
 
-export const consentMutants: readonly Mutant[] = [...consentGuards, ...writeGuards].flatMap(
-  ({ name, file, search, replacement }) => {
+const events = 'packages/core/src/operations/mail/mail-events.ts'
+
+/** Guards that only another statement in between can need. */
+const races: readonly Mutant[] = [
+  {
+    name: 'a complaint does not hold for the contact that the recipient is merged into meanwhile',
+    file: events,
+    search: '  if (present?.email !== contact.email) throw changedBeforeLock\n',
+    replacement: '',
+    scenario: 'bounces',
+    seed: 27,
+  },
+]
+
+export const consentMutants: readonly Mutant[] = [
+  ...[...consentGuards, ...writeGuards, ...bounceGuards].flatMap(({ name, file, search, replacement }) => {
     const how = found[name]
     return how ? [{ name, file, search, replacement, ...how }] : []
-  },
-)
+  }),
+  ...races,
+]

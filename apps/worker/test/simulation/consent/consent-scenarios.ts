@@ -17,13 +17,13 @@ import {
 import { type ConsentStep, consentSteps, type Picked, readMailable } from '@rapport/testing/consent/consent-steps.ts'
 import { createTestCtx, createTestList, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { countRows, queueTestImport } from '@rapport/testing/fixtures/imports.ts'
-import { type Choices, pick } from './choices.ts'
-import type { TraceEntry } from './tasks.ts'
-import type { Scenario } from './world.ts'
+import { type Choices, pick } from '../choices.ts'
+import type { TraceEntry } from '../tasks.ts'
+import { isCommitOf } from '../trace-checks.ts'
+import type { Scenario } from '../world.ts'
 
-const people = ['a', 'b', 'c'].map((name) => `${name}@example.com`)
-const addresses = [...people, 'd@example.com']
-const callCount = 10
+export const people = ['a', 'b', 'c'].map((name) => `${name}@example.com`)
+export const addresses = [...people, 'd@example.com']
 
 interface Start {
   ctx: Ctx
@@ -65,52 +65,72 @@ async function prepareStart(database: Database): Promise<Start> {
   return { ctx, lists, model, confirm }
 }
 
-interface Call {
+export interface ConsentCall {
   name: string
   step: ConsentStep
   picked: Picked
 }
 
+const steps: Record<string, ConsentStep> = consentSteps
+
+interface Offer {
+  lists: readonly ListId[]
+  /** The names of the steps to choose from. */
+  names?: readonly string[]
+  count: number
+}
+
 /** Chooses calls. An address moves away once, so that the model knows from where. */
-function chooseCalls(choices: Choices, { lists, confirm }: Start): Call[] {
-  const steps: Record<string, ConsentStep> = consentSteps
+export function chooseConsentCalls(
+  choices: Choices,
+  { lists, names = Object.keys(steps), count }: Offer,
+): ConsentCall[] {
   const moved = new Set<string>()
-  const chosen = Array.from({ length: callCount }, (_, number) => {
-    const name = pick(choices, Object.keys(steps))
+  const chosen = Array.from({ length: count }, (_, number) => {
+    const name = pick(choices, names)
     const [email, other] = [pick(choices, people), pick(choices, addresses)]
     const picked = { email, other, listId: pick(choices, lists), isAll: choices.next() > 0.5 }
     return { name: `${name}-${number}`, step: steps[name] as ConsentStep, picked }
   })
-  const isKept = ({ name, picked: { email, other } }: Call) => {
-    const from = name.startsWith('merge') ? other : email
-    if (!/^(move|merge)/.test(name)) return true
-    return !moved.has(from) && moved.add(from) && email !== other
-  }
+  return chosen.filter((call) => {
+    const way = findMove(call)
+    return !way || (!moved.has(way.from) && moved.add(way.from) && way.from !== way.to)
+  })
+}
+
+/** From where to where a call moves a person; undefined if it moves none. */
+export function findMove({ name, picked: { email, other } }: ConsentCall): { from: string; to: string } | undefined {
+  if (name.startsWith('merge')) return { from: other, to: email }
+  return name.startsWith('move') ? { from: email, to: other } : undefined
+}
+
+function chooseCalls(choices: Choices, { lists, confirm }: Start): ConsentCall[] {
   const picked = { email: people[1] ?? '', other: '', listId: lists[0], isAll: false }
   return [
-    ...chosen.filter(isKept),
+    ...chooseConsentCalls(choices, { lists, count: 10 }),
     { name: 'confirm', step: confirm, picked },
     { name: 'click-last', step: steps['click'] as ConsentStep, picked },
   ]
 }
 
 /** Makes calls of the API of these, and keeps what those that succeed mean for the model. */
-function watchCalls(calls: readonly Call[]) {
+export function watchCalls(calls: readonly ConsentCall[]) {
   const effects: { name: string; effect: Effect }[] = []
   const watched = calls.map(({ name, step, picked }) => ({
     name,
     async call(ctx: Ctx) {
       const effect = await step(ctx, picked)
-      if (effect) effects.push({ name, effect })
+      if (effect) add(name, effect)
     },
   }))
+  /** Also for what others do beside the calls, by the name of their task. */
+  const add = (name: string, effect: Effect) => void effects.push({ name, effect })
   /** Applies them in the order in which PostgreSQL committed them. */
   function apply(model: ConsentModel, trace: readonly TraceEntry[]): void {
-    const committedAt = (name: string) =>
-      trace.findLastIndex(({ who, what }) => who.startsWith(`api ${name} `) && what === 'commit')
+    const committedAt = (name: string) => trace.findLastIndex(isCommitOf(name))
     for (const { effect } of effects.toSorted((a, b) => committedAt(a.name) - committedAt(b.name))) effect(model)
   }
-  return { calls: watched, apply }
+  return { calls: watched, add, apply }
 }
 
 export async function prepareConsent(database: Database, choices: Choices): Promise<Scenario> {

@@ -1,0 +1,18 @@
+/** What the promises of several scenarios ask of a trace. */
+import type { TraceEntry } from './tasks.ts'
+import type { Sent } from './world.ts'
+
+/** Whether a row is the commit of a call, by its name, also if the response of PostgreSQL was lost. */
+export const isCommitOf =
+  (call: string) =>
+  ({ who, what, result }: TraceEntry): boolean =>
+    who.includes(` ${call} `) && what === 'commit' && result === 'ok'
+
+/** Returns the mails whose group was claimed after a row of the trace. */
+export function listClaimedAfter(row: number, sent: readonly Sent[], trace: readonly TraceEntry[]): Sent[] {
+  return sent.filter(({ who, step }) => {
+    const isClaim = (entry: TraceEntry, index: number) =>
+      index < step && entry.who === who && entry.what === 'claim recipients'
+    return row >= 0 && trace.findLastIndex(isClaim) > row
+  })
+}
