@@ -14,9 +14,11 @@ import { en, type PageTexts } from './texts/en.ts'
 import { es } from './texts/es.ts'
 import { fr } from './texts/fr.ts'
 import { it } from './texts/it.ts'
+import { keepHyphens } from './texts/keep-hyphens.ts'
 import { pt } from './texts/pt.ts'
 
-export const pageTexts: Translations<PageTexts> = { en, de, fr, es, it, pt }
+const written: Translations<PageTexts> = { en, de, fr, es, it, pt }
+export const pageTexts = keepHyphens(written)
 
 /** The query of a page, or of a request of a visitor. */
 export const PageQuery = PublicQuery.extend({

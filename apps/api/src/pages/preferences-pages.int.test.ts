@@ -192,7 +192,7 @@ test('the page is in the language of the contact, and proofs have its texts', as
   const headers = { ...browser, 'content-type': 'application/x-www-form-urlencoded' }
   expect((await api.call('POST', `/public/${action}`, { raw, headers })).text).toContain('Gespeichert.')
   const exported = await api.call('GET', `/contacts/${contact.id}/export`, { key: workspace.key })
-  expect(exported.text).toContain('"wording":["Wann ich die E-Mails öffne","Wann ich auf Links klicke"]')
+  expect(exported.text).toContain('"wording":["Wann ich die E\u2011Mails öffne","Wann ich auf Links klicke"]')
 })
 
 test('the unsubscribe pages lead to the preferences', async () => {
@@ -202,9 +202,9 @@ test('the unsubscribe pages lead to the preferences', async () => {
     await get(`${leave}&lang=de`),
     await api.call('POST', `${leave}&lang=de`, { headers: browser }),
   ]) {
-    const [, url = ''] = /<a href="(preferences[^"]*)">Alle E-Mail-Einstellungen</.exec(page.text) ?? []
+    const [, url = ''] = /<a href="(preferences[^"]*)">Alle E\u2011Mail-Einstellungen</.exec(page.text) ?? []
     const opened = await get(`/public/${url.replaceAll('&amp;', '&')}`)
-    expect([opened.status, opened.text]).toEqual([200, expect.stringContaining('Ihre E-Mail-Einstellungen')])
+    expect([opened.status, opened.text]).toEqual([200, expect.stringContaining('Ihre E\u2011Mail-Einstellungen')])
   }
 })
 

@@ -1,4 +1,4 @@
-interface Texts {
+export interface Texts {
   [name: string]: Texts | string | ((...values: string[]) => string)
 }
 

@@ -44,3 +44,8 @@ describe.each(Object.entries(areas))('the texts of %s', (_, translations) => {
     }
   })
 })
+
+test('the texts of pages never break "e-mail" at its hyphen, also with values', () => {
+  expect(listTexts(pageTexts).filter(([, text]) => /e-mail/i.test(text))).toEqual([])
+  expect(pageTexts.pt.preferences.asked('p')).toContain('e\u2011mail que enviamos para p')
+})
