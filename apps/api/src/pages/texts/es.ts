@@ -96,7 +96,7 @@ export const es: PageTexts = {
       title: 'Sus datos',
       text: (sender, email) =>
         `Todo lo que ${sender} conserva sobre usted en su base de contactos, en un correo a ${email}.`,
-      button: 'Enviarme mis datos',
+      button: 'Recibir mis datos',
       sent: (email) => `Estamos enviando sus datos a ${email}.`,
       notSent: 'No se han enviado sus datos. Es posible que los haya recibido hace poco. Inténtelo de nuevo más tarde.',
     },

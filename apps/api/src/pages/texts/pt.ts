@@ -96,7 +96,7 @@ export const pt: PageTexts = {
       title: 'Seus dados',
       text: (sender, email) =>
         `Tudo o que ${sender} guarda sobre você na base de contatos, em um e-mail para ${email}.`,
-      button: 'Enviar meus dados',
+      button: 'Receber meus dados',
       sent: (email) => `Estamos enviando seus dados para ${email}.`,
       notSent:
         'Seus dados não foram enviados. Talvez você os tenha recebido há pouco tempo. Tente novamente mais tarde.',
