@@ -9,8 +9,10 @@ describe.skipIf(findBrowserSkipReason())('the preferences page without JavaScrip
   let stack: Stack
   let key: string
   let browser: Browser
+  let shown: Page
   beforeAll(async () => {
     ;[stack, browser] = await Promise.all([startStack('postgres'), launchBrowser()])
+    shown = await browser.newPage({ bypassCSP: true })
     ;({ key } = await stack.api.createWorkspace())
     const body = { name: 'Lovelace & Töchter', accentColor: '#7A1FA2', trackingWithoutConsent: 'PERSON' }
     await stack.api.call('PATCH', '/workspace', { key, body })
@@ -111,10 +113,8 @@ describe.skipIf(findBrowserSkipReason())('the preferences page without JavaScrip
 
   /** Shows the page again with JavaScript, because axe needs it: the page has no scripts. */
   async function expectAccessible(page: Page, name: string): Promise<void> {
-    const shown = await browser.newPage({ bypassCSP: true })
     await shown.setContent(await page.content())
     expect(await checkAppearance(shown, name)).toEqual([])
-    await shown.close()
   }
 })
 
