@@ -16,7 +16,7 @@ import {
   withoutTypeImports,
 } from './conventions/source-files.ts'
 
-/** The environment variable with the changed files, to which the linter and the formatter are then limited. */
+/** The environment variable with the changed files, to which the linter is then limited. */
 export const changedFilesVariable = 'RAPPORT_CHANGED_FILES'
 
 /** As many as take less than a minute on two processors. */

@@ -1,7 +1,7 @@
 /**
  * The program behind `pnpm test`. Runs all tests, or those selected by arguments, which are those of Vitest. With the
  * argument "changed", runs the nearest fast tests of the files that differ from HEAD, or from the revision that follows,
- * and checks only these files. Its last line on stdout is always "N passed, N failed", with ", N skipped" if tests were
+ * and lints only these files. Its last line on stdout is always "N passed, N failed", with ", N skipped" if tests were
  * skipped.
  */
 import { execFileSync } from 'node:child_process'
