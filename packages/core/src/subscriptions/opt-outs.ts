@@ -20,8 +20,11 @@ export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; 
     from subscriptions
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contact.id)} and not is_removed
       and (status in ('UNSUBSCRIBED', 'COMPLAINED') or (status = 'BOUNCED' and unsubscribed_at is not null))
-    on conflict do nothing`)
+    on conflict (workspace_id, list_id, email_hash) do update set status = ${statusOfBoth}`)
 }
+
+/** The previous release stores bounces too: a bounce becomes an opt-out. */
+const statusOfBoth = sql`case opt_outs.status when 'BOUNCED' then excluded.status else opt_outs.status end`
 
 /**
  * Stores the opt-out of an address, whether or not a contact has it. A repeated one is stored as new, so that it is later
@@ -33,7 +36,8 @@ export async function storeOptOut(ctx: Ctx, listId: ListId, emailHash: string): 
     select workspace_id, id, ${emailHash}, 'UNSUBSCRIBED' from lists
     where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(listId)}
     for key share
-    on conflict (workspace_id, list_id, email_hash) do update set created_at = excluded.created_at`)
+    on conflict (workspace_id, list_id, email_hash) do update
+    set created_at = excluded.created_at, status = ${statusOfBoth}`)
 }
 
 /** Stores the opt-outs of addresses from a locked list. A bounce that the previous release stored becomes an opt-out. */
@@ -51,7 +55,7 @@ export async function storeOptOuts(ctx: Ctx, listId: ListId, emails: readonly st
     })
 }
 
-/** Stores the opt-outs of one address for another address of the same person too. */
+/** Stores the opt-outs of one address for another address of the same person too. Of two moments, the later one counts. */
 export async function copyOptOuts(ctx: Ctx, { from, to }: { from: string; to: string }): Promise<void> {
   const { workspaceId, listId, status } = optOuts
   const copied = ctx.db
@@ -59,12 +63,20 @@ export async function copyOptOuts(ctx: Ctx, { from, to }: { from: string; to: st
       workspaceId,
       listId,
       emailHash: sql`${hashEmail(ctx, to)}`.as('email_hash'),
-      status,
-      createdAt: optOuts.createdAt,
+      status: sql`max(${status})`.as('status'),
+      createdAt: sql`max(${optOuts.createdAt})`.as('created_at'),
     })
     .from(optOuts)
     .where(and(isOptOutOf(ctx, from), inArray(status, ['UNSUBSCRIBED', 'COMPLAINED'])))
-  await ctx.db.insert(optOuts).select(copied).onConflictDoNothing()
+    // An address has a hash of each key.
+    .groupBy(workspaceId, listId)
+  await ctx.db
+    .insert(optOuts)
+    .select(copied)
+    .onConflictDoUpdate({
+      target: [workspaceId, listId, optOuts.emailHash],
+      set: { status: statusOfBoth, createdAt: sql`greatest(opt_outs.created_at, excluded.created_at)` },
+    })
 }
 
 /** Matches the stored opt-outs of an address, for all lists. */
