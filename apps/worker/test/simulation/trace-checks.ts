@@ -8,6 +8,12 @@ export const isCommitOf =
   ({ who, what, result }: TraceEntry): boolean =>
     who.includes(` ${call} `) && what === 'commit' && result === 'ok'
 
+/** Whether a row is a commit of a call that arrives only after the call has given up. */
+export const isLateCommitOf =
+  (call: string) =>
+  ({ who, what, outcome }: TraceEntry): boolean =>
+    who.includes(` ${call} `) && what === 'commit' && outcome === 'late'
+
 /** Returns the mails whose group was claimed after a row of the trace. */
 export function listClaimedAfter(row: number, sent: readonly Sent[], trace: readonly TraceEntry[]): Sent[] {
   return sent.filter(({ who, step }) => {

@@ -48,13 +48,20 @@ export const say =
     if (!isKept) model.against.set(email, known.set(scope, { by, at: model.clock }))
   }
 
-/** What the person said, and blocks, hold for another address too. */
+/**
+ * What the person said, and blocks, hold for another address too, from when they were said: a link that was mailed later
+ * confirms.
+ */
 const share =
   (from: string, to: string): Effect =>
   (model) => {
-    for (const [scope, { by }] of saidOf(model, from)) {
-      if (scope !== 'bounce') say({ email: to, scope, by })(model)
+    const known = saidOf(model, to)
+    for (const [scope, { by, at }] of saidOf(model, from)) {
+      const former = known.get(scope)
+      if (scope === 'bounce' || (by === 'operator' && former)) continue
+      known.set(scope, { by, at: Math.max(at, former?.at ?? 0) })
     }
+    model.against.set(to, known)
   }
 
 /** Someone says that the person wants mail from a list, which holds unless anything stands against it. */
@@ -109,6 +116,16 @@ export const lift =
   (email: string): Effect =>
   (model) => {
     for (const scope of ['bounce', 'block'] as const) saidOf(model, email).delete(scope)
+  }
+
+/** Whether a call was done is unknown, as its answer was lost: nothing is known of its addresses until more is said. */
+export const forget =
+  (emails: readonly string[]): Effect =>
+  ({ against, unasked }) => {
+    for (const email of emails) {
+      against.delete(email)
+      unasked.delete(email)
+    }
   }
 
 /** Returns what stands against these subscriptions. */

@@ -12,6 +12,7 @@ import {
   createConsentModel,
   type Effect,
   findBroken,
+  forget,
   say,
 } from '@rapport/testing/consent/consent-model.ts'
 import { type ConsentStep, consentSteps, type Picked, readMailable } from '@rapport/testing/consent/consent-steps.ts'
@@ -19,7 +20,7 @@ import { createTestCtx, createTestList, readMailedToken } from '@rapport/testing
 import { countRows, queueTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { type Choices, pick } from '../choices.ts'
 import type { TraceEntry } from '../tasks.ts'
-import { isCommitOf } from '../trace-checks.ts'
+import { isCommitOf, isLateCommitOf } from '../trace-checks.ts'
 import type { Scenario } from '../world.ts'
 
 export const people = ['a', 'b', 'c'].map((name) => `${name}@example.com`)
@@ -116,10 +117,12 @@ function chooseCalls(choices: Choices, { lists, confirm }: Start): ConsentCall[]
 /** Makes calls of the API of these, and keeps what those that succeed mean for the model. */
 export function watchCalls(calls: readonly ConsentCall[]) {
   const effects: { name: string; effect: Effect }[] = []
+  const answered = new Set<string>()
   const watched = calls.map(({ name, step, picked }) => ({
     name,
     async call(ctx: Ctx) {
       const effect = await step(ctx, picked)
+      answered.add(name)
       if (effect) add(name, effect)
     },
   }))
@@ -127,8 +130,13 @@ export function watchCalls(calls: readonly ConsentCall[]) {
   const add = (name: string, effect: Effect) => void effects.push({ name, effect })
   /** Applies them in the order in which PostgreSQL committed them. */
   function apply(model: ConsentModel, trace: readonly TraceEntry[]): void {
-    const committedAt = (name: string) => trace.findLastIndex(isCommitOf(name))
-    for (const { effect } of effects.toSorted((a, b) => committedAt(a.name) - committedAt(b.name))) effect(model)
+    const committedAt = (name: string) =>
+      Math.max(trace.findLastIndex(isCommitOf(name)), trace.findLastIndex(isLateCommitOf(name)))
+    const lost = calls
+      .filter(({ name }) => !answered.has(name) && committedAt(name) >= 0)
+      .map(({ name, picked: { email, other } }) => ({ name, effect: forget([email, other]) }))
+    const all = [...effects, ...lost].toSorted((a, b) => committedAt(a.name) - committedAt(b.name))
+    for (const { effect } of all) effect(model)
   }
   return { calls: watched, add, apply }
 }
