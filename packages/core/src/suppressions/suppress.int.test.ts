@@ -8,6 +8,7 @@ import { findContactByEmail } from '../contacts/find-contact.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { type SuppressionReason, subscriptions, suppressions } from '../db/schema/index.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
+import { newId } from '../kernel/ids.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { addSubscriber, readSubscriber, removeSubscriber } from '../lists/subscribers.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
@@ -15,6 +16,7 @@ import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { findSuppressions } from '../subscriptions/find-suppressions.ts'
+import { liftSuppression } from './lift-suppression.ts'
 import { suppress } from './suppress.ts'
 
 type Reason = SuppressionReason['reason']
@@ -152,4 +154,15 @@ test('an address that is being subscribed is suppressed afterwards', async () =>
   await suppressing
   const added = await findContactByEmail(ctx, email)
   expect(added?.emailSubscribedStatus).toBe('UNSUBSCRIBED')
+})
+
+test('an opt-out that is stored while a bounce is lifted remains', async () => {
+  const email = 'nobody@example.com'
+  const [bounce] = await give('BOUNCED', { email })
+  const suppressing = await openTransaction(ctx.db, (db) => give('OPTED_OUT', { email, on: { ...ctx, db } }))
+  const lifting = liftSuppression(ctx, bounce?.row.id ?? newId('sup'), { note: 'it receives emails again' })
+  await waitUntilBlocked(database.db)
+  await suppressing.commit()
+  await lifting
+  expect(await readReasons(email)).toEqual(['OPTED_OUT'])
 })

@@ -215,6 +215,18 @@ const given = [
     replacement: 'reason === undefined',
   },
   {
+    name: 'a lift forgets an opt-out that is stored meanwhile',
+    file: `${core}/suppressions/lift-suppression.ts`,
+    search: "selectRow(ctx, id).for('update')",
+    replacement: 'selectRow(ctx, id)',
+  },
+  {
+    name: 'a merge forgets the later of two opt-outs from a list',
+    file: `${core}/subscriptions/opt-outs.ts`,
+    search: 'greatest(opt_outs.created_at, excluded.created_at)',
+    replacement: 'opt_outs.created_at',
+  },
+  {
     name: 'an operator undoes an opt-out of long ago',
     file: `${core}/operations/contacts/opt-out-contact.ts`,
     search: ' || new Date(optOut.createdAt) <= since) throw onlyThePerson()',

@@ -58,6 +58,12 @@ const given = [
     replacement: '',
   },
   {
+    name: 'a merge forgets when a duplicate denied tracking',
+    file: `${consent}/change-consent.ts`,
+    search: 'opensDeniedAt: latest(remaining.opensDeniedAt, merged.opensDeniedAt)',
+    replacement: 'opensDeniedAt: remaining.opensDeniedAt',
+  },
+  {
     name: 'a repeated denial of tracking leaves a later request open',
     file: `${consent}/change-consent.ts`,
     search: 'if (!isNew && rest.length === current.proofs.length) return current',

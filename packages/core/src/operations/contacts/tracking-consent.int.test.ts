@@ -224,3 +224,13 @@ test.each([
   await mergeContacts(ctx, ada.id, { contactId: duplicate.id })
   expect(await choices()).toEqual({ opens: merged, clicks: 'UNKNOWN' })
 })
+
+test('a link from before the denial of a duplicate grants nothing after a merge', async () => {
+  const duplicate = await createTestContact(ctx, { email: `duplicate-${ada.email}` })
+  await ask()
+  const token = await tokenOf()
+  await deny(duplicate)
+  await mergeContacts(ctx, ada.id, { contactId: duplicate.id })
+  await expect(confirm(token)).rejects.toMatchObject(invalid)
+  expect(await choices()).toEqual(denied)
+})
