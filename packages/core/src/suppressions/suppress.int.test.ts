@@ -157,7 +157,7 @@ test('an address that is being subscribed is suppressed afterwards', async () =>
 })
 
 test('an opt-out that is stored while a bounce is lifted remains', async () => {
-  const email = 'nobody@example.com'
+  const email = 'new@example.com'
   const [bounce] = await give('BOUNCED', { email })
   const suppressing = await openTransaction(ctx.db, (db) => give('OPTED_OUT', { email, on: { ...ctx, db } }))
   const lifting = liftSuppression(ctx, bounce?.row.id ?? newId('sup'), { note: 'it receives emails again' })
