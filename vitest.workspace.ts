@@ -33,7 +33,12 @@ const testing = './packages/testing/src'
 const needsServices = { globalSetup: `${testing}/global-setup.ts` }
 // Without isolation, a Vitest worker loads modules once for all its files, which halves the processor time of most
 // files.
-const everywhere = { isolate: false, setupFiles: `${testing}/setup-file.ts` }
+const everywhere = {
+  isolate: false,
+  setupFiles: `${testing}/setup-file.ts`,
+  // A busy machine may take longer than the default of a second.
+  expect: { poll: { timeout: 20_000 } },
+}
 const nodeModules = '**/node_modules/**'
 const folders = '{packages,apps}/*/{src,test}/**'
 const citusFaults = 'apps/e2e/src/citus-faults.slow.test.ts'

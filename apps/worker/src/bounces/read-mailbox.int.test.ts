@@ -81,6 +81,6 @@ test('the elected worker reads at each interval, and reconnects after an error',
   const options = { url: imap.url, intervalMs: 5, log: silentLog }
   const idle = startMailboxReader(base(), { ...options, isElected: async () => false })
   const reader = startMailboxReader(base(), { ...options, isElected: async () => true })
-  await expect.poll(listBounces, { timeout: 10_000 }).toEqual(['mail.bounced'])
+  await expect.poll(listBounces).toEqual(['mail.bounced'])
   await Promise.all([idle.close(), reader.close()])
 })
