@@ -1,5 +1,6 @@
 /** The program behind `pnpm simulate`, see CONTRIBUTING.md. */
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { registerHooks } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
@@ -53,16 +54,18 @@ async function runSeeds(mutant?: Mutant): Promise<boolean> {
   const { stopRenderingThread } = await import('@rapport/core/campaigns/templates/rendering.ts')
   const place = await openSimulationDatabase()
   const totals = { seeds: 0, failed: 0 }
+  const hash = createHash('sha256')
   for (let seed = first; seed < first + count && !(values.untilFailure && totals.failed > 0); seed++) {
     const run = await simulate(place, choicesOfSeed(seed), limits)
     const isBroken = run.broken.length > 0
     totals.seeds += 1
+    hash.update(run.hash)
     if (isBroken) totals.failed += 1
     if (isBroken || count === 1) print(`seed ${seed}`, run)
     if (!isBroken || !values.shrink) continue
     print('shortened', await shrink((choices) => simulate(place, choices, { ...limits, scenario: run.scenario }), run))
   }
-  console.log(`${totals.seeds} seeds, ${totals.failed} failed`)
+  console.log(`${totals.seeds} seeds from ${first}, ${totals.failed} failed, ${hash.digest('hex').slice(0, 16)}`)
   await stopRenderingThread()
   await place.close()
   return totals.failed === 0

@@ -92,7 +92,7 @@ export const bounceGuards: readonly TestedGuard[] = [
     file: `${core}/campaigns/engagement.ts`,
     search: "sql`${campaignRecipients.bounceClass} is distinct from 'HARD'`",
     replacement: 'sql`${campaignRecipients.bounceClass} is null or true`',
-    tests: byClient,
+    tests: byToken,
   },
   {
     name: 'a campaign pauses by a few complaints',

@@ -7,7 +7,7 @@ import type { Sent } from '../world.ts'
 import type { Facts, Happened } from './bounce-suppressions.ts'
 
 /** More complaints pause a campaign, however few emails it has. */
-const minComplaints = 10
+export const minComplaints = 10
 
 interface CampaignState {
   status: string

@@ -23,11 +23,11 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { providerSecrets } from '@rapport/testing/mail-providers/provider-messages.ts'
 import { type Choices, pick } from '../choices.ts'
-import { chooseConsentCalls, people, watchCalls } from './consent-scenarios.ts'
 import type { Scenario } from '../world.ts'
-import { checkGuard, checkRecipients, readCampaign } from './bounce-counts.ts'
-import { checkSuppressions, type History } from './bounce-suppressions.ts'
+import { checkGuard, checkRecipients, minComplaints, readCampaign } from './bounce-counts.ts'
+import { checkSuppressions, type History, isSuppressing } from './bounce-suppressions.ts'
 import { chooseReports, refusals, type SentMail } from './bounce-reports.ts'
+import { chooseConsentCalls, people, watchCalls } from './consent-scenarios.ts'
 
 /** Recipients whom the campaign has not emailed yet. There are no reports about them. */
 const waiting = ['x', 'y'].map((name) => `${name}@example.com`)
@@ -91,7 +91,8 @@ export async function prepareBounces(database: Database, choices: Choices): Prom
     async finish(trace) {
       const { status, reason, complained } = await readCampaign(ctx, first.id)
       if (status !== 'PAUSED') return
-      if (complained < 10 || reason === null) pauses.push(`the campaign pauses at ${complained} complaints: ${reason}`)
+      if (complained < minComplaints || reason === null)
+        pauses.push(`the campaign pauses at ${complained} complaints: ${reason}`)
       resumedAt ??= trace.length
       await resumeCampaign(ctx, first.id)
     },
@@ -99,7 +100,7 @@ export async function prepareBounces(database: Database, choices: Choices): Prom
       const model = createConsentModel(lists)
       for (const { name, mail, class: kind, isMade, isProven } of reports) {
         const scope = kind === 'COMPLAINT' ? 'all' : 'bounce'
-        if (isMade && isProven && /COMPLAINT|HARD/.test(kind)) add(name, say({ email: mail.email, scope }))
+        if (isMade && isProven && isSuppressing(kind)) add(name, say({ email: mail.email, scope }))
       }
       apply(model, trace)
       return [

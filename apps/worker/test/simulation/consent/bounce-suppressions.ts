@@ -3,11 +3,11 @@ import { findCurrentContact } from '@rapport/core/contacts/contact-aliases.ts'
 import type { CampaignId } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { readSuppressions } from '@rapport/core/subscriptions/find-suppressions.ts'
-import { addresses, type ConsentCall, findMove } from './consent-scenarios.ts'
 import type { TraceEntry } from '../tasks.ts'
 import { isCommitOf, listClaimedAfter } from '../trace-checks.ts'
 import type { Sent } from '../world.ts'
 import type { Report, SentMail } from './bounce-reports.ts'
+import { addresses, type ConsentCall, findMove } from './consent-scenarios.ts'
 
 /** The SOFT bounces of earlier emails, in days before now. */
 export type History = ReadonlyMap<string, readonly number[]>

@@ -14,24 +14,9 @@ const found: Record<string, Pick<Mutant, 'scenario' | 'seed'>> = {
   'a bounce without a known code suppresses': { scenario: 'bounces', seed: 4 },
 }
 
-const events = 'packages/core/src/operations/mail/mail-events.ts'
-
-/** Guards that only another statement in between can need. */
-const races: readonly Mutant[] = [
-  {
-    name: 'a complaint does not hold for the contact that the recipient is merged into meanwhile',
-    file: events,
-    search: '  if (present?.email !== contact.email) throw changedBeforeLock\n',
-    replacement: '',
-    scenario: 'bounces',
-    seed: 27,
-  },
-]
-
-export const consentMutants: readonly Mutant[] = [
-  ...[...consentGuards, ...writeGuards, ...bounceGuards].flatMap(({ name, file, search, replacement }) => {
+export const consentMutants: readonly Mutant[] = [...consentGuards, ...writeGuards, ...bounceGuards].flatMap(
+  ({ name, file, search, replacement }) => {
     const how = found[name]
     return how ? [{ name, file, search, replacement, ...how }] : []
-  }),
-  ...races,
-]
+  },
+)
