@@ -14,12 +14,14 @@ import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, drain, type TestDeps } from '../../test/fixtures.ts'
+import { createTestDeps, drain, shortTimings, type TestDeps } from '../../test/fixtures.ts'
 import { recoverUnknownClaims } from '../process/heartbeat.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const deps = useForTest(() => createTestDeps(database.db))
+// A look of the drain for new deliveries renews its claim, which a recovery that has read it then leaves alone.
+const timings = { ...shortTimings, minDrainLookMs: 3_600_000 }
+const deps = useForTest(() => createTestDeps(database.db, { timings }))
 const receiver = useForTest(() => startHttpReceiver())
 let webhookId: WebhookId
 beforeEach(async () => {
