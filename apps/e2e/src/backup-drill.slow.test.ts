@@ -61,7 +61,7 @@ async function expectNothingIsRepeated(programs: BackupServerPrograms) {
   const [restoring = '', repeating = ''] = readCommands('## Restore', '| Error of').split(/(?=^grep)/m)
   // Without an API and a worker, some checks of `doctor` fail.
   const printed = await shell.run(restoring.replace('rapport doctor', 'rapport doctor || true'))
-  expect(printed).toMatch(/^INTERRUPTED: [1-9]\d* deliveries, 0 emails, [1-9]\d* recipients; PAUSED: 1 campaigns$/m)
+  expect(printed).toMatch(/^INTERRUPTED: [1-9]\d* deliveries, 0 emails, [1-9]\d* recipients; PAUSED: 1 campaign$/m)
   expect(printed).toMatch(/^ok +PostgreSQL +the database is up to date$/m)
   await stack.startApi()
   expect(await shell.run(repeating)).toBe('200\n')
