@@ -96,17 +96,44 @@ test('while PostgreSQL fails, the sender is asked to repeat the mail', async () 
   await broken.close()
 })
 
-test('bounces that wait for the database delay no campaign', async () => {
-  const ctx = await createTestCtx(database.db)
+/** Makes bounces wait until `release` is called. */
+async function blockBounces() {
   const holder = await database.pool.connect()
   await holder.query('begin; lock table mail_reports in access exclusive mode')
-  const waiting = Array.from({ length: 40 }, (_, at) => deliver(reportOf(emailOf(at % 3)), pathOf(at % 3)))
-  const countBlocked = async () => {
-    const { rows } = await holder.query<{ count: string }>(
-      `select count(*) from pg_locks where relation = 'mail_reports'::regclass and not granted`,
-    )
-    return Number(rows[0]?.count)
+  return {
+    async countBlocked(): Promise<number> {
+      const { rows } = await holder.query<{ count: string }>(
+        `select count(*) from pg_locks where relation = 'mail_reports'::regclass and not granted`,
+      )
+      return Number(rows[0]?.count)
+    },
+    async release() {
+      await holder.query('rollback')
+      holder.release()
+    },
   }
+}
+
+test('a listener that closes while bounces wait confirms none that is not recorded', async () => {
+  const closing = await openBounceListener({ db: database.db, settings: testSettings }, listenerOptions)
+  const { countBlocked, release } = await blockBounces()
+  const waiting = [0, 1, 2].map(async (index) => {
+    const smtp = await openSmtpConversation(closing.port)
+    for (const command of ['EHLO a', 'MAIL FROM:<>', `RCPT TO:<${pathOf(index)}>`, 'DATA']) await smtp.send(command)
+    return smtp.send(`${reportOf(emailOf(index))}\r\n.`)
+  })
+  await expect.poll(countBlocked).toBe(2)
+  await closing.close()
+  expect((await Promise.all(waiting)).filter((response) => response.startsWith('250'))).toEqual([])
+  await release()
+  for (const index of [0, 1, 2]) expect((await deliver(reportOf(emailOf(index)), pathOf(index))).at(-1)).toMatch(/^250/)
+  expect(await listBounces()).toEqual(Array(3).fill('mail.bounced'))
+})
+
+test('bounces that wait for the database delay no campaign', async () => {
+  const ctx = await createTestCtx(database.db)
+  const { countBlocked, release } = await blockBounces()
+  const waiting = Array.from({ length: 40 }, (_, at) => deliver(reportOf(emailOf(at % 3)), pathOf(at % 3)))
   await expect.poll(countBlocked).toBe(2)
   const deps = await createTestDeps(database.db, { smtpUrl: smtp.url })
   const { id } = await createTestCampaign(ctx, { confirmed: 5 })
@@ -115,8 +142,7 @@ test('bounces that wait for the database delay no campaign', async () => {
   await sendCampaignBatch(deps, jobOf(ctx, 'CAMPAIGN_BATCH', batch))
   expect(await readStats(ctx, id)).toMatchObject({ sent: 5 })
   expect(await countBlocked()).toBe(2)
-  await holder.query('rollback')
-  holder.release()
+  await release()
   for (const responses of await Promise.all(waiting)) expect(responses.at(-1)).toMatch(/^250/)
   await deps.close()
 })
