@@ -3,7 +3,7 @@ import { contacts } from '../db/schema/index.ts'
 import type { ContactId, WorkspaceId } from '../kernel/ids.ts'
 import type { BaseCtx } from '../request/context.ts'
 
-/** Null if it is unknown, or the contact was deleted. */
+/** Returns the locale of a contact. Null if it is unknown, or the contact was deleted. */
 export async function findContactLocale(
   base: BaseCtx,
   { workspaceId, contactId }: { workspaceId: WorkspaceId; contactId: ContactId },

