@@ -61,7 +61,7 @@ export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
         operationId: 'pages.submitPreferences',
         summary: 'Submit the preferences page',
         description:
-          'Unsubscribes from one list, or stops all emails, also of lists that are created later: the suppression `OPTED_OUT` with the source `LINK`, which only the person can lift. Emits `subscription.unsubscribed` for each list that ends. Returning to a list, and allowing what may be recorded, is asked by email; a denial counts at once. `data` emails the person what `GET /contacts/{id}/export` returns, to the address on file.',
+          'Unsubscribes from one list, or from all, also from lists that are created later: the suppression `OPTED_OUT` with the source `LINK`, which only the person can lift. Emits `subscription.unsubscribed` for each list that ends. Returning to a list, and allowing what may be recorded, is asked by email; a denial counts at once. `data` emails the person what `GET /contacts/{id}/export` returns, to the address on file.',
         consumes: ['application/x-www-form-urlencoded'],
         querystring: PageQuery,
         body: PostedChoice,

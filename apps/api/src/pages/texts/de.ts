@@ -92,7 +92,7 @@ export const de: PageTexts = {
       },
       button: 'Speichern',
       saved:
-        'Gespeichert. Was Sie nicht erlauben, wird nicht mehr erfasst, auch nicht bei E-Mails, die Sie schon erhalten haben.',
+        'Gespeichert. Was Sie nicht erlauben, wird über Sie nicht mehr erfasst, auch nicht bei E-Mails, die Sie schon erhalten haben.',
       asked: (email) =>
         `Um dies zu erlauben, klicken Sie bitte auf den Link in der E-Mail, die wir an ${email} gesendet haben.`,
     },

@@ -86,7 +86,7 @@ export const en = {
       clicks: 'When I click links',
       levels: { PERSON: 'Recorded now', ANONYMOUS: 'Counted now, without your name', OFF: 'Not recorded now' },
       button: 'Save',
-      saved: 'Saved. What you do not allow is no longer recorded, not even for emails that you already have.',
+      saved: 'Saved. What you do not allow is no longer recorded about you, not even for emails that you already have.',
       asked: (email: string) => `To allow this, use the link in the email that we have sent to ${email}.`,
     },
     data: {

@@ -89,7 +89,8 @@ export const es: PageTexts = {
         OFF: 'No se registra actualmente',
       },
       button: 'Guardar',
-      saved: 'Guardado. Lo que no permite ya no se registra, ni siquiera en los correos que ya ha recibido.',
+      saved:
+        'Guardado. Lo que no permite ya no se registra sobre usted, ni siquiera en los correos que ya ha recibido.',
       asked: (email) => `Para permitirlo, use el enlace del correo que hemos enviado a ${email}.`,
     },
     data: {

@@ -91,7 +91,7 @@ export const fr: PageTexts = {
       },
       button: 'Valider mes choix',
       saved:
-        'C’est noté. Ce que vous n’autorisez pas n’est plus enregistré, même pour les e-mails que vous avez déjà reçus.',
+        'C’est noté. Ce que vous n’autorisez pas n’est plus enregistré à votre sujet, même pour les e-mails que vous avez déjà reçus.',
       asked: (email) => `Pour l’autoriser, cliquez sur le lien contenu dans l’e-mail que nous avons envoyé à ${email}.`,
     },
     data: {

@@ -90,7 +90,8 @@ export const it: PageTexts = {
         OFF: 'Al momento non viene registrato',
       },
       button: 'Salva',
-      saved: 'Salvato. Ciò che non consente non viene più registrato, nemmeno per le email che ha già ricevuto.',
+      saved:
+        'Salvato. Ciò che non consente non viene più registrato su di Lei, nemmeno per le email che ha già ricevuto.',
       asked: (email) => `Per consentirlo, usi il link nell’email che abbiamo inviato a ${email}.`,
     },
     data: {

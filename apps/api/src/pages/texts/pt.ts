@@ -89,7 +89,8 @@ export const pt: PageTexts = {
         OFF: 'Não registrado atualmente',
       },
       button: 'Salvar',
-      saved: 'Salvo. O que você não permite não é mais registrado, nem mesmo nos e-mails que você já recebeu.',
+      saved:
+        'Salvo. O que você não permite não é mais registrado sobre você, nem mesmo nos e-mails que você já recebeu.',
       asked: (email) => `Para permitir isso, use o link do e-mail que enviamos para ${email}.`,
     },
     data: {
