@@ -7,7 +7,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, text } from '../db/statements/sql-types.ts'
 import { type ContactId, newId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { hashEmail, hashEmails } from './hash-email.ts'
+import { hashEmail, hashEmails, hashEmailWithAllKeys } from './hash-email.ts'
 import { addReason, isByPerson, reasonsOf, statusByReason } from './suppression-reasons.ts'
 
 /** All columns but those that the database derives. */
@@ -111,7 +111,7 @@ export async function linkSuppressions(
   contacts: readonly { id: ContactId; email: string }[],
 ): Promise<ContactId[]> {
   if (contacts.length === 0) return []
-  const hashes = contacts.flatMap(({ id, email }) => [...hashEmails(ctx, [email]).keys()].map((hash) => ({ id, hash })))
+  const hashes = contacts.flatMap(({ id, email }) => hashEmailWithAllKeys(ctx, email).map((hash) => ({ id, hash })))
   const linked = await linkRows(ctx.db, {
     workspaceId: ctx.workspaceId,
     ids: hashes.map(({ id }) => id),
