@@ -100,18 +100,17 @@ test('while PostgreSQL fails, the sender is asked to repeat the mail', async () 
 async function blockBounces() {
   const holder = await database.pool.connect()
   await holder.query('begin; lock table mail_reports in access exclusive mode')
-  return {
-    async countBlocked(): Promise<number> {
-      const { rows } = await holder.query<{ count: string }>(
-        `select count(*) from pg_locks where relation = 'mail_reports'::regclass and not granted`,
-      )
-      return Number(rows[0]?.count)
-    },
-    async release() {
-      await holder.query('rollback')
-      holder.release()
-    },
+  const countBlocked = async () => {
+    const { rows } = await holder.query<{ count: string }>(
+      `select count(*) from pg_locks where relation = 'mail_reports'::regclass and not granted`,
+    )
+    return Number(rows[0]?.count)
   }
+  const release = async () => {
+    await holder.query('rollback')
+    holder.release()
+  }
+  return { countBlocked, release }
 }
 
 test('a listener that closes while bounces wait confirms none that is not recorded', async () => {
