@@ -1,15 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import { createDataFolder } from '@rapport/testing/postgres/data-folder.ts'
 import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { cachedTemplate, copyTemplateCluster } from '@rapport/testing/postgres/template-cluster.ts'
 
 /** Starts a PostgreSQL server for one test, which may restart it. */
 export async function startRestartablePostgres() {
-  const directory = await mkdtemp(join(tmpdir(), 'rapport-e2e-'))
+  const directory = await createDataFolder('rapport-e2e-')
   await copyTemplateCluster(directory)
   const first = await startEmbeddedPostgres({ directory, durable: true })
   let server = first

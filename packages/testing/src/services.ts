@@ -1,8 +1,6 @@
 /** The PostgreSQL and the Redis of a test run. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { chmod, mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
@@ -10,6 +8,7 @@ import type { PostgresBinaries } from '@rapport/embedded-postgres/binaries.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { type CitusNode, distributeTemplate } from './postgres/citus.ts'
+import { createDataFolder } from './postgres/data-folder.ts'
 import { withAdminClient, databaseUrl } from './postgres/database.ts'
 import { cachedTemplate, copyTemplateCluster } from './postgres/template-cluster.ts'
 import { findRedisServer } from './redis/redis-binary.ts'
@@ -53,9 +52,7 @@ interface ServiceOptions {
 
 /** Starts PostgreSQL and Redis. */
 export async function startServices(options: ServiceOptions = {}): Promise<RunningServices> {
-  const directory = await mkdtemp(join(tmpdir(), 'rapport-tests-'))
-  // PostgreSQL runs as another user when the tests run as root.
-  await chmod(directory, 0o755)
+  const directory = await createDataFolder('rapport-tests-')
   const [pidDirectory, postgresDirectory] = [join(directory, 'processes'), join(directory, 'postgres')]
   const releases: Releases = []
   const cleanUpNow = () => {

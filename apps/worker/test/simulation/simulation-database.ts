@@ -1,19 +1,16 @@
 /** A PostgreSQL server with one migrated database, for simulations outside of Vitest. */
 import { spawn } from 'node:child_process'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import { createDataFolder } from '@rapport/testing/postgres/data-folder.ts'
 import { cachedTemplate, copyTemplateCluster } from '@rapport/testing/postgres/template-cluster.ts'
 import type { Place } from './world.ts'
 
 export async function openSimulationDatabase(): Promise<Place & { close(): Promise<void> }> {
-  const directory = await mkdtemp(join(tmpdir(), 'rapport-simulation-'))
-  // PostgreSQL runs as another user when the tests run as root.
-  await chmod(directory, 0o755)
+  const directory = await createDataFolder('rapport-simulation-')
   removeAfterExit(directory)
   await copyTemplateCluster(directory)
   const settings = { autovacuum: 'off', wal_level: 'minimal', max_wal_senders: '0' }

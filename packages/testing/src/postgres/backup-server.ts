@@ -1,7 +1,6 @@
 /** Servers for the tests of backups, which need pg_dump. The PostgreSQL from npm does not include it. */
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { openDatabase } from '@rapport/core/db/client.ts'
@@ -10,6 +9,7 @@ import type { PostgresBinaries } from '@rapport/embedded-postgres/binaries.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { findProgram } from '../processes/debian-package.ts'
 import { waitUntil } from '../wait.ts'
+import { createDataFolder } from './data-folder.ts'
 import { databaseUrl, type TestDatabase, withAdminClient } from './database.ts'
 import { findPostgres15 } from './postgres-15.ts'
 import { cachedTemplate, copyTemplateCluster } from './template-cluster.ts'
@@ -65,9 +65,7 @@ export interface BackupServer {
 export async function startBackupServer(programs: BackupServerPrograms | undefined): Promise<BackupServer> {
   const { folder, binaries } = programs ?? {}
   if (folder === undefined) throw new Error('The client programs of this version are missing')
-  const directory = await mkdtemp(join(tmpdir(), 'rapport-backup-'))
-  // PostgreSQL runs as another user when the tests run as root.
-  await chmod(directory, 0o755)
+  const directory = await createDataFolder('rapport-backup-')
   await copyTemplateCluster(directory, binaries)
   const postgres = await startEmbeddedPostgres({ directory, durable: false, ...(binaries && { binaries }) })
   const adminUrl = postgres.url('postgres')

@@ -4,13 +4,13 @@
  */
 import { createHash } from 'node:crypto'
 import { constants, globSync } from 'node:fs'
-import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, mkdtemp, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { migrate } from '@rapport/core/db/migrate.ts'
 import type { PostgresBinaries } from '@rapport/embedded-postgres/binaries.ts'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { cacheDirectory } from '../processes/debian-package.ts'
+import { createDataFolder } from './data-folder.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
@@ -31,10 +31,8 @@ export async function copyTemplateCluster(directory: string, binaries?: Postgres
 }
 
 async function createTemplateCluster(cached: string, binaries?: PostgresBinaries): Promise<void> {
-  const work = await mkdtemp(join(tmpdir(), 'rapport-cluster-'))
+  const work = await createDataFolder('rapport-cluster-')
   try {
-    // PostgreSQL runs as another user when the tests run as root.
-    await chmod(work, 0o755)
     const postgres = await startEmbeddedPostgres({ directory: work, durable: false, ...(binaries && { binaries }) })
     try {
       await ensureDatabase(postgres, cachedTemplate)

@@ -1,9 +1,8 @@
 /** Rewrites `previous-release.sql` for the newest migration when a release is made: see docs/upgrade.md. */
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm, writeFile } from 'node:fs/promises'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import pg from 'pg'
+import { createDataFolder } from '../postgres/data-folder.ts'
 import { dumpRows } from './dump-rows.ts'
 import {
   migrateUntil,
@@ -13,9 +12,7 @@ import {
   restorePreviousRelease,
 } from './previous-release.ts'
 
-const directory = await mkdtemp(join(tmpdir(), 'rapport-previous-release-'))
-// PostgreSQL runs as another user when the command runs as root.
-await chmod(directory, 0o755)
+const directory = await createDataFolder('rapport-previous-release-')
 const postgres = await startEmbeddedPostgres({ directory, durable: false })
 try {
   await ensureDatabase(postgres, 'previous_release')
