@@ -110,7 +110,7 @@ export async function linkSuppressions(
   ctx: Ctx,
   contacts: readonly { id: ContactId; email: string }[],
 ): Promise<ContactId[]> {
-  if (contacts.length === 0) return []
+  if (contacts.length === 0 || !(await hasSuppressions(ctx))) return []
   const hashes = contacts.flatMap(({ id, email }) => hashEmailWithAllKeys(ctx, email).map((hash) => ({ id, hash })))
   const linked = await linkRows(ctx.db, {
     workspaceId: ctx.workspaceId,
@@ -129,6 +129,13 @@ const linkRows = namedStatement('link suppressions to contacts', {
     where s.workspace_id = ${workspaceId} and s.email_hash = given.hash
     returning given.id as contact_id`,
 })
+
+/** Most workspaces have none when they move in, and hashing a million addresses takes seconds. */
+async function hasSuppressions(ctx: Ctx): Promise<boolean> {
+  const { workspaceId } = suppressions
+  const rows = await ctx.db.select({ workspaceId }).from(suppressions).where(eq(workspaceId, ctx.workspaceId)).limit(1)
+  return rows.length > 0
+}
 
 /** Removes the link to the contact that loses an address, and the note, which may be about the person. */
 export async function forgetContact(ctx: Ctx, { id, email }: { id?: ContactId; email: string }): Promise<void> {
