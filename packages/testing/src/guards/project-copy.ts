@@ -14,6 +14,8 @@ export interface TestResult {
   passed: number
   /** The titles of failed tests, or else the paths of files that failed for another reason. */
   failed: string[]
+  /** The first line of why each failed. */
+  reasons: string[]
 }
 
 /** A copy of the project in which a guard can be missing, so that the work tree never has a broken file. */
@@ -80,15 +82,23 @@ async function runTests(folder: string, tests: readonly string[]): Promise<TestR
   const results = testResults.flatMap((file) => file.assertionResults)
   // A check after all tests of a file, such as that of workspaces in statements, fails the file alone.
   const failedFiles = testResults.filter((file) => file.status === 'failed').map(({ name }) => name)
-  const failedTests = results.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName)
+  const failedResults = results.filter(({ status }) => status === 'failed')
+  const failedTests = failedResults.map(({ fullName }) => fullName)
   return {
     passed: results.filter(({ status }) => status === 'passed').length,
     failed: failedTests.length > 0 ? failedTests : failedFiles,
+    reasons: failedResults.map(({ failureMessages }) => failureMessages[0]?.split('\n')[0] ?? ''),
   }
 }
 
 const isSlow = (path: string) => path.endsWith('.slow.test.ts')
 
 interface Report {
-  testResults: { name: string; status: string; assertionResults: { status: string; fullName: string }[] }[]
+  testResults: { name: string; status: string; assertionResults: TestReport[] }[]
+}
+
+interface TestReport {
+  status: string
+  fullName: string
+  failureMessages: string[]
 }

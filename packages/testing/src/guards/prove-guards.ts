@@ -32,7 +32,10 @@ const waiting = [...selected]
 const survivors: string[] = []
 let noticed = 0
 const first = await copyProject()
-await requirePassingTests(first)
+await requirePassingTests(first).catch(async (error: unknown) => {
+  await first.close()
+  throw error
+})
 const others = Array.from({ length: Math.min(copies, selected.length) - 1 }, copyProject)
 await Promise.all([first, ...others].map(async (copy) => testGuards(await copy)))
 console.log(`${noticed} of ${selected.length} guards noticed`)
@@ -41,8 +44,10 @@ process.exitCode = noticed === selected.length && noticed > 0 ? 0 : 1
 
 /** A test that fails anyway would notice every guard. */
 async function requirePassingTests(copy: ProjectCopy): Promise<void> {
-  const { failed } = await copy.test([...new Set(selected.flatMap(({ tests }) => tests))])
-  if (failed.length > 0) throw new Error(`These tests fail while no guard is missing: ${failed.join('; ')}`)
+  const { failed, reasons } = await copy.test([...new Set(selected.flatMap(({ tests }) => tests))])
+  if (failed.length === 0) return
+  const list = failed.map((title, index) => [title, reasons[index]].filter(Boolean).join(': '))
+  throw new Error(`These tests fail while no guard is missing: ${list.join('; ')}`)
 }
 
 async function testGuards(copy: ProjectCopy): Promise<void> {
