@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createEngine } from './liquid.ts'
 
 const engine = createEngine()
@@ -40,5 +40,13 @@ describe('a date', () => {
     expect(render('{{ "soon" | date: "long" }}{{ nothing | date: "long" }}', 'de')).toBe('soon')
     expect(render('{{ "2026-11-21" | date: "%-d %B %Y" }}', 'de')).toBe('21 November 2026')
     expect(render('{{ "2026-12-21" | date: "%-d %B %Y" }}', 'de')).toBe('21 December 2026')
+  })
+  test('has English names in other formats, whatever the language of the server', () => {
+    const resolved = vi.spyOn(Intl.DateTimeFormat.prototype, 'resolvedOptions')
+    resolved.mockReturnValue({ ...new Intl.DateTimeFormat().resolvedOptions(), locale: 'de' })
+    onTestFinished(() => resolved.mockRestore())
+    const ofGermanServer = createEngine()
+    const source = '{{ "2026-12-21" | date: "%A, %-d %B %Y" }}'
+    expect(ofGermanServer.render(ofGermanServer.parse(source), {})).toBe('Monday, 21 December 2026')
   })
 })

@@ -10,8 +10,8 @@ import { useDateStyles } from './date-styles.ts'
 const maxPartLength = 1_572_864
 
 /**
- * `templates: {}` disables access to files. Dates are UTC in any time zone of the server. `memoryLimit` counts
- * characters and items over a whole rendering.
+ * `templates: {}` disables access to files. Dates are UTC, and the names of `%A` and `%B` English, in any time zone and
+ * language of the server. `memoryLimit` counts characters and items over a whole rendering.
  *
  * Node ends a thread that exceeds its heap limit, and lets the heap grow by another 16 MiB while it does so. An object
  * that needs more than that ends the whole process, so no object may be that large. The largest objects within these
@@ -25,6 +25,7 @@ const limits = {
   renderLimit: 250,
   memoryLimit: 1_000_000,
   timezoneOffset: 0,
+  locale: 'en',
 }
 
 /** The beginning of liquidjs's error message for a template that takes too long. */
