@@ -30,7 +30,7 @@ export interface ConsentingContact extends Pick<ContactRow, 'id' | 'email'> {
 
 interface BulkSubscription {
   listId: ListId
-  /** Locked, so that their status is derived from all subscriptions. */
+  /** Locked, so that nobody opts out meanwhile, and their status is derived from all subscriptions. */
   contacts: readonly ConsentingContact[]
   /** The import that reports the consent, and the user or API key that started it. */
   reportedBy?: Pick<ConsentSource, 'importId' | 'actorId'>
@@ -111,7 +111,7 @@ const confirm = namedStatement('confirm subscribers', {
       on conflict (workspace_id, list_id, contact_id) do update
       set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at, unsubscribed_at = null, is_removed = false,
         replaced_status = null, consent = ${withConsent(sql`excluded.consent`, sql`s.consent`)}
-      where s.status = 'PENDING' or s.is_removed or (s.status = 'BOUNCED' and s.unsubscribed_at is null)
+      where s.status <> 'CONFIRMED'
       returning s.contact_id)
     select contact_id, coalesce(prior.is_removed, true) as is_new from confirmed left join prior using (contact_id)`,
 })

@@ -85,9 +85,8 @@ const given = [
   {
     name: 'an import subscribes a contact that unsubscribed',
     file: `${core}/lists/bulk-subscribe-contacts.ts`,
-    search:
-      "      where s.status = 'PENDING' or s.is_removed or (s.status = 'BOUNCED' and s.unsubscribed_at is null)\n",
-    replacement: '',
+    search: ' && !refused.has(id))',
+    replacement: ')',
   },
   {
     name: 'a row of an import confirms an address that another row opts out',
