@@ -14,6 +14,7 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { checkSegmentId } from '../segments/segments.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
+import { timeAtLeast } from '../db/schema/columns.ts'
 import { campaigns } from '../db/schema/index.ts'
 import type { Campaign, CampaignChange, CampaignInput, CampaignQuery, CampaignSummary } from './campaigns.schema.ts'
 import { checkTemplates } from './templates/check-templates.ts'
@@ -121,7 +122,7 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   const write = async (ctx: Ctx) => {
     const [row] = await ctx.db
       .update(campaigns)
-      .set({ ...change, updatedAt: new Date() })
+      .set({ ...change, updatedAt: timeAtLeast(campaigns.updatedAt, new Date()) })
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
       .catch(listNotFound)

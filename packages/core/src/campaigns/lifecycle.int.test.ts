@@ -1,7 +1,8 @@
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
-import { newId, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, newId, uuidOf } from '../kernel/ids.ts'
+import { campaigns } from '../db/schema/index.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
@@ -15,7 +16,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readStats } from './campaign-stats.ts'
-import { readCampaign } from './campaigns.ts'
+import { readCampaign, updateCampaign } from './campaigns.ts'
 import { sendCampaign } from './send-campaign.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './lifecycle.ts'
 import type { RecipientOutcome } from './outcomes.ts'
@@ -254,4 +255,25 @@ describe('a retry', () => {
     await cancelCampaign(ctx, id)
     await expect(retryCampaign(ctx, id, { includeInterrupted: false })).rejects.toMatchObject({ code: 'wrong_state' })
   })
+})
+
+test('updatedAt never goes back, as the clocks of processes may differ', async () => {
+  const { id, batches } = await start(1)
+  const ahead = new Date(Date.now() + 60_000)
+  const setAhead = (campaignId: CampaignId) =>
+    database.db.update(campaigns).set({ updatedAt: ahead }).where(eq(campaigns.id, campaignId))
+  await setAhead(id)
+  const batch = await claim(batches[0])
+  await send(batch, [0, 1])
+  await finishBatch(ctx, batch)
+  const { listId } = await readCampaign(ctx, id)
+  const draft = await createTestCampaign(ctx, listId ? { listId } : {})
+  await setAhead(draft.id)
+  await updateCampaign(ctx, draft.id, { name: 'Another' })
+  await sendCampaign(ctx, draft.id)
+  const found = await Promise.all([id, draft.id].map((one) => readCampaign(ctx, one)))
+  expect(found.map(({ status, updatedAt }) => [status, updatedAt])).toEqual([
+    ['SENT', ahead.toISOString()],
+    ['SENDING', ahead.toISOString()],
+  ])
 })

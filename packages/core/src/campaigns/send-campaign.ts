@@ -1,5 +1,6 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { timeAtLeast } from '../db/schema/columns.ts'
 import { campaigns, lists } from '../db/schema/index.ts'
 import { bindParams, composedStatement } from '../db/statements/named-statement.ts'
 import { int } from '../db/statements/sql-types.ts'
@@ -12,7 +13,7 @@ import {
   toEnqueueParams,
   withPublished,
 } from '../work/enqueue.ts'
-import { AppError, conflict, notFound } from '../kernel/errors.ts'
+import { AppError, conflict } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
 import { requireSender } from '../domains/senders.ts'
@@ -25,7 +26,7 @@ import { selectSegment } from './segment-of-list.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
 import { checkRenderedSubject } from './campaign-mail.ts'
-import { type CampaignRow, createNotDraftError, readCampaign, summaryColumns, toCampaignSummary } from './campaigns.ts'
+import { type CampaignRow, createNotDraftError, readCampaign, toCampaignSummary } from './campaigns.ts'
 import type { Campaign, Sending } from './campaigns.schema.ts'
 import {
   hashContent,
@@ -54,7 +55,7 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
     const now = new Date()
     const [draft] = await ctx.db
       .update(campaigns)
-      .set({ status: 'SENDING', sentAt: now, updatedAt: now })
+      .set({ status: 'SENDING', sentAt: now, updatedAt: timeAtLeast(campaigns.updatedAt, now) })
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
     if (!draft) throw await createNotDraftError(ctx, id, 'sent')
@@ -68,13 +69,11 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
     if (limit !== Infinity && (await countMailsOfDay(ctx)) + queued > limit)
       throw quotaExceeded('campaignMails', limit, await readMailWait(ctx, limit - queued))
-    const [sending] = await ctx.db
+    await ctx.db
       .update(campaigns)
       .set({ queued })
       .where(byId(campaigns, ctx, id))
-      .returning(summaryColumns)
-    if (!sending) throw notFound('Campaign')
-    await emit(ctx, campaignSending, toCampaignSummary(sending))
+    await emit(ctx, campaignSending, toCampaignSummary({ ...draft, queued }))
     // The audit entry `campaign.sent` records this request. The event `campaign.sent` is emitted when the campaign
     // completes, see `finishBatch`. Both names are stored, so they cannot change.
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })
@@ -88,12 +87,15 @@ async function lockMailQuota(ctx: Ctx): Promise<number> {
   return campaignMails === Infinity ? campaignMails : (await lockQuotas(ctx)).campaignMails
 }
 
+const isOfLastDay = (ctx: Ctx) =>
+  and(eq(campaigns.workspaceId, ctx.workspaceId), gt(campaigns.sentAt, sql`now() - interval '1 day'`))
+
 /** The recipients of the campaigns that were sent in the last 24 hours. */
 export async function countMailsOfDay(ctx: Ctx): Promise<number> {
   const [row] = await ctx.db
     .select({ queued: sql<number>`coalesce(sum(${campaigns.queued}), 0)::float8` })
     .from(campaigns)
-    .where(and(eq(campaigns.workspaceId, ctx.workspaceId), gt(campaigns.sentAt, sql`now() - interval '1 day'`)))
+    .where(isOfLastDay(ctx))
   return row?.queued ?? 0
 }
 
@@ -102,6 +104,7 @@ export async function countMailsOfDay(ctx: Ctx): Promise<number> {
  * help, because `allowed` is negative.
  */
 async function readMailWait(ctx: Ctx, allowed: number): Promise<number | undefined> {
+  if (allowed < 0) return undefined
   const total = sql`sum(${campaigns.queued}) over (order by ${campaigns.sentAt} desc)`
   const ofDay = ctx.db
     .select({
@@ -109,13 +112,13 @@ async function readMailWait(ctx: Ctx, allowed: number): Promise<number | undefin
       seconds: sql<number>`ceil(extract(epoch from ${campaigns.sentAt} + interval '1 day' - now()))::int`.as('seconds'),
     })
     .from(campaigns)
-    .where(and(eq(campaigns.workspaceId, ctx.workspaceId), gt(campaigns.sentAt, sql`now() - interval '1 day'`)))
+    .where(isOfLastDay(ctx))
     .as('of_day')
   const [last] = await ctx.db
     .select({ seconds: sql<number | null>`max(${ofDay.seconds})` })
     .from(ofDay)
     .where(gt(ofDay.total, allowed))
-  return allowed < 0 ? undefined : (last?.seconds ?? undefined)
+  return last?.seconds ?? undefined
 }
 
 /** The checks in progress. Concurrent requests for a campaign share one, as a workspace's rendering queue is short. */

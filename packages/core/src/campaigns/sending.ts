@@ -17,6 +17,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
 import { transaction } from '../db/transaction.ts'
 import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
+import { timeAtLeast } from '../db/schema/columns.ts'
 import { campaignBatches, campaignRecipients, campaigns, workspaces } from '../db/schema/index.ts'
 import {
   type Claim,
@@ -201,7 +202,7 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<SummaryR
       status: sql`case when ${campaigns.status} = 'CANCELED' then 'CANCELED' else 'SENT' end`,
       pauseReason: null,
       completedAt: now,
-      updatedAt: now,
+      updatedAt: timeAtLeast(campaigns.updatedAt, now),
     })
     .where(
       and(

@@ -3,6 +3,7 @@ import { audit } from '../audit/audit.ts'
 import { readWorkspace, toWorkspace } from './workspaces.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { checkNewSender } from '../domains/senders.ts'
+import { timeAtLeast } from '../db/schema/columns.ts'
 import { workspaces } from '../db/schema/index.ts'
 import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
 
@@ -14,7 +15,7 @@ export async function updateWorkspace(ctx: Ctx, change: WorkspaceChange): Promis
     if (changedFields.length === 0) return readWorkspace(ctx)
     const [row] = await ctx.db
       .update(workspaces)
-      .set({ ...change, updatedAt: new Date() })
+      .set({ ...change, updatedAt: timeAtLeast(workspaces.updatedAt, new Date()) })
       .where(eq(workspaces.id, ctx.workspaceId))
       .returning()
     if (!row) return readWorkspace(ctx)

@@ -7,6 +7,7 @@ import { updateRecipientCounters } from '../../campaigns/recipient-counters.ts'
 import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, int, timestamptz, uuid } from '../../db/statements/sql-types.ts'
+import { timeAtLeast } from '../../db/schema/columns.ts'
 import { campaigns, mails } from '../../db/schema/index.ts'
 import { readDatabaseClock } from '../../db/database-facts.ts'
 import { conflict } from '../../kernel/errors.ts'
@@ -66,7 +67,7 @@ async function repeatUntilNone(interruptSome: () => Promise<number>): Promise<nu
 async function pauseCampaigns(db: Db, before: Date): Promise<number> {
   const { rowCount } = await db
     .update(campaigns)
-    .set({ status: 'PAUSED', pauseReason: reason, updatedAt: new Date() })
+    .set({ status: 'PAUSED', pauseReason: reason, updatedAt: timeAtLeast(campaigns.updatedAt, new Date()) })
     .where(and(inArray(campaigns.status, ['SENDING', 'PAUSED']), lt(campaigns.sentAt, before)))
   return rowCount ?? 0
 }
