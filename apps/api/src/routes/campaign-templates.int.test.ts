@@ -47,7 +47,7 @@ describe('a template that takes long to render', () => {
   test.each(Object.entries(slow))(
     'returns 400 in the preview without blocking other requests: %s',
     async (_how, html) => {
-      const { id } = await create({ html })
+      const { id } = await patient.create<Campaign>('/campaigns', eve.key, input({ html }))
       const preview = post(`/campaigns/${id}/preview`, {})
       expect(await countMeanwhile(preview)).toBeGreaterThan(many)
       const { message, issues } = expectError(await preview, 400)
