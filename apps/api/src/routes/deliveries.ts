@@ -24,7 +24,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'webhooks.listDeliveries',
         summary: 'List the deliveries of a webhook',
-        description: 'Deliveries are kept for at least 30 days.',
+        description: 'Deliveries are kept for at least 30 days, unless the operator has set another time.',
         params,
         querystring: DeliveryQuery,
         response: { 200: PageOf(Delivery) },

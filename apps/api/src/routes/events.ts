@@ -17,7 +17,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'events.list',
         summary: 'List events',
         description:
-          'Events are kept for at least 30 days. With `after`, events are returned in order: a consumer that was down resumes after the last event that it received. It misses none: no event is ever inserted before one that was already returned.',
+          'Events are kept for at least 30 days, unless the operator has set another time. With `after`, events are returned in order: a consumer that was down resumes after the last event that it received. It misses none: no event is ever inserted before one that was already returned.',
         querystring: EventQuery,
         response: { 200: PageOf(Event) },
       },
@@ -33,7 +33,8 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'events.get',
         summary: 'Retrieve an event',
-        description: 'Returns one event. Events are kept for at least 30 days.',
+        description:
+          'Returns one event. Events are kept for at least 30 days, unless the operator has set another time.',
         params: IdParams('evt'),
         querystring: NoQuery,
         response: { 200: Event },

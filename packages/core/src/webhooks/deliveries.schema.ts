@@ -2,12 +2,10 @@ import { z } from 'zod'
 import { eventTypes } from '../events/event-definition.ts'
 import { CreatedAt, OptionalObject, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
+import { deliveryStatuses } from '../db/schema/index.ts'
 import { PageQuery, Repeatable, Sort, SortBy } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
 import { EventTypeName } from './event-type-name.ts'
-
-/** A delivery stays PENDING while its request is in flight. */
-export const deliveryStatuses = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
 
 export const Delivery = z
   .object({
@@ -92,7 +90,7 @@ export type RedeliverResult = z.output<typeof RedeliverResult>
 
 /** Also for a malformed id, which fails with the same error as the id of a deleted event. */
 export const eventNotFound =
-  'Event not found. Events are deleted after 30 days. To start from the oldest event, use GET /events?sort=createdAt'
+  'Event not found. It may have been deleted because of its age. To start from the oldest event, use GET /events?sort=createdAt'
 
 export const EventQuery = PageQuery.extend({
   sort: SortBy(['createdAt'])
