@@ -1,6 +1,6 @@
 import { and, eq, or, type SQL, sql } from 'drizzle-orm'
 import { z } from 'zod'
-import { mails } from '../db/schema/index.ts'
+import { mails, mailStatuses } from '../db/schema/index.ts'
 import { finishWork } from '../work/enqueue.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { CreatedAt, Timestamp, toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
@@ -16,9 +16,7 @@ export const ReceivedMail = z
       .enum(receivedKinds)
       .describe('`CONFIRMATION`: what the contact asked for on a form or page, or its data; or `CAMPAIGN_TEST`.'),
     to: z.string().describe('The address of the recipient.'),
-    status: z
-      .enum(['PENDING', 'SENT', 'FAILED', 'INTERRUPTED'])
-      .describe('The status of the email. `INTERRUPTED`: it may have been sent.'),
+    status: z.enum(mailStatuses).describe('The status of the email. `INTERRUPTED`: it may have been sent.'),
     error: z.string().nullable().describe('Why the email was not sent. `null` if nothing failed.'),
     createdAt: CreatedAt,
     settledAt: Timestamp.nullable().describe('When the outcome was recorded. `null` while PENDING.'),

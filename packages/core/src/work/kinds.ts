@@ -1,4 +1,5 @@
 /** The kinds of work: everything that waits in the table `work`. */
+import { sql } from 'drizzle-orm'
 import { type WorkKind, workKinds } from '../db/schema/index.ts'
 import type { QueueName } from './queues.ts'
 
@@ -37,3 +38,6 @@ export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
   /** The deliveries of all webhooks of a workspace. Its job needs no row: `findBacklogs` finds what is PENDING. */
   DRAIN: { queue: 'webhooks', title: 'drain webhooks', attempts: 1, published: 0, passesSuspension: false },
 }
+
+/** A condition: a drain is not work of its own, its deliveries are. */
+export const isNoDrain = sql`kind is distinct from 'DRAIN'`

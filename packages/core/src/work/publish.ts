@@ -10,7 +10,7 @@ import { work } from '../db/schema/index.ts'
 import { required, timestamptz } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
 import type { WorkspaceWork } from './enqueue.ts'
-import { kindsOfWork, workKinds } from './kinds.ts'
+import { isNoDrain, kindsOfWork, workKinds } from './kinds.ts'
 import type { PublishableWork, WorkJob } from './queues.ts'
 
 /** Makes the next poll publish work again, or the next one after its claim is released. */
@@ -21,7 +21,7 @@ export async function requeueWork(ctx: WorkspaceWork, uuids: readonly string[]):
 
 /** Makes the next poll publish all delayed work of the workspace, in the caller's transaction. */
 export async function requeueWorkOfWorkspace(ctx: Ctx): Promise<void> {
-  await setPublishedAt(ctx, null, sql`${work.kind} is distinct from 'DRAIN'`)
+  await setPublishedAt(ctx, null, isNoDrain)
 }
 
 const delayMs = 600_000

@@ -6,10 +6,11 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { workers } from '../../db/schema/index.ts'
 import { float, int, text, textOf } from '../../db/statements/sql-types.ts'
 import { readSecondsAhead } from '../../db/partitions.ts'
+import { isNoDrain } from '../../work/kinds.ts'
 import { queueNames } from '../../work/queues.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
 import { createUnlabeledGauge, createGauge } from '../../runtime/metrics.ts'
-import { isNoDrain, queueOfWork, readOutboxLag } from './work-summary.ts'
+import { queueOfWork, readOutboxLag } from './work-summary.ts'
 import { countFailingWebhooks } from '../../webhooks/health/failing-webhooks.ts'
 
 interface WorkMetrics {

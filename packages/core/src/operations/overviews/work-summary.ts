@@ -5,9 +5,8 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, bigint, float, int, nullable, text, textOf, uuid } from '../../db/statements/sql-types.ts'
 import { type CampaignId, uuidAt, type WorkspaceId } from '../../kernel/ids.ts'
 import { type QueueName, queueNames } from '../../work/queues.ts'
-import { kindsOfWork, workKinds } from '../../work/kinds.ts'
-import { campaigns, campaignStatuses, deliveries } from '../../db/schema/index.ts'
-import { deliveryStatuses } from '../../webhooks/deliveries.schema.ts'
+import { isNoDrain, kindsOfWork, workKinds } from '../../work/kinds.ts'
+import { campaigns, campaignStatuses, deliveries, deliveryStatuses } from '../../db/schema/index.ts'
 import { listWorkers, type WorkerState } from '../../work/worker-registry.ts'
 
 export interface QueueState {
@@ -72,9 +71,6 @@ const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 
 /** The queue of a row of `work`. */
 export const queueOfWork = sql`(${JSON.stringify(Object.fromEntries(workKinds.map((kind) => [kind, kindsOfWork[kind].queue])))}::json ->> kind)`
-
-/** A drain is not work of its own: its deliveries are. */
-export const isNoDrain = sql`kind is distinct from 'DRAIN'`
 
 /** Failures are searched among recent rows only. */
 const readQueues = namedStatement('summarize the queues', {

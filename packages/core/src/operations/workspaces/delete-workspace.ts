@@ -8,6 +8,7 @@ import type { Ctx } from '../../request/context.ts'
 import { invalidField, notFound } from '../../kernel/errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { enqueue } from '../../work/enqueue.ts'
+import { isNoDrain } from '../../work/kinds.ts'
 import { unassignAllTasks } from '../../tasks/tasks.ts'
 import type { WorkspaceDeletion } from '../../workspaces/workspaces.schema.ts'
 import * as schema from '../../db/schema/index.ts'
@@ -90,7 +91,7 @@ async function deleteRows(ctx: Ctx, { table, condition = sql`true` }: DeletionSt
 }
 
 /** All work except this job, and the claim that guards deliveries in flight. */
-const pendingWork: DeletionStep = { table: work, condition: sql`id <> workspace_id and kind is distinct from 'DRAIN'` }
+const pendingWork: DeletionStep = { table: work, condition: sql`id <> workspace_id and ${isNoDrain}` }
 
 /**
  * Every tenant table, after the tables that reference it, so that no step cascades to many rows. Pending work comes
