@@ -4,7 +4,7 @@ import { dkimKeyOf, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { retentionFrom } from '@rapport/core/runtime/variables/retention-variables.ts'
 import { createQuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
-import { type Database, openDatabase, poolSize } from '@rapport/core/db/client.ts'
+import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
 import { type Closers, createClosers } from '@rapport/core/kernel/concurrency/closers.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
@@ -66,7 +66,6 @@ async function open(
 ): Promise<void> {
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport worker',
-    maxConnections: poolSize,
     onError: (error) => log.warn({ err: error }, 'database connection lost'),
   })
   closers.push(() => database.close())

@@ -16,7 +16,8 @@ import type { QueueBackend, WorkQueue } from '../queues/queue-backend.ts'
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 
 /** The metrics that the worker records even if WORKER_PORT is not set. */
-export function createWorkerMetrics(registry: Registry = createRegistry()) {
+export function createWorkerMetrics() {
+  const registry = createRegistry()
   const deliveries = createCounter(registry, {
     name: 'deliveries_total',
     help: 'Webhook deliveries by outcome',

@@ -1,5 +1,5 @@
 /** The clocks of a worker process: its intervals and timeouts. A test passes shorter ones than it could wait for. */
-import { heartbeatIntervalMs, heartbeatTimeoutMs, pollingWorkerTimeoutMs } from '@rapport/core/work/worker-registry.ts'
+import { heartbeatIntervalMs, heartbeatTimeoutMs } from '@rapport/core/work/worker-registry.ts'
 import { defaultQueueTimings } from '@rapport/core/work/job-queues.ts'
 import { republishMs } from '@rapport/core/work/publish.ts'
 import { firstPauseMs } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
@@ -18,8 +18,8 @@ export const defaultTimings = {
   /** How often the other workers poll, in case the polling worker shuts down or cannot reach the queues. */
   otherWorkersPollMs: 3_000,
   /** A worker without a heartbeat for this long is not the polling worker: the next one is. */
-  pollingWorkerTimeoutMs,
-  /** Published work that is not done after this time is published again. */
+  pollingWorkerTimeoutMs: 7_000,
+  /** Published work that no job has claimed after this time is published again. */
   republishMs,
 
   // The queues

@@ -9,7 +9,7 @@ import { findProviderMessageId } from '@rapport/core/mail/providers/provider-mes
 import { signMessage } from './dkim-signature.ts'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 
-export const mailConnections = 20
+const mailConnections = 20
 
 export interface MailTransport {
   send(mail: OutgoingMail | EncodedMail): Promise<MailOutcome>

@@ -18,7 +18,7 @@ export interface Database {
 }
 
 /** Creates a value once per pool and per connection, and keeps it as long as the pool or connection exists. */
-export function memoizePerDb<Made, On extends Db = Db>(make: (db: On) => Made): (db: On) => Made {
+export function memoizePerDb<Made, On extends object = Db>(make: (db: On) => Made): (db: On) => Made {
   const known = new WeakMap<On, Made>()
   return (db) => {
     const made = known.get(db) ?? make(db)
@@ -80,13 +80,9 @@ export function openDatabase(
 }
 
 /** One instance per connection, so that its prepared statements are built once. */
-const openConnections = new WeakMap<pg.PoolClient, ConnectionDb>()
-
-export function openConnection(client: pg.PoolClient): ConnectionDb {
-  const db = openConnections.get(client) ?? drizzle(client, { casing: 'snake_case' })
-  openConnections.set(client, db)
-  return db
-}
+export const openConnection = memoizePerDb(
+  (client: pg.PoolClient): ConnectionDb => drizzle(client, { casing: 'snake_case' }),
+)
 
 /** Runs `work` on the transaction's connection, or on a pool connection, which is discarded after an error. */
 export async function onConnection<Result>(

@@ -62,7 +62,7 @@ const maxLineLength = 75
  * Encodes text as quoted-printable: ASCII in short lines that end in CRLF. With `isContinued`, the result ends in a
  * soft line break, so that the next piece can be encoded separately. Spaces before a soft line break are not encoded.
  */
-export function toQuotedPrintable(text: string, isContinued = false): Buffer {
+function toQuotedPrintable(text: string, isContinued = false): Buffer {
   const bytes = Buffer.from(text.replace(/\r\n?/g, '\n'))
   // The maximum: three bytes per byte, and a soft line break of three bytes per line.
   const out = Buffer.allocUnsafe(Math.ceil(bytes.length * 3.2) + 8)

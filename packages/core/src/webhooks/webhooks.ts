@@ -24,7 +24,7 @@ import {
 } from './health/webhook-health.ts'
 import type { CreatedWebhook, Webhook, WebhookChange, WebhookInput, WebhookQuery } from './webhooks.schema.ts'
 
-export type WebhookRow = typeof webhooks.$inferSelect
+type WebhookRow = typeof webhooks.$inferSelect
 
 type WebhookWithHealth = WebhookRow & HealthRow
 

@@ -8,8 +8,6 @@ import { toTimestamp } from '../kernel/validation.ts'
 export const heartbeatIntervalMs = 3_000
 /** A worker whose last heartbeat is older than this, by the clock of the database, counts as crashed. */
 export const heartbeatTimeoutMs = 15_000
-/** A worker whose last heartbeat is older than this does not poll for webhook backlogs. */
-export const pollingWorkerTimeoutMs = 7_000
 
 /** Registers the worker or renews its heartbeat. A worker that counted as crashed is registered again. */
 export async function recordHeartbeat(db: Db, workerId: string, clockAt = new Date()): Promise<void> {
@@ -57,8 +55,8 @@ export async function expireHeartbeats(db: Db): Promise<void> {
   await db.update(workers).set({ seenAt: new Date(0), clockAt: null })
 }
 
-/** Whether this worker is the one that polls for webhook backlogs: the live worker with the smallest id. */
-export async function isPollingWorker(db: Db, workerId: string, timeoutMs = pollingWorkerTimeoutMs): Promise<boolean> {
+/** Whether this worker is the elected one, which polls and reads the mailbox: the live worker with the smallest id. */
+export async function isPollingWorker(db: Db, workerId: string, timeoutMs: number): Promise<boolean> {
   const [first] = await db
     .select({ id: workers.id })
     .from(workers)

@@ -91,7 +91,7 @@ export const mailRequests = tenantTable(
   {
     id: id('mai').notNull(),
     kind: text({ enum: [...mailKinds, 'PERSONAL_DATA'] }).notNull(),
-    /** A keyed hash of the address in lower case. */
+    /** A keyed hash of the address: see `normalizeAddress`. */
     addressHash: text().notNull(),
     /** The list of a confirmation. */
     listId: id('lst'),

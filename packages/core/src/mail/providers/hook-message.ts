@@ -32,7 +32,7 @@ export type HookReader = (request: HookRequest, context: HookContext) => HookMes
 export const refusedMessage = () => new AppError('unauthorized', 'Missing or invalid signature')
 
 /** Retries may repeat the first signature: Twilio SendGrid retries for 24 hours, Mailgun for 8, Amazon SNS for one. */
-export const maxMessageAgeMs = 25 * 3_600_000
+const maxMessageAgeMs = 25 * 3_600_000
 const maxClockDifferenceMs = 5 * 60_000
 
 /** Whether a message was signed within the last `maxAgeMs`. Its clock may be ahead by five minutes. */
