@@ -2,6 +2,7 @@ import { createApiKey } from '../../auth/api-keys.ts'
 import { sendCampaign } from '../../campaigns/send-campaign.ts'
 import { createCustomField, deleteCustomField } from '../../custom-fields/custom-fields.ts'
 import { CustomFieldInput } from '../../custom-fields/custom-fields.schema.ts'
+import { createDomain } from '../../domains/domains.ts'
 import { defaultQuotas, quotaNames, type Quotas } from '../../kernel/quotas.ts'
 import { deleteList } from '../../lists/delete-list.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -44,6 +45,7 @@ async function fillWorkspace(ctx: Ctx): Promise<void> {
   await deleteCustomField(ctx, removed.id)
   await createInvite(ctx, { email: 'grace@example.com', role: 'MEMBER' })
   await createSegment(ctx, { name: 'All', filter: { field: 'email', isSet: true } })
+  await createDomain(ctx, { name: 'mail.example.com' })
   await runTestImport(ctx, 'email\nada@example.com\n')
   await queueTestImport(ctx, 'email\nada@example.com\n')
   const campaign = await createTestCampaign(ctx, { confirmed: 3 })

@@ -25,14 +25,18 @@ const count = (table: string, condition = 'true') =>
 
 const contactUse = { contacts: count('contacts') }
 
-/** The use in each workspace. Limits of the work under way in a process, for example, are not counted anywhere. */
-const otherUses: Partial<Record<QuotaName, SQL>> = {
+/** Limits of the work under way in a process, or for each address or import: their use is not counted anywhere. */
+type Uncounted = 'exports' | 'requests' | 'importBytes' | 'mailsPerAddress' | 'webhookRequests'
+
+/** The use in each workspace. A quota without its count does not compile. */
+const otherUses: Record<Exclude<QuotaName, Uncounted | keyof typeof contactUse>, SQL> = {
   lists: count('lists', 'deleted_at is null'),
   forms: count('forms'),
   segments: count('segments'),
   pipelines: count('pipelines'),
   apiKeys: count('api_keys'),
   webhooks: count('webhooks', 'deleted_at is null'),
+  domains: count('domains'),
   customFields: count('custom_fields', 'removed_at is null'),
   customFieldBytes: sql`
     select workspace_id, sum(octet_length(array_to_string(options, ''))) from custom_fields group by 1`,
