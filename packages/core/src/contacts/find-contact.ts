@@ -4,6 +4,7 @@ import { AppError, changedConcurrently } from '../kernel/errors.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
+import type { KnownContacts } from './identity/contact-index.ts'
 import { type ContactKeys, emailKey, externalIdsOf, type MatchedBy } from './identity/contact-keys.ts'
 import { findExternalIdAliases, hasExternalId } from './identity/external-id-aliases.ts'
 
@@ -22,6 +23,25 @@ export async function findContactsByKeys(ctx: Ctx, keys: readonly ContactKeys[])
 export async function lockContactsByKeys(ctx: Ctx, keys: readonly ContactKeys[]): Promise<ContactRow[]> {
   return selectByKeys(ctx, keys).orderBy(contacts.id).for('no key update', { of: contacts })
 }
+
+/** Finds the contacts that an input with one of these keys can be about, and the aliases among the keys. */
+export async function findKnownContacts(ctx: Ctx, keys: readonly ContactKeys[]): Promise<KnownContacts> {
+  const contacts = await findContactsByKeys(ctx, keys)
+  return { contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(keys)) }
+}
+
+/** The same, and locks them. Repeats if a merge has just added an alias, so that its contact is locked too. */
+export async function lockKnownContacts(ctx: Ctx, keys: readonly ContactKeys[]): Promise<KnownContacts> {
+  for (let round = 1; round <= maxRounds; round++) {
+    const contacts = await lockContactsByKeys(ctx, keys)
+    const aliases = await findExternalIdAliases(ctx, externalIdsOf(keys))
+    const ids = new Set(contacts.map(({ id }) => id))
+    if ([...aliases.values()].every((id) => ids.has(id))) return { contacts, aliases }
+  }
+  throw changedConcurrently()
+}
+
+const maxRounds = 3
 
 /**
  * The error for keys that were found taken. If no contact has one of them anymore, it was deleted in the meantime.

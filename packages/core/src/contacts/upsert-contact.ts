@@ -1,10 +1,9 @@
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { toContact } from './contact-record.ts'
 import type { Contact, ContactInput, NewContactInput } from './contacts.schema.ts'
-import { lockContactsByKeys } from './find-contact.ts'
+import { lockKnownContacts } from './find-contact.ts'
 import { createContactIndex } from './identity/contact-index.ts'
-import { type ContactKeys, externalIdsOf, type MatchedBy } from './identity/contact-keys.ts'
-import { findExternalIdAliases } from './identity/external-id-aliases.ts'
+import type { ContactKeys, MatchedBy } from './identity/contact-keys.ts'
 import { type MergePolicy, mergePolicies } from './merge-contact.ts'
 import { writeContacts } from './write-contacts.ts'
 
@@ -35,9 +34,7 @@ export async function findOrCreateContact(ctx: Ctx, input: NewContactInput): Pro
 
 /** Locks the contact that an upsert with these keys would update. Throws `identity_conflict`. */
 export async function lockMatchingContact(ctx: Ctx, keys: ContactKeys): Promise<Contact | undefined> {
-  const contacts = await lockContactsByKeys(ctx, [keys])
-  const aliases = await findExternalIdAliases(ctx, externalIdsOf([keys]))
-  const { contact } = createContactIndex({ contacts, aliases }).match(keys)
+  const { contact } = createContactIndex(await lockKnownContacts(ctx, [keys])).match(keys)
   return contact && toContact(contact)
 }
 

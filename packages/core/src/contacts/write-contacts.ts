@@ -23,10 +23,8 @@ import { type AddressChange, changeAddress } from '../subscriptions/change-addre
 import { lockAddresses } from '../subscriptions/find-suppressions.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { ContactInput } from './contacts.schema.ts'
-import { findContactsByKeys, lockContactsByKeys } from './find-contact.ts'
-import { createContactIndex, groupByContact, type KnownContacts } from './identity/contact-index.ts'
-import { externalIdsOf } from './identity/contact-keys.ts'
-import { findExternalIdAliases } from './identity/external-id-aliases.ts'
+import { findKnownContacts, lockKnownContacts } from './find-contact.ts'
+import { createContactIndex, groupByContact } from './identity/contact-index.ts'
 import { lockContact } from './lock-contact.ts'
 import { type CheckedInput, type MergePolicy, newContact } from './merge-contact.ts'
 import { applyInputs, type ContactOutcome, type Decision, type Entry } from './writing/decide-contacts.ts'
@@ -59,14 +57,12 @@ export async function writeContacts(
   const quota = await readContactQuota(ctx)
   const { checked, rejected } = await checkInputs(ctx, inputs)
   const outcomes = new Map(rejected)
+  const rules = { options, quota }
   let open = checked
   for (let round = 1; open.length > 0; round++) {
     if (round > maxRounds) throw changedConcurrently()
-    const decisions = await decideAll(ctx, open, { options, quota })
-    const stored = options.isDryRun ? decisions : await storeContacts(ctx, decisions)
-    const results = options.isDryRun ? resultsOf(stored) : await changeAddresses(ctx, stored, options)
-    if (!options.isDryRun) quota.used += stored.flatMap(({ created }) => created).length
-    if (!options.isDryRun && options.emitsEvents) await emitOutcomes(ctx, results)
+    const decisions = await decideAll(ctx, open, rules)
+    const results = options.isDryRun ? resultsOf(decisions) : await writeDecisions(ctx, decisions, rules)
     for (const [index, outcome] of results) outcomes.set(index, outcome)
     open = open.filter(({ index }) => !outcomes.has(index))
   }
@@ -97,7 +93,7 @@ interface Rules {
 
 async function decideAll(ctx: Ctx, entries: readonly Entry[], { options, quota }: Rules): Promise<Decision[]> {
   const inputs = entries.map(({ input }) => input)
-  const known = await (options.isDryRun ? findKnown : lockKnown)(ctx, inputs)
+  const known = await (options.isDryRun ? findKnownContacts : lockKnownContacts)(ctx, inputs)
   const index = createContactIndex(known)
   let created = 0
   const create = (input: CheckedInput & { email: string }) => {
@@ -111,20 +107,13 @@ async function decideAll(ctx: Ctx, entries: readonly Entry[], { options, quota }
   )
 }
 
-async function findKnown(ctx: Ctx, inputs: readonly CheckedInput[]): Promise<KnownContacts> {
-  const contacts = await findContactsByKeys(ctx, inputs)
-  return { contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(inputs)) }
-}
-
-/** An alias that a merge has just added is looked for again, so that its contact is locked. */
-async function lockKnown(ctx: Ctx, inputs: readonly CheckedInput[]): Promise<KnownContacts> {
-  for (let round = 1; round <= maxRounds; round++) {
-    const contacts = await lockContactsByKeys(ctx, inputs)
-    const aliases = await findExternalIdAliases(ctx, externalIdsOf(inputs))
-    const ids = new Set(contacts.map(({ id }) => id))
-    if ([...aliases.values()].every((id) => ids.has(id))) return { contacts, aliases }
-  }
-  throw changedConcurrently()
+/** Writes the contacts, then their subscriptions and events. Returns the results of the decisions that are stored. */
+async function writeDecisions(ctx: Ctx, decisions: readonly Decision[], { options, quota }: Rules): Promise<Results> {
+  const stored = await storeContacts(ctx, decisions)
+  const results = await changeAddresses(ctx, stored, options)
+  quota.used += stored.flatMap(({ created }) => created).length
+  if (options.emitsEvents) await emitOutcomes(ctx, results)
+  return results
 }
 
 type Results = Decision['results']

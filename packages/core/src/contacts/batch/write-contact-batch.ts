@@ -4,10 +4,9 @@ import { toIssues } from '../../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { toContact } from '../contact-record.ts'
 import { Contact, ContactInput } from '../contacts.schema.ts'
-import { keyTaken, lockContactsByKeys } from '../find-contact.ts'
+import { keyTaken, lockKnownContacts } from '../find-contact.ts'
 import { groupByContact } from '../identity/contact-index.ts'
-import { emailKey, externalIdsOf } from '../identity/contact-keys.ts'
-import { findExternalIdAliases } from '../identity/external-id-aliases.ts'
+import { emailKey } from '../identity/contact-keys.ts'
 import { mergePolicies } from '../merge-contact.ts'
 import { type ContactOutcome, writeContacts } from '../write-contacts.ts'
 import type {
@@ -74,11 +73,10 @@ async function writeEntries(ctx: Ctx, batch: Batch): Promise<Results> {
 /** Takes locks in the order of `writeContacts`, which prevents deadlocks. Entries for one contact stay in order. */
 async function writeSeparately(ctx: Ctx, batch: Batch): Promise<Results> {
   const results: Results = new Map()
-  const inputs = batch.entries.map(({ input }) => input)
-  const known = {
-    contacts: await lockContactsByKeys(ctx, inputs),
-    aliases: await findExternalIdAliases(ctx, externalIdsOf(inputs)),
-  }
+  const known = await lockKnownContacts(
+    ctx,
+    batch.entries.map(({ input }) => input),
+  )
   const groups = groupByContact(batch.entries, known)
   const sorted = groups.toSorted(([a], [b]) => (emailOf(a) < emailOf(b) ? -1 : Number(emailOf(a) > emailOf(b))))
   for (const entry of sorted.flat())

@@ -1,5 +1,5 @@
 /** Commits what rows say against emails to people, before any row becomes a contact. */
-import type { ContactRow } from '../../contacts/contact-record.ts'
+import { createContactIndex } from '../../contacts/identity/contact-index.ts'
 import { emailKey, externalIdsOf } from '../../contacts/identity/contact-keys.ts'
 import { findExternalIdAliases } from '../../contacts/identity/external-id-aliases.ts'
 import type { SuppressionReason } from '../../db/schema/index.ts'
@@ -36,9 +36,10 @@ export async function recordOptOuts(ctx: Ctx, options: Options, rows: readonly O
 export function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): Promise<void> {
   const keys = rows.map(({ email, externalId }) => ({ email, externalId }))
   return withLockedAddresses(ctx, keys, async (ctx, contacts) => {
-    const findNamed = await indexByExternalId(ctx, rows, contacts)
-    const idOfContact = new Map(contacts.map(({ id, email }) => [emailKey(email), id]))
-    const statements = rows.flatMap((row) => toAddressOptOuts(row, findNamed(row.externalId)?.email))
+    const { match } = createContactIndex({ contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(rows)) })
+    const statements = rows.flatMap((row) =>
+      toAddressOptOuts(row, match({ externalId: row.externalId }).contact?.email),
+    )
     const isOfList = ({ status }: AddressOptOut) => status === 'UNSUBSCRIBED' && options.listId !== null
     const added = statements
       .filter((one) => !isOfList(one))
@@ -52,7 +53,7 @@ export function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRo
       )
     const ofList = statements
       .filter(isOfList)
-      .map(({ email, at = new Date() }): ListOptOut => ({ email, contactId: idOfContact.get(email), at }))
+      .map(({ email, at = new Date() }): ListOptOut => ({ email, contactId: match({ email }).contact?.id, at }))
     const emitsEvents = options.eachEvent
     await suppressLocked(ctx, { added, contacts }, { emitsEvents })
     if (options.listId) await optOutAddresses(ctx, ofList, { listId: options.listId, emitsEvents })
@@ -73,15 +74,4 @@ function toAddressOptOuts({ email: given, statuses, at }: OptOutRow, known: stri
   const emails = [...new Set([given, known].flatMap((email) => (email === undefined ? [] : emailKey(email))))]
   const emailsOf = (status: OptOutStatus) => (status === 'BOUNCED' ? emails.slice(0, 1) : emails)
   return statuses.flatMap((status) => emailsOf(status).map((email) => ({ email, status, at })))
-}
-
-async function indexByExternalId(ctx: Ctx, rows: readonly OptOutRow[], contacts: readonly ContactRow[]) {
-  const aliases = await findExternalIdAliases(ctx, externalIdsOf(rows))
-  const byId = new Map(contacts.map((contact) => [contact.id, contact]))
-  const byExternalId = new Map(contacts.map((contact) => [contact.externalId, contact]))
-  return (externalId: string | undefined) => {
-    if (externalId === undefined) return undefined
-    const alias = aliases.get(externalId)
-    return byExternalId.get(externalId) ?? (alias && byId.get(alias))
-  }
 }
