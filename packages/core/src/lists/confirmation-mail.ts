@@ -9,6 +9,7 @@ import { senderAddress } from '../domains/senders.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { mailTexts } from '../mail/texts/mail-texts.ts'
 import { contacts, lists, subscriptions, workspaces } from '../db/schema/index.ts'
+import { bySubscription } from '../subscriptions/subscription-record.ts'
 import { describeTracking } from '../subscriptions/tracking/tracking-mail.ts'
 import { confirmationUrl } from './subscription-links.ts'
 
@@ -25,13 +26,7 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
       and(eq(contacts.workspaceId, subscriptions.workspaceId), eq(contacts.id, subscriptions.contactId)),
     )
     .innerJoin(workspaces, eq(workspaces.id, subscriptions.workspaceId))
-    .where(
-      and(
-        eq(subscriptions.workspaceId, ctx.workspaceId),
-        eq(subscriptions.listId, listId),
-        eq(subscriptions.contactId, contactId),
-      ),
-    )
+    .where(bySubscription(ctx, { listId, contactId }))
   if (!found) return undefined
   const sender = toMailName(found.workspace.fromName ?? found.workspace.name)
   const list = toMailName(found.list)

@@ -14,7 +14,7 @@ import {
   subscriptionCreated,
   subscriptionUnsubscribed,
 } from '../subscriptions/subscription-events.ts'
-import { recordSubscriptionChange, subscriptionColumns } from '../subscriptions/subscription-record.ts'
+import { bySubscription, recordSubscriptionChange, subscriptionColumns } from '../subscriptions/subscription-record.ts'
 
 type Row = typeof subscriptions.$inferSelect
 
@@ -73,7 +73,7 @@ async function proveSeparately(ctx: Ctx, row: Row, optOut: OptOut): Promise<bool
   await ctx.db
     .update(subscriptions)
     .set({ unsubscribedAt: optOut.at, consent: [own, ...rest] })
-    .where(isSame(ctx, row))
+    .where(bySubscription(ctx, row))
   return true
 }
 
@@ -83,7 +83,7 @@ export async function proveOptOut(ctx: Ctx, before: readonly Row[], optOut: OptO
     await ctx.db
       .update(subscriptions)
       .set({ consent: withProof(createProof(ctx, optOut, row)) })
-      .where(and(isSame(ctx, row), eq(subscriptions.status, 'UNSUBSCRIBED')))
+      .where(and(bySubscription(ctx, row), eq(subscriptions.status, 'UNSUBSCRIBED')))
   }
 }
 
@@ -119,7 +119,7 @@ async function restore(ctx: Ctx, row: Row): Promise<void> {
   const [proof, ...rest] = row.consent ?? []
   const previous = proof?.previous
   if (!previous) {
-    await ctx.db.delete(subscriptions).where(isSame(ctx, row))
+    await ctx.db.delete(subscriptions).where(bySubscription(ctx, row))
     return
   }
   const [restored] = await ctx.db
@@ -131,7 +131,7 @@ async function restore(ctx: Ctx, row: Row): Promise<void> {
       unsubscribedAt: previous.unsubscribedAt === null ? null : new Date(previous.unsubscribedAt),
       consent: rest.length > 0 ? rest : null,
     })
-    .where(isSame(ctx, row))
+    .where(bySubscription(ctx, row))
     .returning(subscriptionColumns)
   if (!restored) return
   const events = { PENDING: [subscriptionCreated], CONFIRMED: [subscriptionConfirmed] }
@@ -186,11 +186,3 @@ function createProof(ctx: Ctx, { contact, note, at }: OptOut, before: Row | unde
 /** Nothing is replaced: an undo removes the proof again. */
 const withProof = (proof: OptOutProof): SQL =>
   sql`${JSON.stringify([proof])}::jsonb || coalesce(${subscriptions.consent}, '[]')`
-
-function isSame(ctx: Ctx, { contactId, listId }: { contactId: ContactId; listId: ListId }) {
-  return and(
-    eq(subscriptions.workspaceId, ctx.workspaceId),
-    eq(subscriptions.listId, listId),
-    eq(subscriptions.contactId, contactId),
-  )
-}

@@ -4,17 +4,11 @@ import type { Ctx } from '../request/context.ts'
 import { consentValue, givenConsent, withConsent } from '../subscriptions/consent.ts'
 import { subscriptionConfirmed } from '../subscriptions/subscription-events.ts'
 import {
+  bySubscription,
   recordSubscriptionChange,
   subscriptionColumns,
-  type SubscriptionRow,
+  type SubscriptionKey,
 } from '../subscriptions/subscription-record.ts'
-import type { SubscriptionLink } from './subscription-links.ts'
-
-/** Reads the subscription of a locked contact. */
-export async function findCurrentSubscription(ctx: Ctx, link: SubscriptionLink): Promise<SubscriptionRow | undefined> {
-  const [row] = await ctx.db.select(subscriptionColumns).from(subscriptions).where(isOf(link))
-  return row
-}
 
 /**
  * Sets a subscription of a locked contact to CONFIRMED again, with its original `confirmedAt`, if it ended at exactly
@@ -22,7 +16,7 @@ export async function findCurrentSubscription(ctx: Ctx, link: SubscriptionLink):
  */
 export async function restoreSubscription(
   ctx: Ctx,
-  link: SubscriptionLink,
+  key: SubscriptionKey,
   { email, unsubscribedAt }: { email: string; unsubscribedAt: Date },
 ): Promise<boolean> {
   const consent = consentValue(givenConsent(ctx, email, { method: 'UNDO_UNSUBSCRIBE' }))
@@ -31,7 +25,7 @@ export async function restoreSubscription(
     .set({ status: 'CONFIRMED', unsubscribedAt: null, consent: withConsent(consent) })
     .where(
       and(
-        isOf(link),
+        bySubscription(ctx, key),
         eq(subscriptions.status, 'UNSUBSCRIBED'),
         eq(subscriptions.unsubscribedAt, unsubscribedAt),
         eq(subscriptions.isRemoved, false),
@@ -41,12 +35,4 @@ export async function restoreSubscription(
     .returning(subscriptionColumns)
   if (restored) await recordSubscriptionChange(ctx, restored, [subscriptionConfirmed])
   return restored !== undefined
-}
-
-function isOf(link: SubscriptionLink) {
-  return and(
-    eq(subscriptions.workspaceId, link.workspaceId),
-    eq(subscriptions.listId, link.listId),
-    eq(subscriptions.contactId, link.contactId),
-  )
 }

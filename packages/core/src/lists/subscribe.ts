@@ -9,16 +9,19 @@ import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { requireNotSuspended, workspaceSuspended } from '../request/suspended-workspace.ts'
-import { invalidLink, openConfirmation, type SubscriptionLink, undoLifetimeMs } from './subscription-links.ts'
+import { invalidLink, openConfirmation, undoLifetimeMs } from './subscription-links.ts'
 import { findPublicList } from './lists.ts'
 import { readSuppressions } from '../subscriptions/find-suppressions.ts'
 import { hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
 import { liftOptOuts } from '../subscriptions/lift-opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
 import {
-  subscriptionColumns,
-  type SubscriptionRow,
+  bySubscription,
+  findSubscription,
   recordSubscriptionChange,
+  subscriptionColumns,
+  type SubscriptionKey,
+  type SubscriptionRow,
 } from '../subscriptions/subscription-record.ts'
 import {
   type ConsentSource,
@@ -53,7 +56,7 @@ interface SubscriptionRequest {
 
 /** The same for one subscription. */
 export interface Subscribing {
-  link: SubscriptionLink
+  link: SubscriptionKey
   email: string
   source: string
   consent: ConsentSource
@@ -90,7 +93,7 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
   const reasons = await readSuppressions(ctx, { email: contact.email, listId: list.id })
   if (!canConfirm(reasons)) return false
   const hasOptedOut = reasons.length > 0
-  const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
+  const link = { listId: list.id, contactId: contact.id }
   const subscribing = { link, email: contact.email, source, consent, tracking, locale }
   if (!hasOptedOut) await restoreRemoved(ctx, subscribing)
   if (!list.doubleOptIn && !hasOptedOut && (await confirmImmediately(ctx, subscribing))) return false
@@ -124,7 +127,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
       })
       .where(
         and(
-          byLink(link),
+          bySubscription(ctx, link),
           inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED']),
           or(isNull(subscriptions.unsubscribedAt), lt(subscriptions.unsubscribedAt, issuedAt)),
         ),
@@ -134,7 +137,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
       await liftOptOuts(ctx, link.listId, contact)
       return recordSubscriptionChange(ctx, confirmed, [subscriptionConfirmed])
     }
-    const [current] = await ctx.db.select(subscriptionColumns).from(subscriptions).where(byLink(link))
+    const current = await findSubscription(ctx, link)
     if (current?.status !== 'CONFIRMED') throw invalidLink()
   })
 }
@@ -143,7 +146,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
  * Unsubscribes a locked contact that is PENDING or CONFIRMED, that the operator removed, or whose address bounced or is
  * blocked: its own opt-out replaces these. Returns whether it changed.
  */
-export function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
+export function endSubscription(ctx: Ctx, link: SubscriptionKey): Promise<boolean> {
   const hasNotOptedOut = or(isActive, eq(subscriptions.isRemoved, true), isNotNull(subscriptions.replacedStatus))
   return setUnsubscribed(ctx, hasNotOptedOut, { link, isRemoved: false })
 }
@@ -152,7 +155,7 @@ export function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boole
  * Removes a locked contact that is PENDING or CONFIRMED from the list for the operator. It is UNSUBSCRIBED too, but can
  * be subscribed again without its own request, because it has not opted out.
  */
-export async function removeSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
+export async function removeSubscription(ctx: Ctx, link: SubscriptionKey): Promise<boolean> {
   // A bounce or a block that is lifted later must not restore the subscription.
   const isOpen = or(isActive, isNotNull(subscriptions.replacedStatus))
   if (await setUnsubscribed(ctx, isOpen, { link, isRemoved: true })) return true
@@ -163,7 +166,7 @@ export async function removeSubscription(ctx: Ctx, link: SubscriptionLink): Prom
     .set({ unsubscribedAt: new Date() })
     .where(
       and(
-        byLink(link),
+        bySubscription(ctx, link),
         eq(subscriptions.status, 'UNSUBSCRIBED'),
         eq(subscriptions.isRemoved, false),
         gt(subscriptions.unsubscribedAt, undoableSince),
@@ -177,12 +180,12 @@ const isActive = inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])
 async function setUnsubscribed(
   ctx: Ctx,
   condition: SQL | undefined,
-  { link, isRemoved }: { link: SubscriptionLink; isRemoved: boolean },
+  { link, isRemoved }: { link: SubscriptionKey; isRemoved: boolean },
 ): Promise<boolean> {
   const [ended] = await ctx.db
     .update(subscriptions)
     .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date(), isRemoved, replacedStatus: null })
-    .where(and(byLink(link), condition))
+    .where(and(bySubscription(ctx, link), condition))
     .returning(subscriptionColumns)
   if (ended) await recordSubscriptionChange(ctx, ended, [subscriptionUnsubscribed])
   return ended !== undefined
@@ -206,7 +209,7 @@ export async function restoreRemoved(ctx: Ctx, { link, email, source, consent }:
       isRemoved: false,
       replacedStatus: null,
     })
-    .where(and(byLink(link), or(eq(subscriptions.isRemoved, true), hasBounced)))
+    .where(and(bySubscription(ctx, link), or(eq(subscriptions.isRemoved, true), hasBounced)))
     .returning(subscriptionColumns)
   if (restored) await recordSubscriptionChange(ctx, restored, [subscriptionCreated])
 }
@@ -222,7 +225,15 @@ export async function confirmImmediately(
   const consent = givenConsent(ctx, email, consentSource)
   const [row] = await ctx.db
     .insert(subscriptions)
-    .values({ ...link, status: 'CONFIRMED', source, confirmedAt: now, consent: [consent], createdAt: now })
+    .values({
+      workspaceId: ctx.workspaceId,
+      ...link,
+      status: 'CONFIRMED',
+      source,
+      confirmedAt: now,
+      consent: [consent],
+      createdAt: now,
+    })
     .onConflictDoUpdate({
       target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
       set: { status: 'CONFIRMED', confirmedAt: now, consent: withConsent(consentValue(consent)) },
@@ -249,28 +260,20 @@ export async function requestConfirmation(
   const consent = requestedConsent(ctx, email, consentSource)
   const [inserted] = await ctx.db
     .insert(subscriptions)
-    .values({ ...link, status: 'PENDING', source, consent: [consent] })
+    .values({ workspaceId: ctx.workspaceId, ...link, status: 'PENDING', source, consent: [consent] })
     .onConflictDoNothing()
     .returning(subscriptionColumns)
     .catch(listNotFound)
   if (inserted) await recordSubscriptionChange(ctx, inserted, [subscriptionCreated])
   const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED'])
-  if (!inserted && (await ctx.db.$count(subscriptions, and(byLink(link), isOpen))) === 0) return false
+  if (!inserted && (await ctx.db.$count(subscriptions, and(bySubscription(ctx, link), isOpen))) === 0) return false
   const isMailed = await requestConfirmationMail(ctx, { ...link, email, tracking, locale })
   if (!isMailed || inserted) return isMailed
   await ctx.db
     .update(subscriptions)
     .set({ consent: withConsent(consentValue(consent)) })
-    .where(byLink(link))
+    .where(bySubscription(ctx, link))
   return true
 }
 
 const listNotFound = onConstraint('subscriptions_list_fk', () => notFound('List'))
-
-function byLink(link: SubscriptionLink) {
-  return and(
-    eq(subscriptions.workspaceId, link.workspaceId),
-    eq(subscriptions.listId, link.listId),
-    eq(subscriptions.contactId, link.contactId),
-  )
-}

@@ -10,7 +10,12 @@ import { subscriptions } from '../db/schema/index.ts'
 import { requireList } from './lists.ts'
 import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
 import { readSuppressions } from '../subscriptions/find-suppressions.ts'
-import { subscriptionColumns, type SubscriptionRow, toSubscription } from '../subscriptions/subscription-record.ts'
+import {
+  findSubscription,
+  subscriptionColumns,
+  type SubscriptionRow,
+  toSubscription,
+} from '../subscriptions/subscription-record.ts'
 import { confirmImmediately, removeSubscription, requestConfirmation, restoreRemoved } from './subscribe.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
@@ -58,8 +63,8 @@ export function addSubscriber(
   return inTransaction(ctx, async (ctx) => {
     await requireList(ctx, listId)
     const contact = await findContact(ctx, input)
-    const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
-    const existing = await findSubscription(ctx, listId, contact.id)
+    const link = { listId, contactId: contact.id }
+    const existing = await findSubscription(ctx, link)
     const isNew = existing === undefined || canRestore(existing)
     const hasOptedOut = !isNew && existing.status !== 'PENDING' && existing.status !== 'CONFIRMED'
     const reasons = await readSuppressions(ctx, { email: contact.email, listId })
@@ -69,7 +74,7 @@ export function addSubscriber(
     if (existing && isNew) await restoreRemoved(ctx, subscribing)
     if (input.status === 'CONFIRMED') await confirmImmediately(ctx, subscribing)
     else await requestConfirmation(ctx, subscribing)
-    const row = await findSubscription(ctx, listId, contact.id)
+    const row = await findSubscription(ctx, link)
     // The row is missing only if the list was deleted in the meantime.
     if (!row) throw notFound('List')
     return { subscription: toSubscription(row), isNew }
@@ -78,7 +83,7 @@ export function addSubscriber(
 
 export async function readSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<Subscription> {
   await requireList(ctx, listId)
-  const row = await findSubscription(ctx, listId, contactId)
+  const row = await findSubscription(ctx, { listId, contactId })
   if (!row) throw notFound('Subscription')
   return toSubscription(row)
 }
@@ -88,8 +93,8 @@ export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId)
   return inTransaction(ctx, async (ctx) => {
     await requireList(ctx, listId)
     await lockContact(ctx, contactId)
-    if (!(await findSubscription(ctx, listId, contactId))) throw notFound('Subscription')
-    await removeSubscription(ctx, { workspaceId: ctx.workspaceId, listId, contactId })
+    if (!(await findSubscription(ctx, { listId, contactId }))) throw notFound('Subscription')
+    await removeSubscription(ctx, { listId, contactId })
   })
 }
 
@@ -108,18 +113,4 @@ async function findContact(ctx: Ctx, input: SubscriberInput): Promise<{ id: Cont
   const contact = input.contactId && (await lockContact(ctx, input.contactId))
   if (!contact) throw invalidField('contactId', 'Contact not found')
   return contact
-}
-
-async function findSubscription(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<SubscriptionRow | undefined> {
-  const [row] = await ctx.db
-    .select(subscriptionColumns)
-    .from(subscriptions)
-    .where(
-      and(
-        eq(subscriptions.workspaceId, ctx.workspaceId),
-        eq(subscriptions.listId, listId),
-        eq(subscriptions.contactId, contactId),
-      ),
-    )
-  return row
 }

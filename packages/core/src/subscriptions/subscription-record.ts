@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
 import { type ContactId, type ListId, uuidOf } from '../kernel/ids.ts'
 import { recordSubscriptionActivity } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
@@ -17,6 +17,25 @@ const {
 } = getTableColumns(subscriptions)
 export const subscriptionColumns = columns
 export type SubscriptionRow = Pick<typeof subscriptions.$inferSelect, keyof typeof columns>
+
+export interface SubscriptionKey {
+  listId: ListId
+  contactId: ContactId
+}
+
+/** The condition for one subscription, like `byId`. */
+export function bySubscription(ctx: Ctx, { listId, contactId }: SubscriptionKey): SQL | undefined {
+  return and(
+    eq(subscriptions.workspaceId, ctx.workspaceId),
+    eq(subscriptions.listId, listId),
+    eq(subscriptions.contactId, contactId),
+  )
+}
+
+export async function findSubscription(ctx: Ctx, key: SubscriptionKey): Promise<SubscriptionRow | undefined> {
+  const [row] = await ctx.db.select(subscriptionColumns).from(subscriptions).where(bySubscription(ctx, key))
+  return row
+}
 
 /** Updates the contact of a changed subscription and emits the events, in the transaction of the change. */
 export async function recordSubscriptionChange(

@@ -38,7 +38,7 @@ const given: readonly Guard[] = [
   {
     name: 'a preferences link subscribes to a list that the person was never on',
     file: change,
-    search: '(await lockList(ctx, listId)) && (await findCurrentSubscription(ctx, link))',
+    search: '(await lockList(ctx, listId)) && (await findSubscription(ctx, link))',
     replacement: 'await lockList(ctx, listId)',
   },
   {

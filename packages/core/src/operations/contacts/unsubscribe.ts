@@ -1,19 +1,14 @@
 import { recordEngagement } from '../../campaigns/engagement.ts'
 import { lockContact, lockCurrentContact } from '../../contacts/lock-contact.ts'
 import { lockList } from '../../lists/lists.ts'
-import { findCurrentSubscription, restoreSubscription } from '../../lists/restore-subscription.ts'
+import { restoreSubscription } from '../../lists/restore-subscription.ts'
 import { makeFinal } from '../../lists/operator-opt-outs.ts'
 import { endSubscription } from '../../lists/subscribe.ts'
-import {
-  invalidLink,
-  openUndo,
-  openUnsubscribe,
-  type SubscriptionLink,
-  undoToken,
-} from '../../lists/subscription-links.ts'
+import { invalidLink, openUndo, openUnsubscribe, undoToken } from '../../lists/subscription-links.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
 import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
+import { findSubscription, type SubscriptionKey } from '../../subscriptions/subscription-record.ts'
 import { deleteOptOut, storeOptOut } from '../../subscriptions/opt-outs.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
@@ -28,7 +23,7 @@ export async function unsubscribe(base: BaseCtx, token: string): Promise<string 
   return inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return undefined
     const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
-    const before = await findCurrentSubscription(ctx, link)
+    const before = await findSubscription(ctx, link)
     const hasUnsubscribed = await leaveList(ctx, { ...link, emailHash })
     if (hasUnsubscribed && campaignId)
       await recordEngagement(ctx, { campaignId, contactId: ids.contactId }, 'unsubscribed')
@@ -42,7 +37,7 @@ export async function unsubscribe(base: BaseCtx, token: string): Promise<string 
  */
 export async function leaveList(
   ctx: Ctx,
-  { emailHash, ...link }: SubscriptionLink & { emailHash: string | undefined },
+  { emailHash, ...link }: SubscriptionKey & { emailHash: string | undefined },
 ): Promise<boolean> {
   const hasUnsubscribed = await endSubscription(ctx, link)
   if (!hasUnsubscribed) await makeFinal(ctx, link)
@@ -53,11 +48,11 @@ export async function leaveList(
 /** Returns undefined if the email was sent to a former address: its owner must not subscribe the current one. */
 async function createUndoToken(
   ctx: Ctx,
-  { listId, contactId }: SubscriptionLink,
+  { listId, contactId }: SubscriptionKey,
   emailHash: string | undefined,
 ): Promise<string | undefined> {
   const contact = await lockContact(ctx, contactId)
-  const ended = await findCurrentSubscription(ctx, { workspaceId: ctx.workspaceId, listId, contactId })
+  const ended = await findSubscription(ctx, { listId, contactId })
   if (!contact || !ended?.unsubscribedAt) return undefined
   if (emailHash !== undefined && !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) return undefined
   return undoToken(ctx, { listId, contactId, email: contact.email, unsubscribedAt: ended.unsubscribedAt })
@@ -80,7 +75,7 @@ export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<voi
     if (!(await lockList(ctx, link.listId)) || reasons.length > 0) throw invalidLink()
     if (await restoreSubscription(ctx, link, { email: contact.email, unsubscribedAt }))
       return deleteOptOut(ctx, link.listId, contact.email)
-    const current = await findCurrentSubscription(ctx, link)
+    const current = await findSubscription(ctx, link)
     if (current?.status !== 'CONFIRMED') throw invalidLink()
   })
 }

@@ -4,13 +4,13 @@ import { invalidToken } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import { lockList } from '../../lists/lists.ts'
 import { makeFinal } from '../../lists/operator-opt-outs.ts'
-import { findCurrentSubscription } from '../../lists/restore-subscription.ts'
 import { requestConfirmation } from '../../lists/subscribe.ts'
 import type { BaseCtx, Ctx } from '../../request/context.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 import { lockAllAddresses, readSuppressions } from '../../subscriptions/find-suppressions.ts'
 import type { PreferencesLink } from '../../subscriptions/preferences-links.ts'
 import { suppressHash } from '../../subscriptions/store-suppressions.ts'
+import { findSubscription } from '../../subscriptions/subscription-record.ts'
 import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
 import { suppress } from '../../suppressions/suppress.ts'
 import { leaveList } from '../contacts/unsubscribe.ts'
@@ -25,7 +25,7 @@ interface ListChoice {
 export function leaveListByPreferences(base: BaseCtx, { token, listId }: ListChoice): Promise<void> {
   return withLockedHolder(base, token, async (ctx, { link, contact }) => {
     const contactId = contact?.id ?? link.contactId
-    const hasLeft = await leaveList(ctx, { workspaceId: ctx.workspaceId, listId, contactId, emailHash: link.emailHash })
+    const hasLeft = await leaveList(ctx, { listId, contactId, emailHash: link.emailHash })
     if (hasLeft) await countUnsubscribe(ctx, link)
   })
 }
@@ -61,8 +61,8 @@ export async function askToReturn(
     if (!contact || !isCurrent) throw invalidToken()
     await requireNotSuspended(ctx)
     const { email } = contact
-    const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
-    const isListed = (await lockList(ctx, listId)) && (await findCurrentSubscription(ctx, link))
+    const link = { listId, contactId: contact.id }
+    const isListed = (await lockList(ctx, listId)) && (await findSubscription(ctx, link))
     if (!isListed || !canConfirm(await readSuppressions(ctx, { email, listId }))) return
     const consent = { method: 'PREFERENCES_PAGE' } as const
     isSent = await requestConfirmation(ctx, { link, email, source: 'preferences', consent, locale })
