@@ -1,8 +1,10 @@
-import { mailDomain } from '../mail/outgoing-mail.ts'
+import { toMailName } from '../mail/mail-names.ts'
+import { mailDomain, type OutgoingMail, toHeaderText } from '../mail/outgoing-mail.ts'
 import type { Ctx } from '../request/context.ts'
 import type { DkimKey } from '../runtime/config.ts'
 import { privateKeyOf } from './domain-keys.ts'
 import { findDomainByName } from './domains.ts'
+import { senderAddress } from './senders.ts'
 
 export interface SenderIdentity {
   /** The domain of the sender: the ids of its mails are under it. */
@@ -19,4 +21,15 @@ export async function readSenderIdentity(ctx: Ctx, address: string): Promise<Sen
   const { signing } = row.keys
   const privateKey = privateKeyOf(ctx.settings.keys, row.id, signing)
   return { domain, dkim: { domain, selector: signing.selector, privateKey } }
+}
+
+/** The sender of a single mail of a workspace: its name for the text, and what `renderServiceMail` needs. */
+export async function readWorkspaceSender(
+  ctx: Ctx,
+  workspace: { name: string; fromName: string | null; fromEmail: string | null },
+): Promise<{ name: string; header: Pick<OutgoingMail, 'from' | 'dkim'> }> {
+  const name = toMailName(workspace.fromName ?? workspace.name)
+  const address = await senderAddress(ctx, [workspace.fromEmail])
+  const { dkim } = await readSenderIdentity(ctx, address)
+  return { name, header: { from: { name: toHeaderText(name), address }, ...(dkim && { dkim }) } }
 }

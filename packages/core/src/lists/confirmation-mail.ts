@@ -2,10 +2,9 @@ import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import type { Mail } from '../mail/mails.ts'
-import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { toMailName } from '../mail/mail-names.ts'
-import { readSenderIdentity } from '../domains/sender-identity.ts'
-import { senderAddress } from '../domains/senders.ts'
+import { readWorkspaceSender } from '../domains/sender-identity.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { mailTexts } from '../mail/texts/mail-texts.ts'
 import { contacts, lists, subscriptions, workspaces } from '../db/schema/index.ts'
@@ -28,24 +27,21 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
     .innerJoin(workspaces, eq(workspaces.id, subscriptions.workspaceId))
     .where(bySubscription(ctx, { listId, contactId }))
   if (!found) return undefined
-  const sender = toMailName(found.workspace.fromName ?? found.workspace.name)
+  const sender = await readWorkspaceSender(ctx, found.workspace)
   const list = toMailName(found.list)
-  const address = await senderAddress(ctx, [found.workspace.fromEmail])
-  const { dkim } = await readSenderIdentity(ctx, address)
   const { contactLocale: contact, listLocale: content } = found
   const language = chooseMailLanguage({ contact, request, content, workspace: found.workspace.locale })
   const texts = mailTexts[language.language].confirmation
   // The link of this email confirms both: see `followConsents`.
   const describeGrant = () => {
     if (tracking.length === 0) return []
-    return [mailTexts[language.language].tracking.text(sender, describeTracking(language, tracking))]
+    return [mailTexts[language.language].tracking.text(sender.name, describeTracking(language, tracking))]
   }
   return renderServiceMail(ctx, mail, {
     language,
-    from: { name: toHeaderText(sender), address },
-    ...(dkim && { dkim }),
+    ...sender.header,
     title: texts.title(list),
-    paragraphs: [texts.text(sender, list, mail.toAddress), ...describeGrant()],
+    paragraphs: [texts.text(sender.name, list, mail.toAddress), ...describeGrant()],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.
     button: {
       label: texts.button,

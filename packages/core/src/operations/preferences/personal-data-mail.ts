@@ -3,13 +3,11 @@ import { eq } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { workspaces } from '../../db/schema/index.ts'
-import { readSenderIdentity } from '../../domains/sender-identity.ts'
-import { senderAddress } from '../../domains/senders.ts'
+import { readWorkspaceSender } from '../../domains/sender-identity.ts'
 import { invalidToken } from '../../kernel/errors.ts'
 import { chooseMailLanguage } from '../../kernel/values/languages.ts'
-import { toMailName } from '../../mail/mail-names.ts'
 import type { Mail } from '../../mail/mails.ts'
-import { type OutgoingMail, toHeaderText } from '../../mail/outgoing-mail.ts'
+import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts'
 import { mailTexts } from '../../mail/texts/mail-texts.ts'
 import { renderServiceMail } from '../../mail/service-mail.ts'
@@ -57,17 +55,14 @@ export async function renderPersonalDataMail(
   const person = await readContact(ctx, contact.id)
   const language = chooseMailLanguage({ contact: person.locale, request, workspace: workspace.locale })
   const texts = mailTexts[language.language].personalData
-  const sender = toMailName(workspace.fromName ?? workspace.name)
-  const address = await senderAddress(ctx, [workspace.fromEmail])
-  const { dkim } = await readSenderIdentity(ctx, address)
+  const sender = await readWorkspaceSender(ctx, workspace)
   const content = await readAll(writePersonJson(ctx, person), maxLength)
   return {
     ...renderServiceMail(ctx, mail, {
-      from: { name: toHeaderText(sender), address },
-      ...(dkim && { dkim }),
+      ...sender.header,
       language,
-      title: texts.title(sender),
-      paragraphs: [content === undefined ? texts.tooLarge(sender) : texts.attached(sender)],
+      title: texts.title(sender.name),
+      paragraphs: [content === undefined ? texts.tooLarge(sender.name) : texts.attached(sender.name)],
       small: texts.small,
     }),
     ...(content !== undefined && { attachment: { name: 'personal-data.json', type: 'application/json', content } }),

@@ -1,12 +1,10 @@
 import { eq } from 'drizzle-orm'
 import { findContactLocale } from '../../mail/find-contact-locale.ts'
 import { workspaces } from '../../db/schema/index.ts'
-import { readSenderIdentity } from '../../domains/sender-identity.ts'
-import { senderAddress } from '../../domains/senders.ts'
+import { readWorkspaceSender } from '../../domains/sender-identity.ts'
 import { type ChosenLanguage, chooseMailLanguage } from '../../kernel/values/languages.ts'
-import { toMailName } from '../../mail/mail-names.ts'
 import type { Mail } from '../../mail/mails.ts'
-import { toHeaderText, type OutgoingMail } from '../../mail/outgoing-mail.ts'
+import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { mailTexts } from '../../mail/texts/mail-texts.ts'
 import { renderServiceMail } from '../../mail/service-mail.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -22,18 +20,15 @@ export async function renderTrackingMail(ctx: Ctx, mail: Mail): Promise<Outgoing
   const open = findRequest((await findConsentRow(ctx, contactId)) ?? { proofs: [] })
   const [workspace] = await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId))
   if (!open || !workspace) return undefined
-  const sender = toMailName(workspace.fromName ?? workspace.name)
-  const address = await senderAddress(ctx, [workspace.fromEmail])
-  const { dkim } = await readSenderIdentity(ctx, address)
+  const sender = await readWorkspaceSender(ctx, workspace)
   const contact = await findContactLocale(ctx, { workspaceId: ctx.workspaceId, contactId })
   const language = chooseMailLanguage({ contact, request, workspace: workspace.locale })
   const texts = mailTexts[language.language].tracking
   return renderServiceMail(ctx, mail, {
     language,
-    from: { name: toHeaderText(sender), address },
-    ...(dkim && { dkim }),
-    title: texts.title(sender),
-    paragraphs: [texts.text(sender, describeTracking(language, scope))],
+    ...sender.header,
+    title: texts.title(sender.name),
+    paragraphs: [texts.text(sender.name, describeTracking(language, scope))],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.
     button: {
       label: texts.button,
