@@ -14,15 +14,6 @@ import { type ContactId, type ListId, uuidOf } from '../kernel/ids.ts'
 import { lockList } from './lists.ts'
 import { findSuppressions } from '../subscriptions/find-suppressions.ts'
 
-interface ConfirmedSubscribers {
-  /** The contacts whose subscription changed. */
-  confirmed: ContactId[]
-  /** Those of them that were not PENDING. */
-  created: ContactId[]
-  /** All contacts that are confirmed then, also those that were before. */
-  subscribed: Set<ContactId>
-}
-
 /** A contact that consented elsewhere. */
 export interface ConsentingContact extends Pick<ContactRow, 'id' | 'email'> {
   claim?: ReportedConsent | undefined
@@ -34,6 +25,8 @@ interface BulkSubscription {
   contacts: readonly ConsentingContact[]
   /** The import that reports the consent, and the user or API key that started it. */
   reportedBy?: Pick<ConsentSource, 'importId' | 'actorId'>
+  /** Whether to emit the events that subscribing each of the contacts as CONFIRMED emits. */
+  emitsEvents?: boolean
   /** Decides without writing: new contacts need not exist. */
   isDryRun?: boolean
 }
@@ -41,16 +34,17 @@ interface BulkSubscription {
 /**
  * Confirms contacts on a list, after they have consented elsewhere, even if the operator removed
  * them from it. A contact that opted out or complained keeps its status. An email against which anything stands is
- * skipped. Emits no events. Throws `not_found` if the list does not exist.
+ * skipped. Returns the contacts that are confirmed then, also those that were before. Throws `not_found` if the list does
+ * not exist.
  */
 export async function confirmSubscribers(
   ctx: Ctx,
-  { listId, contacts, reportedBy, isDryRun = false }: BulkSubscription,
-): Promise<ConfirmedSubscribers> {
+  { listId, contacts, reportedBy, emitsEvents = false, isDryRun = false }: BulkSubscription,
+): Promise<Set<ContactId>> {
   if (!(await lockList(ctx, listId))) throw notFound('List')
   const allowed = await selectAllowed(ctx, listId, contacts)
   const subscribed = new Set(allowed.map(({ id }) => id))
-  if (allowed.length === 0 || isDryRun) return { confirmed: [], created: [], subscribed }
+  if (allowed.length === 0 || isDryRun) return subscribed
   const now = new Date()
   const consents = allowed.map(({ email, claim }) =>
     givenConsent(ctx, email, { method: 'IMPORT', ...reportedBy, claim }),
@@ -63,10 +57,19 @@ export async function confirmSubscribers(
     confirmedAt: allowed.map(({ claim }) => claim?.at ?? now),
     now,
   })
+  if (changed.length === 0) return subscribed
   const confirmed = changed.map(({ contactId }) => contactId)
-  if (confirmed.length > 0) await recordSubscriptionActivity(ctx, confirmed)
-  const created = changed.filter(({ isNew }) => isNew).map(({ contactId }) => contactId)
-  return { confirmed, created, subscribed }
+  await recordSubscriptionActivity(ctx, confirmed)
+  if (!emitsEvents) return subscribed
+  const records = await readSubscriptionsToList(ctx, listId, confirmed)
+  const newIds = new Set(changed.filter(({ isNew }) => isNew).map(({ contactId }) => contactId))
+  await emitMany(
+    ctx,
+    subscriptionCreated,
+    records.filter(({ contactId }) => newIds.has(contactId)),
+  )
+  await emitMany(ctx, subscriptionConfirmed, records)
+  return subscribed
 }
 
 /** The contacts that have neither opted out of the list themselves nor an address against which anything stands. */
@@ -115,17 +118,3 @@ const confirm = namedStatement('confirm subscribers', {
       returning s.contact_id)
     select contact_id, coalesce(prior.is_removed, true) as is_new from confirmed left join prior using (contact_id)`,
 })
-
-/** Emits the events that subscribing each of these contacts as CONFIRMED emits. */
-export async function emitConfirmed(
-  ctx: Ctx,
-  listId: ListId,
-  { confirmed, created }: Pick<ConfirmedSubscribers, 'confirmed' | 'created'>,
-): Promise<void> {
-  if (confirmed.length === 0) return
-  const records = await readSubscriptionsToList(ctx, listId, confirmed)
-  const createdIds = new Set<string>(created)
-  const newRecords = records.filter(({ contactId }) => createdIds.has(contactId))
-  await emitMany(ctx, subscriptionCreated, newRecords)
-  await emitMany(ctx, subscriptionConfirmed, records)
-}

@@ -5,7 +5,7 @@ import { type ContactOutcome, writeContacts } from '../../contacts/write-contact
 import type { AppError } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import { addUnconfirmed, type UnconfirmedSubscription } from '../../lists/bulk-opt-outs.ts'
-import { type ConsentingContact, confirmSubscribers, emitConfirmed } from '../../lists/bulk-subscribe-contacts.ts'
+import { type ConsentingContact, confirmSubscribers } from '../../lists/bulk-subscribe-contacts.ts'
 import type { Ctx } from '../../request/context.ts'
 import { findSuppressions } from '../../subscriptions/find-suppressions.ts'
 import { linkSuppressions } from '../../subscriptions/store-suppressions.ts'
@@ -120,15 +120,14 @@ async function confirmPeople(ctx: Ctx, claimed: ImportOfList, people: readonly P
     const claim = toReportedConsent(row.status) ?? contacts.get(contact.id)?.claim
     contacts.set(contact.id, { id: contact.id, email: contact.email, claim })
   }
-  const reportedBy = { importId: id, actorId }
-  const subscribers = await confirmSubscribers(ctx, {
+  const subscribed = await confirmSubscribers(ctx, {
     listId,
     contacts: [...contacts.values()],
-    reportedBy,
+    reportedBy: { importId: id, actorId },
+    emitsEvents: eachEvent,
     isDryRun: dryRun,
   })
-  if (eachEvent) await emitConfirmed(ctx, listId, subscribers)
-  return people.filter(({ contact }) => subscribers.subscribed.has(contact.id)).length
+  return people.filter(({ contact }) => subscribed.has(contact.id)).length
 }
 
 const toReportedConsent = (status: RowStatus | undefined) =>
