@@ -1,4 +1,5 @@
-import { purgeImports, readImport } from '@rapport/core/imports/imports.ts'
+import { readImport } from '@rapport/core/imports/imports.ts'
+import { purgeImports } from '@rapport/core/imports/purge-imports.ts'
 import type { Import } from '@rapport/core/imports/imports.schema.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'

@@ -7,8 +7,8 @@ import {
   failImport,
   finishCanceledImport,
   finishImport,
-  purgeImport,
 } from '@rapport/core/imports/import-claim.ts'
+import { purgeImport } from '@rapport/core/imports/purge-imports.ts'
 import { importSteps } from '@rapport/core/imports/import-steps.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { isSuspended } from '@rapport/core/request/suspended-workspace.ts'

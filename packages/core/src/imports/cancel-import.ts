@@ -8,7 +8,7 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { importCompleted } from './import-events.ts'
 import { type ImportRecord, toImport } from './import-record.ts'
-import { endStatuses } from './imports.ts'
+import { endStatuses } from './purge-imports.ts'
 
 /**
  * Cancels an import that has not ended. Imported rows remain. A job that is running it

@@ -18,7 +18,8 @@ import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import type { Ctx } from '../request/context.ts'
 import { releaseClaim } from '../work/claims.ts'
 import { cancelImport } from './cancel-import.ts'
-import { finishImport, purgeImport } from './import-claim.ts'
+import { finishImport } from './import-claim.ts'
+import { purgeImport } from './purge-imports.ts'
 import { importSteps } from './import-steps.ts'
 
 const database = useTestDatabase()

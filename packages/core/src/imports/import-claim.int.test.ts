@@ -17,16 +17,10 @@ import {
   runQueuedImport,
 } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import {
-  type ClaimedImport,
-  claimImport,
-  purgeImport,
-  failImport,
-  finishCanceledImport,
-  finishImport,
-} from './import-claim.ts'
+import { type ClaimedImport, claimImport, failImport, finishCanceledImport, finishImport } from './import-claim.ts'
 import { cancelImport } from './cancel-import.ts'
-import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
+import { listImports, readImport, receiveImport } from './imports.ts'
+import { purgeImport, purgeImports } from './purge-imports.ts'
 import { ImportOptions, ImportQuery } from './imports.schema.ts'
 import { importSteps } from './import-steps.ts'
 import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'

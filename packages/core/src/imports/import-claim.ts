@@ -12,9 +12,8 @@ import { findAuditActor } from '../audit/audit.ts'
 import { type Claim, claimWork, finishClaim, lockClaim } from '../work/claims.ts'
 import { imports } from '../db/schema/index.ts'
 import { type ImportRecord, toImport } from './import-record.ts'
-import { deleteParts, endStatuses } from './imports.ts'
 import { importCompleted } from './import-events.ts'
-import { deleteOptOutKeys } from './writing/opt-out-keys.ts'
+import { purgeImport } from './purge-imports.ts'
 
 /** An import that a job has claimed, as it was when claimed. */
 export interface ClaimedImport extends ImportRecord {
@@ -81,12 +80,6 @@ export function failImport(
     await endImport(ctx, claimed, { ...current, status: 'FAILED', errors })
     return true
   })
-}
-
-/** Deletes the file of an ended import, and what it says about opt-outs, in small batches. */
-export async function purgeImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
-  while ((await deleteParts(ctx, id, endStatuses)) > 0);
-  while ((await deleteOptOutKeys(ctx, id)) > 0);
 }
 
 /** Deletes the file of a canceled import and finishes its work. */

@@ -3,7 +3,6 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import type { Db } from '../db/client.ts'
 import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import { type ImportId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
@@ -13,13 +12,10 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { importParts, imports } from '../db/schema/index.ts'
 import { readQuotas } from '../quotas/require-quota.ts'
 import { decode, requireUtf8 } from './file/file-encoding.ts'
-import { isAbandoned } from './unfinished-imports.ts'
+import { deleteParts } from './purge-imports.ts'
 import { type ImportRecord, toImport } from './import-record.ts'
 import { createImport, type ReceiveOptions } from './create-import.ts'
 import type { Import, ImportQuery } from './imports.schema.ts'
-import { purgeOptOutKeys } from './writing/opt-out-keys.ts'
-
-export const endStatuses: ImportRecord['status'][] = ['COMPLETED', 'FAILED', 'CANCELED']
 
 const partBytes = 1_048_576
 
@@ -72,8 +68,9 @@ const uploadCanceled = () => conflict('wrong_state', 'The import was canceled du
 
 /** Deletes an import that was not queued, with its file. */
 export async function discardImport(ctx: Ctx, id: ImportId): Promise<void> {
-  while ((await deleteParts(ctx, id, ['RECEIVING'])) > 0);
-  await ctx.db.delete(imports).where(and(byId(imports, ctx, id), eq(imports.status, 'RECEIVING')))
+  const isReceiving = and(byId(imports, ctx, id), eq(imports.status, 'RECEIVING'))
+  while ((await deleteParts(ctx, isReceiving)) > 0);
+  await ctx.db.delete(imports).where(isReceiving)
 }
 
 export async function readImport(ctx: Ctx, id: ImportId): Promise<Import> {
@@ -110,37 +107,6 @@ export async function listImports(ctx: Ctx, query: ImportQuery): Promise<Page<Im
 
 /** An import whose file is still being received is shown as QUEUED. */
 const storedStatuses = (status: Import['status']) => (status === 'QUEUED' ? ['RECEIVING' as const, status] : [status])
-
-/** Deletes a batch of file parts if the import has one of these statuses. Returns their number. */
-export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord['status'][]): Promise<number> {
-  const result = await ctx.db.execute(sql`
-    delete from import_parts where (workspace_id, import_id, position) in (
-      select p.workspace_id, p.import_id, p.position from import_parts p
-      join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
-      where ${byId(imports, ctx, id)} and ${inArray(imports.status, statuses)} limit ${partsPerBatch})`)
-  return result.rowCount ?? 0
-}
-
-const partsPerBatch = 64
-
-/**
- * Deletes a batch of obsolete data: uploads that stopped more than an hour ago, and the files and keys of ended imports.
- * Returns 0 when nothing is left.
- */
-export async function purgeImports(db: Db): Promise<number> {
-  const ended = inArray(imports.status, endStatuses)
-  const abandoned = isAbandoned()
-  const parts = await db.execute(sql`
-    delete from import_parts where (workspace_id, import_id, position) in (
-      select p.workspace_id, p.import_id, p.position from import_parts p
-      join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
-      where ${ended} or ${abandoned} limit ${partsPerBatch})`)
-  if (parts.rowCount) return parts.rowCount
-  const keys = await purgeOptOutKeys(db)
-  if (keys > 0) return keys
-  const records = await db.delete(imports).where(abandoned)
-  return records.rowCount ?? 0
-}
 
 async function* splitIntoParts(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = []

@@ -1,7 +1,8 @@
 /** What is simulated of consent: calls that join, leave and move addresses, with and without an import that brings opt-outs along. */
 import type { Database } from '@rapport/core/db/client.ts'
 import { cancelImport } from '@rapport/core/imports/cancel-import.ts'
-import { purgeImports, readImport } from '@rapport/core/imports/imports.ts'
+import { readImport } from '@rapport/core/imports/imports.ts'
+import { purgeImports } from '@rapport/core/imports/purge-imports.ts'
 import { type ImportId, type ListId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { addSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'

@@ -2,11 +2,10 @@
  * The addresses and external ids that opt out anywhere in the file of an import. The first pass stores them, in a dry
  * run too, and the second one confirms none of them. They are keyed hashes, and deleted when the import has ended.
  */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray } from 'drizzle-orm'
 import type { ContactKeys } from '../../contacts/identity/contact-keys.ts'
-import type { Db } from '../../db/client.ts'
 import { importSeen } from '../../db/schema/index.ts'
-import { type ImportId, uuidOf } from '../../kernel/ids.ts'
+import type { ImportId } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { hashEmail } from '../../subscriptions/hash-email.ts'
 
@@ -41,30 +40,6 @@ export async function findOptOutKeys(
   const found = new Set(rows.map(({ emailHash }) => emailHash))
   return (one) => hashKeys(ctx, one).some((hash) => found.has(hash))
 }
-
-/** Deletes a batch of an import that has ended. Returns their number. */
-export async function deleteOptOutKeys(ctx: Ctx, importId: ImportId): Promise<number> {
-  const result = await ctx.db.execute(sql`
-    delete from import_seen where (workspace_id, import_id, email_hash) in (
-      select s.workspace_id, s.import_id, s.email_hash from import_seen s
-      join imports i on i.workspace_id = s.workspace_id and i.id = s.import_id
-      where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.import_id = ${uuidOf(importId)}
-        and i.status in ('COMPLETED', 'FAILED', 'CANCELED')
-      limit ${keysPerBatch})`)
-  return result.rowCount ?? 0
-}
-
-/** The same for all workspaces: a killed worker may have left them. */
-export async function purgeOptOutKeys(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from import_seen where (workspace_id, import_id, email_hash) in (
-      select s.workspace_id, s.import_id, s.email_hash from import_seen s
-      join imports i on i.workspace_id = s.workspace_id and i.id = s.import_id
-      where i.status in ('COMPLETED', 'FAILED', 'CANCELED') limit ${keysPerBatch})`)
-  return result.rowCount ?? 0
-}
-
-const keysPerBatch = 10_000
 
 function hashKeys(ctx: Ctx, { email, externalId }: ContactKeys): bigint[] {
   return [

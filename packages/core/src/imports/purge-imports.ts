@@ -1,0 +1,67 @@
+/** Deletes what imports leave behind: their files, the keys of their opt-outs, and at last their records. */
+import { and, inArray, or, type SQL, sql } from 'drizzle-orm'
+import type { Db } from '../db/client.ts'
+import { imports } from '../db/schema/index.ts'
+import type { ImportId } from '../kernel/ids.ts'
+import type { Retention } from '../kernel/retention.ts'
+import { byId } from '../request/by-id.ts'
+import type { Ctx } from '../request/context.ts'
+import type { ImportRecord } from './import-record.ts'
+import { isAbandoned } from './unfinished-imports.ts'
+
+export const endStatuses: ImportRecord['status'][] = ['COMPLETED', 'FAILED', 'CANCELED']
+const hasEnded = inArray(imports.status, endStatuses)
+
+/** Deletes the file of an ended import, and the keys of its opt-outs, in small batches. */
+export async function purgeImport(ctx: Ctx, { id }: { id: ImportId }): Promise<void> {
+  const isEnded = and(byId(imports, ctx, id), hasEnded)
+  while ((await deleteParts(ctx, isEnded)) > 0);
+  while ((await deleteOptOutKeys(ctx, isEnded)) > 0);
+}
+
+/** Deletes a batch of the file parts of an import that meets the condition. Returns their number. */
+export async function deleteParts(ctx: Ctx, condition: SQL | undefined): Promise<number> {
+  const { rowCount } = await ctx.db.execute(deletionOfParts(condition))
+  return rowCount ?? 0
+}
+
+async function deleteOptOutKeys(ctx: Ctx, condition: SQL | undefined): Promise<number> {
+  const { rowCount } = await ctx.db.execute(deletionOfKeys(condition))
+  return rowCount ?? 0
+}
+
+/**
+ * The same for all workspaces, after a killed worker or an upload that stopped more than an hour ago. Deletes a batch.
+ * Returns 0 when nothing is left.
+ */
+export async function purgeImports(db: Db): Promise<number> {
+  const parts = await db.execute(deletionOfParts(or(hasEnded, isAbandoned())))
+  if (parts.rowCount) return parts.rowCount
+  const keys = await db.execute(deletionOfKeys(hasEnded))
+  if (keys.rowCount) return keys.rowCount
+  const records = await db.delete(imports).where(isAbandoned())
+  return records.rowCount ?? 0
+}
+
+/** Deletes a batch of the records of imports that ended before their retention. Returns their number. */
+export async function purgeFinishedImports(db: Db, { importsDays }: Retention): Promise<number> {
+  if (importsDays === 0) return 0
+  const result = await db.execute(sql`
+    delete from imports where (workspace_id, id) in (
+      select workspace_id, id from ${imports}
+      where ${hasEnded} and completed_at < now() - ${importsDays} * interval '1 day'
+      limit 1000)`)
+  return result.rowCount ?? 0
+}
+
+const deletionOfParts = (condition: SQL | undefined) => sql`
+  delete from import_parts where (workspace_id, import_id, position) in (
+    select p.workspace_id, p.import_id, p.position from import_parts p
+    join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
+    where ${condition} limit 64)`
+
+const deletionOfKeys = (condition: SQL | undefined) => sql`
+  delete from import_seen where (workspace_id, import_id, email_hash) in (
+    select s.workspace_id, s.import_id, s.email_hash from import_seen s
+    join ${imports} on ${imports.workspaceId} = s.workspace_id and ${imports.id} = s.import_id
+    where ${condition} limit 10000)`
