@@ -1,12 +1,10 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { subscriptions } from '../db/schema/index.ts'
-import { emitMany } from '../events/emit.ts'
 import type { Ctx } from '../request/context.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { bool } from '../db/statements/sql-types.ts'
-import type { ContactId, ListId } from '../kernel/ids.ts'
-import { subscriptionUnsubscribed } from '../subscriptions/subscription-events.ts'
-import { subscriptionColumns, toSubscription } from '../subscriptions/subscription-record.ts'
+import type { ContactId } from '../kernel/ids.ts'
+import { emitUnsubscribed } from '../subscriptions/apply-suppressions.ts'
 
 /**
  * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
@@ -20,8 +18,11 @@ export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; t
   await moveConsents(ctx.db, { workspaceId, ...contacts })
   const moved = await moveToOther(ctx.db, { workspaceId, ...contacts })
   await deleteSubscriptionsOfContact(ctx, contacts.from)
-  const ended = moved.filter(({ isNew }) => !isNew).map(({ listId }) => listId)
-  if (ended.length > 0) await emitUnsubscribed(ctx, contacts.to, ended)
+  const ended = moved.filter(({ isNew }) => !isNew)
+  await emitUnsubscribed(
+    ctx,
+    ended.map(({ listId }) => ({ listId, contactId: contacts.to })),
+  )
   return moved.length > 0
 }
 
@@ -66,17 +67,6 @@ const moveToOther = namedStatement('move subscriptions', {
 
 /** Deletes the subscriptions of a locked contact. Store its opt-outs first, with `storeOptOutsOfContact`. */
 export async function deleteSubscriptionsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
-  await ctx.db.delete(subscriptions).where(isOfContact(ctx, contactId))
-}
-
-async function emitUnsubscribed(ctx: Ctx, contactId: ContactId, listIds: ListId[]): Promise<void> {
-  const rows = await ctx.db
-    .select(subscriptionColumns)
-    .from(subscriptions)
-    .where(and(isOfContact(ctx, contactId), inArray(subscriptions.listId, listIds)))
-  await emitMany(ctx, subscriptionUnsubscribed, rows.map(toSubscription))
-}
-
-function isOfContact(ctx: Ctx, contactId: ContactId) {
-  return and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.contactId, contactId))
+  const isOfContact = and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.contactId, contactId))
+  await ctx.db.delete(subscriptions).where(isOfContact)
 }
