@@ -44,14 +44,15 @@ export async function lockContacts(ctx: Ctx, ids: readonly ContactId[] | SQLWrap
     .for('no key update')
 }
 
-/** Locks a contact, or the contact that it was merged into, and returns the id of the locked contact. */
-export async function lockCurrentContact(ctx: Ctx, id: ContactId): Promise<ContactId> {
-  if (await lockContact(ctx, id)) return id
+/** Locks a contact, or the contact that it was merged into. Returns undefined if it was deleted. */
+export async function lockCurrentContact(ctx: Ctx, id: ContactId): Promise<ContactRow | undefined> {
+  const contact = await lockContact(ctx, id)
+  if (contact) return contact
   const [alias] = await ctx.db
     .select({ contactId: contactAliases.contactId })
     .from(contactAliases)
     .where(byId(contactAliases, ctx, id))
-  return alias ? lockCurrentContact(ctx, alias.contactId) : id
+  return alias && lockCurrentContact(ctx, alias.contactId)
 }
 
 /** A record that belongs to a contact, such as a deal. The contact's lock also guards it: every change takes it first. */

@@ -35,7 +35,7 @@ import { grantByLink } from '../subscriptions/tracking/grant-tracking.ts'
 import type { TrackedAction } from '../subscriptions/tracking/tracking-level.ts'
 import { canConfirm } from '../subscriptions/suppression-reasons.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
-import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
+import { lockCurrentContact } from '../contacts/lock-contact.ts'
 import {
   subscriptionConfirmed,
   subscriptionCreated,
@@ -109,9 +109,9 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
   await inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     await requireNotSuspended(ctx)
-    const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
-    const contact = await lockContact(ctx, link.contactId)
+    const contact = await lockCurrentContact(ctx, named.contactId)
     if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
+    const link = { listId: named.listId, contactId: contact.id }
     const reasons = await readSuppressions(ctx, { email: contact.email, listId: link.listId })
     const isOutdated = reasons.some(({ createdAt }) => new Date(createdAt) > issuedAt)
     if (isOutdated || !canConfirm(reasons)) throw invalidLink()

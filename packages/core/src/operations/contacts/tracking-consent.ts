@@ -58,7 +58,7 @@ export async function confirmTrackingConsent(base: BaseCtx, token: string): Prom
   await inTransaction(publicContext(base, workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidToken()
     await requireNotSuspended(ctx)
-    const contact = await lockContact(ctx, await lockCurrentContact(ctx, contactId))
+    const contact = await lockCurrentContact(ctx, contactId)
     if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidToken()
     if (await grantByLink(ctx, contact, link)) return
     const choices = await readTrackingChoices(ctx, contact)

@@ -1,5 +1,6 @@
 import { recordEngagement } from '../../campaigns/engagement.ts'
-import { lockContact, lockCurrentContact } from '../../contacts/lock-contact.ts'
+import type { ContactRow } from '../../contacts/contact-record.ts'
+import { lockCurrentContact } from '../../contacts/lock-contact.ts'
 import { lockList } from '../../lists/lists.ts'
 import { restoreSubscription } from '../../lists/restore-subscription.ts'
 import { makeFinal } from '../../lists/operator-opt-outs.ts'
@@ -22,23 +23,24 @@ export async function unsubscribe(base: BaseCtx, token: string): Promise<string 
   const { campaignId, emailHash, ...ids } = openUnsubscribe(base, token)
   return inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return undefined
-    const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
+    const contact = await lockCurrentContact(ctx, ids.contactId)
+    const link = { listId: ids.listId, contactId: contact?.id ?? ids.contactId }
     const before = await findSubscription(ctx, link)
     const hasUnsubscribed = await leaveList(ctx, { ...link, emailHash })
     if (hasUnsubscribed && campaignId)
       await recordEngagement(ctx, { campaignId, contactId: ids.contactId }, 'unsubscribed')
-    return before?.status === 'CONFIRMED' ? createUndoToken(ctx, link, emailHash) : undefined
+    return contact && before?.status === 'CONFIRMED' ? createUndoToken(ctx, contact, { ...link, emailHash }) : undefined
   })
 }
+
+/** A subscription, and the address of the email that led to it. */
+type Leaving = SubscriptionKey & { emailHash: string | undefined }
 
 /**
  * Unsubscribes a locked contact from a list by its own word, and the address of the email that led to it. Returns whether
  * the subscription ended now.
  */
-export async function leaveList(
-  ctx: Ctx,
-  { emailHash, ...link }: SubscriptionKey & { emailHash: string | undefined },
-): Promise<boolean> {
+export async function leaveList(ctx: Ctx, { emailHash, ...link }: Leaving): Promise<boolean> {
   const hasUnsubscribed = await endSubscription(ctx, link)
   if (!hasUnsubscribed) await makeFinal(ctx, link)
   if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)
@@ -48,12 +50,11 @@ export async function leaveList(
 /** Returns undefined if the email was sent to a former address: its owner must not subscribe the current one. */
 async function createUndoToken(
   ctx: Ctx,
-  { listId, contactId }: SubscriptionKey,
-  emailHash: string | undefined,
+  contact: ContactRow,
+  { listId, contactId, emailHash }: Leaving,
 ): Promise<string | undefined> {
-  const contact = await lockContact(ctx, contactId)
   const ended = await findSubscription(ctx, { listId, contactId })
-  if (!contact || !ended?.unsubscribedAt) return undefined
+  if (!ended?.unsubscribedAt) return undefined
   if (emailHash !== undefined && !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) return undefined
   return undoToken(ctx, { listId, contactId, email: contact.email, unsubscribedAt: ended.unsubscribedAt })
 }
@@ -68,9 +69,9 @@ export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<voi
   await inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     await requireNotSuspended(ctx)
-    const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
-    const contact = await lockContact(ctx, link.contactId)
+    const contact = await lockCurrentContact(ctx, ids.contactId)
     if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
+    const link = { listId: ids.listId, contactId: contact.id }
     const reasons = await readSuppressions(ctx, { email: contact.email })
     if (!(await lockList(ctx, link.listId)) || reasons.length > 0) throw invalidLink()
     if (await restoreSubscription(ctx, link, { email: contact.email, unsubscribedAt }))

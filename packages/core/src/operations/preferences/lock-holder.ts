@@ -1,4 +1,4 @@
-import { lockContact, lockCurrentContact } from '../../contacts/lock-contact.ts'
+import { lockCurrentContact } from '../../contacts/lock-contact.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
@@ -36,7 +36,6 @@ export function withLockedHolder(
   const link = openPreferences(base, token)
   return inTransaction(publicContext(base, link.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return
-    const contact = await lockContact(ctx, await lockCurrentContact(ctx, link.contactId))
-    await act(ctx, toHolder(ctx, link, contact))
+    await act(ctx, toHolder(ctx, link, await lockCurrentContact(ctx, link.contactId)))
   })
 }
