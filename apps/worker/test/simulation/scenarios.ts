@@ -9,7 +9,7 @@ import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { NewContact } from '@rapport/core/contacts/contacts.schema.ts'
 import { inTransaction } from '@rapport/core/request/context.ts'
 import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { endSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
+import { optOutByPerson, subscribe } from '@rapport/core/lists/subscribe.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
 import { updateWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import {
@@ -106,7 +106,7 @@ async function prepareCampaign(database: Database, { isCanceled }: { isCanceled:
     { name: 'pause', call: (ctx: Scenario['ctx']) => pauseCampaign(ctx, id) },
     { name: 'resume', call: (ctx: Scenario['ctx']) => resumeCampaign(ctx, id) },
     { name: 'cancel', call: (ctx: Scenario['ctx']) => cancelCampaign(ctx, id) },
-    { name: 'unsubscribe', call: (ctx: Scenario['ctx']) => inTransaction(ctx, (ctx) => endSubscription(ctx, link)) },
+    { name: 'unsubscribe', call: (ctx: Scenario['ctx']) => inTransaction(ctx, (ctx) => optOutByPerson(ctx, link)) },
   ]
 
   async function check({ sent }: World, trace: Scheduler['trace']) {

@@ -46,7 +46,7 @@ export async function optOutAddresses(
   const momentOf = new Map<ContactId, Date>()
   for (const { contactId, at } of given) if (contactId && !momentOf.has(contactId)) momentOf.set(contactId, at)
   if (momentOf.size === 0) return
-  const ended = await endSubscriptions(ctx.db, {
+  const ended = await optOutSubscriptions(ctx.db, {
     workspaceId: ctx.workspaceId,
     listId,
     contactIds: [...momentOf.keys()],
@@ -60,7 +60,7 @@ export async function optOutAddresses(
   if (emitsEvents) await emitUnsubscribed(ctx, ended)
 }
 
-const endSubscriptions = namedStatement('end subscriptions to a list', {
+const optOutSubscriptions = namedStatement('end subscriptions to a list', {
   params: {
     workspaceId: subscriptions.workspaceId,
     listId: subscriptions.listId,

@@ -95,8 +95,8 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
   const hasOptedOut = reasons.length > 0
   const link = { listId: list.id, contactId: contact.id }
   const subscribing = { link, email: contact.email, source, consent, tracking, locale }
-  if (!hasOptedOut) await restoreRemoved(ctx, subscribing)
-  if (!list.doubleOptIn && !hasOptedOut && (await confirmImmediately(ctx, subscribing))) return false
+  if (!hasOptedOut) await reopenAsPending(ctx, subscribing)
+  if (!list.doubleOptIn && !hasOptedOut && (await confirmWithoutLink(ctx, subscribing))) return false
   return requestConfirmation(ctx, subscribing)
 }
 
@@ -146,7 +146,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
  * Unsubscribes a locked contact that is PENDING or CONFIRMED, that the operator removed, or whose address bounced or is
  * blocked: its own opt-out replaces these. Returns whether it changed.
  */
-export function endSubscription(ctx: Ctx, link: SubscriptionKey): Promise<boolean> {
+export function optOutByPerson(ctx: Ctx, link: SubscriptionKey): Promise<boolean> {
   const hasNotOptedOut = or(isActive, eq(subscriptions.isRemoved, true), isNotNull(subscriptions.replacedStatus))
   return setUnsubscribed(ctx, hasNotOptedOut, { link, isRemoved: false })
 }
@@ -155,7 +155,7 @@ export function endSubscription(ctx: Ctx, link: SubscriptionKey): Promise<boolea
  * Removes a locked contact that is PENDING or CONFIRMED from the list for the operator. It is UNSUBSCRIBED too, but can
  * be subscribed again without its own request, because it has not opted out.
  */
-export async function removeSubscription(ctx: Ctx, link: SubscriptionKey): Promise<boolean> {
+export async function removeByOperator(ctx: Ctx, link: SubscriptionKey): Promise<boolean> {
   // A bounce or a block that is lifted later must not restore the subscription.
   const isOpen = or(isActive, isNotNull(subscriptions.replacedStatus))
   if (await setUnsubscribed(ctx, isOpen, { link, isRemoved: true })) return true
@@ -196,7 +196,7 @@ async function setUnsubscribed(
  * `subscription.created`; also if a bounce ended it that does not stand anymore. No-op for all other contacts. The
  * caller has asked what stands against the address.
  */
-export async function restoreRemoved(ctx: Ctx, { link, email, source, consent }: Subscribing): Promise<void> {
+export async function reopenAsPending(ctx: Ctx, { link, email, source, consent }: Subscribing): Promise<void> {
   const [restored] = await ctx.db
     .update(subscriptions)
     .set({
@@ -217,7 +217,7 @@ export async function restoreRemoved(ctx: Ctx, { link, email, source, consent }:
 const hasBounced = and(eq(subscriptions.status, 'BOUNCED'), isNull(subscriptions.unsubscribedAt))
 
 /** Confirms a locked contact that is PENDING or new to the list. Returns undefined if it is neither. */
-export async function confirmImmediately(
+export async function confirmWithoutLink(
   ctx: Ctx,
   { link, email, source, consent: consentSource }: Subscribing,
 ): Promise<SubscriptionRow | undefined> {

@@ -16,7 +16,7 @@ import {
   type SubscriptionRow,
   toSubscription,
 } from '../subscriptions/subscription-record.ts'
-import { confirmImmediately, removeSubscription, requestConfirmation, restoreRemoved } from './subscribe.ts'
+import { confirmWithoutLink, removeByOperator, requestConfirmation, reopenAsPending } from './subscribe.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 import { createSuppressedError, isByPerson } from '../subscriptions/suppression-reasons.ts'
@@ -71,8 +71,8 @@ export function addSubscriber(
     if (hasOptedOut || reasons.some(isByPerson)) throw hasOptedOutOfList()
     if (reasons[0]) throw createSuppressedError(reasons[0])
     const subscribing = { link, email: contact.email, source: 'api', consent: { method: 'API' } as const }
-    if (existing && isNew) await restoreRemoved(ctx, subscribing)
-    if (input.status === 'CONFIRMED') await confirmImmediately(ctx, subscribing)
+    if (existing && isNew) await reopenAsPending(ctx, subscribing)
+    if (input.status === 'CONFIRMED') await confirmWithoutLink(ctx, subscribing)
     else await requestConfirmation(ctx, subscribing)
     const row = await findSubscription(ctx, link)
     // The row is missing only if the list was deleted in the meantime.
@@ -94,7 +94,7 @@ export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId)
     await requireList(ctx, listId)
     await lockContact(ctx, contactId)
     if (!(await findSubscription(ctx, { listId, contactId }))) throw notFound('Subscription')
-    await removeSubscription(ctx, { listId, contactId })
+    await removeByOperator(ctx, { listId, contactId })
   })
 }
 

@@ -43,8 +43,8 @@ const given = [
   {
     name: 'a visitor restores a removed subscription of an address that opted out',
     file: subscribe,
-    search: 'if (!hasOptedOut) await restoreRemoved',
-    replacement: 'await restoreRemoved',
+    search: 'if (!hasOptedOut) await reopenAsPending',
+    replacement: 'await reopenAsPending',
   },
   {
     name: 'a link from before an opt-out of all lists confirms',

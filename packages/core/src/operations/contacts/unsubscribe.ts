@@ -4,7 +4,7 @@ import { lockCurrentContact } from '../../contacts/lock-contact.ts'
 import { lockList } from '../../lists/lists.ts'
 import { restoreSubscription } from '../../lists/restore-subscription.ts'
 import { makeFinal } from '../../lists/operator-opt-outs.ts'
-import { endSubscription } from '../../lists/subscribe.ts'
+import { optOutByPerson } from '../../lists/subscribe.ts'
 import { invalidLink, openUndo, openUnsubscribe, undoToken } from '../../lists/subscription-links.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
@@ -41,7 +41,7 @@ type Leaving = SubscriptionKey & { emailHash: string | undefined }
  * the subscription ended now.
  */
 export async function leaveList(ctx: Ctx, { emailHash, ...link }: Leaving): Promise<boolean> {
-  const hasUnsubscribed = await endSubscription(ctx, link)
+  const hasUnsubscribed = await optOutByPerson(ctx, link)
   if (!hasUnsubscribed) await makeFinal(ctx, link)
   if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)
   return hasUnsubscribed
