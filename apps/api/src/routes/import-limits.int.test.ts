@@ -5,19 +5,17 @@ import type { Import } from '@rapport/core/imports/imports.schema.ts'
 import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
 import { suspendWorkspace } from '@rapport/core/workspaces/suspension.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { startSlowUpload } from '../../test/slow-upload.ts'
 import { type ApiResponse, type Call, expectError, startTestApi } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
-const workspace = useForFile(() => api.signUp())
+/** The API caches the quotas of a workspace. */
+const workspace = useForTest(() => api.signUp())
 let port: number
 beforeAll(async () => void ({ port } = await api.listen()))
-beforeEach(async () => {
-  await api.query('truncate imports, work, idempotency_records cascade')
-  await api.query(`update workspaces set quotas = '{}'`)
-})
+beforeEach(() => api.query('truncate imports, work, idempotency_records cascade'))
 
 const csv = 'Email;First Name\nada@example.com;Ada\n'
 const gzip = { 'content-encoding': 'gzip' }

@@ -21,22 +21,26 @@ export function idempotent<Inner extends Handler>(handler: Inner): Inner {
     wrapper: 'idempotent',
     around(request, reply, handle) {
       const hash = () => hashRequest(request, JSON.stringify(request.body, sortKeys) ?? '')
-      return handleIdempotently(request, reply, { hash, work: handle })
+      return runOnce(request, reply, { hash, work: handle }).then((respond) => respond())
     },
   })
 }
 
 /**
- * Runs `work`, which writes through `request.ctx`, and sends its result. With an `Idempotency-Key`, the work and the
- * stored response are one transaction; a repeated request runs nothing and gets the stored response.
+ * Runs `work`, which writes through `request.ctx`. With an `Idempotency-Key`, the work and the stored response are one
+ * transaction; a repeated request runs nothing and gets the stored response. Returns a function for the caller to
+ * return: it sends the response.
  */
-export async function handleIdempotently(
+export async function runOnce(
   request: FastifyRequest,
   reply: FastifyReply,
   { hash, work }: { hash: () => string; work: () => Promise<unknown> },
-): Promise<unknown> {
+): Promise<() => unknown> {
   const key = readIdempotencyKey(request)
-  if (key === undefined) return work()
+  if (key === undefined) {
+    const result = await work()
+    return () => result
+  }
   const { ctx } = request
   const { response, replayed } = await runIdempotently(
     ctx,
@@ -46,11 +50,13 @@ export async function handleIdempotently(
       return toRecordedResponse(await work(), reply)
     },
   ).finally(() => (request.ctx = ctx))
-  if (replayed) reply.header('idempotent-replayed', 'true')
-  if (response.location) reply.header('location', response.location)
-  reply.code(response.status)
-  if (response.body === '') return reply.send()
-  return reply.type('application/json; charset=utf-8').send(response.body)
+  return () => {
+    if (replayed) reply.header('idempotent-replayed', 'true')
+    if (response.location) reply.header('location', response.location)
+    reply.code(response.status)
+    if (response.body === '') return reply.send()
+    return reply.type('application/json; charset=utf-8').send(response.body)
+  }
 }
 
 /** The idempotency key of a request; undefined if there is none. Throws if the key is invalid. */

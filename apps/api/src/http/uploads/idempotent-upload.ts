@@ -4,7 +4,7 @@ import { isKnownKey } from '@rapport/core/request/idempotency.ts'
 import type { FastifyError, FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify'
 import { readCoding } from '../body/body-encoding.ts'
 import { handleError } from '../errors/error-handler.ts'
-import { handleIdempotently, hashRequest, readIdempotencyKey } from '../handlers/idempotency.ts'
+import { runOnce, hashRequest, readIdempotencyKey } from '../handlers/idempotency.ts'
 import { markHandler } from '../handlers/wrap-handler.ts'
 import type { ApiTimings } from '../server/api-timings.ts'
 import { createUploadLimit, type LimitUploads } from './concurrent-uploads.ts'
@@ -57,8 +57,8 @@ export function idempotentUpload<Request, Id, Result>(
   uploads: Uploads,
   { receive, finish, discard }: Upload<Request, Id, Result>,
 ): (request: Request, reply: unknown) => Promise<Result> {
-  const upload: RouteHandlerMethod = (request, reply) =>
-    uploads.limit(request.ctx, async () => {
+  const upload: RouteHandlerMethod = async (request, reply) => {
+    const respond = await uploads.limit(request.ctx, async () => {
       const format = readFileFormat(request)
       const coding = readCoding(request, ['gzip', 'identity'])
       const key = readIdempotencyKey(request)
@@ -70,7 +70,7 @@ export function idempotentUpload<Request, Id, Result>(
       try {
         // The member may have been demoted, or the workspace suspended, while the file was sent.
         await request.authorize()
-        return await handleIdempotently(request, reply, {
+        return await runOnce(request, reply, {
           hash: () => hashRequest(request, [format.format, format.encoding, hash.digest('base64url')].join('\n')),
           async work() {
             if (id === undefined) throw responseExpired()
@@ -82,6 +82,9 @@ export function idempotentUpload<Request, Id, Result>(
         if (id !== undefined) await discard(request as never, id).catch(() => {})
       }
     })
+    // The next upload of the client has its place.
+    return respond()
+  }
   return markHandler('idempotent', upload) as (request: Request, reply: unknown) => Promise<Result>
 }
 
