@@ -62,7 +62,7 @@ const integration = {
     name: 'integration',
     include: [`${folders}/*.int.test.ts`],
     exclude: [nodeModules],
-    testTimeout: withinRun(60_000),
+    testTimeout: withinRun(120_000),
     hookTimeout: 60_000,
   },
 }
