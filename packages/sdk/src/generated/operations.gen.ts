@@ -1668,7 +1668,7 @@ export class Webhooks extends Resource {
   /**
    * List the deliveries of a webhook.
    *
-   * Deliveries are kept for at least 30 days.
+   * Deliveries are kept for at least 30 days, unless the operator has set another time.
    *
    * Requires the role VIEWER.
    */
@@ -1725,7 +1725,7 @@ export class Events extends Resource {
   /**
    * List events.
    *
-   * Events are kept for at least 30 days. With `after`, events are returned in order: a consumer that was down resumes after the last event that it received. It misses none: no event is ever inserted before one that was already returned.
+   * Events are kept for at least 30 days, unless the operator has set another time. With `after`, events are returned in order: a consumer that was down resumes after the last event that it received. It misses none: no event is ever inserted before one that was already returned.
    *
    * Requires the role VIEWER.
    */
@@ -1736,7 +1736,7 @@ export class Events extends Resource {
   /**
    * Retrieve an event.
    *
-   * Returns one event. Events are kept for at least 30 days.
+   * Returns one event. Events are kept for at least 30 days, unless the operator has set another time.
    *
    * Requires the role VIEWER.
    */
