@@ -2,6 +2,7 @@ import { readApiConfig } from '@rapport/core/runtime/config.ts'
 import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { inTransaction, type Ctx } from '@rapport/core/request/context.ts'
 import { enqueue } from '@rapport/core/work/enqueue.ts'
+import { queueOfJob } from '@rapport/core/work/kinds.ts'
 import { findPublishableWork } from '@rapport/core/work/publish.ts'
 import { drainId, drainJobOf, queuePrefix, queueSchema, type QueueName } from '@rapport/core/work/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
@@ -166,7 +167,7 @@ describe('while the queues are away, requests succeed, and the poll finds the wo
     // Also what was published in this millisecond.
     const republishAfterMs = -1_000
     const found = await findPublishableWork(started.database.db, republishAfterMs)
-    expect(found.flatMap(({ queue, job }) => (queue === 'imports' ? job.id : []))).toEqual(uuids)
+    expect(found.flatMap((job) => (queueOfJob(job) === 'imports' ? job.id : []))).toEqual(uuids)
   })
 
   test('once the tables of the queues exist, jobs are added', async () => {

@@ -5,6 +5,7 @@ import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { nameFormerWork } from '@rapport/core/operations/recovery/name-former-work.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import type { JobQueues } from '@rapport/core/work/job-queues.ts'
+import { queueOfJob } from '@rapport/core/work/kinds.ts'
 import { findPublishableWork, markPublished } from '@rapport/core/work/publish.ts'
 import { drainJobOf } from '@rapport/core/work/queues.ts'
 import { isPollingWorker } from '@rapport/core/work/worker-registry.ts'
@@ -43,8 +44,7 @@ export function startPoller(options: PollerOptions): { close(): Promise<void> } 
   async function publishWork(): Promise<void> {
     await nameFormerWork(db)
     const work = await findPublishableWork(db, timings.republishMs)
-    for (const [queue, group] of Map.groupBy(work, (item) => item.queue)) {
-      const jobs = group.map(({ job }) => job)
+    for (const [queue, jobs] of Map.groupBy(work, queueOfJob)) {
       await queues.add(queue, jobs)
       await markPublished(db, jobs)
     }

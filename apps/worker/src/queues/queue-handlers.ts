@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
-import { kindsOfWork, type WorkKind } from '@rapport/core/work/kinds.ts'
+import { queueOfJob, type WorkKind } from '@rapport/core/work/kinds.ts'
 import { type QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import { clearCustomField, clearList, clearWorkspace, eraseContact } from '../jobs/clear-deleted.ts'
 import { describeResult, drainWebhooks, type JobControl } from '../jobs/drain-webhooks.ts'
@@ -33,7 +33,7 @@ interface QueueHandler {
 /** Whether a publisher, the poll or the schedule could have added the job. Users of the dashboard can add jobs with any data. */
 export function isKnownJob(queue: QueueName, data: unknown): data is WorkJob {
   const { success, data: job } = WorkJob.safeParse(data)
-  if (success) return kindsOfWork[job.kind].queue === queue
+  if (success) return queueOfJob(job) === queue
   return isScheduled(queue, data)
 }
 

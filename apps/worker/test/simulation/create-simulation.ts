@@ -105,12 +105,9 @@ export function createSimulation({ scenario, world, scheduler, database, choices
 
   async function publish({ deps }: Worker): Promise<void> {
     const found = await findPublishableWork(deps.db, 0)
-    const own = found.filter(({ job }) => job.workspaceId === ctx.workspaceId)
-    for (const { job } of own) planJob(job)
-    await markPublished(
-      deps.db,
-      own.map(({ job }) => job),
-    )
+    const own = found.filter(({ workspaceId }) => workspaceId === ctx.workspaceId)
+    for (const job of own) planJob(job)
+    await markPublished(deps.db, own)
   }
 
   async function kill(): Promise<void> {

@@ -29,7 +29,7 @@ import {
   releaseClaim,
 } from '../work/claims.ts'
 import { findSuppressions } from '../subscriptions/find-suppressions.ts'
-import type { WorkspaceWork } from '../work/enqueue.ts'
+import type { WorkScope } from '../work/enqueue.ts'
 import type { Recipient } from './recipient.ts'
 import { summaryColumns, type SummaryRow, toCampaignSummary } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
@@ -221,7 +221,7 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<SummaryR
  * Ends a claim whose outcome is unknown: SENDING recipients become INTERRUPTED, as their mails may have been sent. Only
  * those of a group whose claim had no response become WAITING. Returns the number of INTERRUPTED ones.
  */
-export function recoverBatch(scope: WorkspaceWork, claim: Claim, { error, when }: Recovery): Promise<number> {
+export function recoverBatch(scope: WorkScope, claim: Claim, { error, when }: Recovery): Promise<number> {
   return transaction(scope.db, async (db) => {
     const ctx = { db, workspaceId: scope.workspaceId }
     if (!(await lockClaim(ctx, claim))) return 0
@@ -232,7 +232,7 @@ export function recoverBatch(scope: WorkspaceWork, claim: Claim, { error, when }
   })
 }
 
-async function returnUnsent({ db, workspaceId }: WorkspaceWork, batchUuid: string, token: string): Promise<void> {
+async function returnUnsent({ db, workspaceId }: WorkScope, batchUuid: string, token: string): Promise<void> {
   await db
     .update(campaignRecipients)
     .set({ status: 'WAITING', attempts: sql`${campaignRecipients.attempts} - 1` })

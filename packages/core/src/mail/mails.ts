@@ -14,7 +14,7 @@ import {
   type Recovery,
   releaseClaim,
 } from '../work/claims.ts'
-import { enqueue, finishWork, type WorkspaceWork } from '../work/enqueue.ts'
+import { enqueue, finishWork, type WorkScope } from '../work/enqueue.ts'
 import { type MailData, mailKinds, mails } from '../db/schema/index.ts'
 import { hashProviderMessageId } from './providers/provider-message-id.ts'
 
@@ -127,11 +127,7 @@ const mayBeRepeated = ({ kind }: Pick<Mail, 'kind'>) => kind !== 'CAMPAIGN_TEST'
  * Ends a claim whose outcome is unknown: the mail may have been sent. It is sent again if a duplicate is better than
  * none and attempts are left; otherwise it becomes INTERRUPTED. Returns the kind of a mail that became INTERRUPTED.
  */
-export function recoverMail(
-  scope: WorkspaceWork,
-  claim: Claim,
-  { error, when }: Recovery,
-): Promise<MailKind | undefined> {
+export function recoverMail(scope: WorkScope, claim: Claim, { error, when }: Recovery): Promise<MailKind | undefined> {
   return transaction(scope.db, async (db) => {
     const ctx = { db, workspaceId: scope.workspaceId }
     const isMail = and(eq(mails.workspaceId, scope.workspaceId), eq(mails.id, idOf('mai', claim.id)))

@@ -36,7 +36,7 @@ import { work } from '../db/schema/index.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
-import type { WorkspaceWork } from './enqueue.ts'
+import type { WorkScope } from './enqueue.ts'
 import { kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
 
@@ -115,7 +115,7 @@ export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, when: 
     .returning({ requestId: work.requestId, traceparent: work.traceparent })
   if (when === 'later' || !released) return
   const { workspaceId, kind, id } = claim
-  publishAfterCommit(db, { queue: kindsOfWork[kind].queue, job: { workspaceId, kind, id, ...released } })
+  publishAfterCommit(db, { workspaceId, kind, id, ...released })
 }
 
 /**
@@ -149,6 +149,6 @@ export function renewClaim(next: SQLWrapper, former: SQLWrapper): { assignment: 
   return { assignment: sql`token = ${next}::uuid`, condition: sql`token = any(${former}::uuid[])` }
 }
 
-const isWorkOf = ({ workspaceId, id }: Pick<Claim, 'id'> & Pick<WorkspaceWork, 'workspaceId'>) =>
+const isWorkOf = ({ workspaceId, id }: Pick<Claim, 'id'> & Pick<WorkScope, 'workspaceId'>) =>
   and(eq(work.workspaceId, workspaceId), eq(work.id, id))
 const isHeld = (claim: Claim) => and(isWorkOf(claim), inArray(work.token, [...claim.tokens]))

@@ -13,7 +13,7 @@ import { kindsOfWork, type WorkKind } from './kinds.ts'
 import { hasPublisher, publishAfterCommit } from './publisher.ts'
 
 /** The workspace whose work changes. */
-export type WorkspaceWork = Pick<Ctx, 'db' | 'workspaceId'>
+export type WorkScope = Pick<Ctx, 'db' | 'workspaceId'>
 
 /** Enqueues work in the caller's transaction. `id` is the id of the subject, such as a mail or an import. */
 export async function enqueue(ctx: Ctx, kind: WorkKind, id: IdOf<IdPrefix>): Promise<void> {
@@ -78,16 +78,12 @@ const enqueueOne = namedStatement('enqueue work', {
 export function publishEnqueued(ctx: Ctx, kind: WorkKind, uuids: readonly string[] | null | undefined): void {
   const { workspaceId, requestId, traceparent = null } = ctx
   for (const id of uuids ?? []) {
-    const job = { workspaceId, kind, id, requestId, traceparent }
-    publishAfterCommit(ctx.db, { queue: kindsOfWork[kind].queue, job })
+    publishAfterCommit(ctx.db, { workspaceId, kind, id, requestId, traceparent })
   }
 }
 
 /** Deletes the work that no job has claimed, and returns its UUIDs. Call it in a transaction that has locked the subjects. */
-export async function finishUnclaimedWork(
-  { db, workspaceId }: WorkspaceWork,
-  uuids: readonly string[],
-): Promise<string[]> {
+export async function finishUnclaimedWork({ db, workspaceId }: WorkScope, uuids: readonly string[]): Promise<string[]> {
   const finished = await db
     .delete(work)
     .where(and(eq(work.workspaceId, workspaceId), inArray(work.id, [...uuids]), isNull(work.token)))
@@ -99,7 +95,7 @@ export async function finishUnclaimedWork(
  * Deletes work whose subject is done or deleted, whether it is claimed or not. Call it in the transaction that changes
  * the subject: no job claims work without its subject. Takes UUIDs of subjects.
  */
-export async function finishWork({ db, workspaceId }: WorkspaceWork, uuids: readonly string[]): Promise<void> {
+export async function finishWork({ db, workspaceId }: WorkScope, uuids: readonly string[]): Promise<void> {
   if (uuids.length === 0) return
   await db.delete(work).where(and(eq(work.workspaceId, workspaceId), inArray(work.id, [...uuids])))
 }

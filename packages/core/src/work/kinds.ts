@@ -1,7 +1,7 @@
 /** The kinds of work: everything that waits in the table `work`. */
 import { sql } from 'drizzle-orm'
 import { type WorkKind, workKinds } from '../db/schema/index.ts'
-import type { QueueName } from './queues.ts'
+import type { QueueName, WorkJob } from './queues.ts'
 
 export { type WorkKind, workKinds }
 
@@ -38,6 +38,9 @@ export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
   /** The deliveries of all webhooks of a workspace. Its job needs no row: `findBacklogs` finds what is PENDING. */
   DRAIN: { queue: 'webhooks', title: 'drain webhooks', attempts: 1, published: 0, passesSuspension: false },
 }
+
+/** The queue of a job. */
+export const queueOfJob = ({ kind }: Pick<WorkJob, 'kind'>): QueueName => kindsOfWork[kind].queue
 
 /** A condition: a drain is not work of its own, its deliveries are. */
 export const isNoDrain = sql`kind is distinct from 'DRAIN'`

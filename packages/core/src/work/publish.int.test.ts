@@ -39,11 +39,11 @@ async function enqueueSome(count: number, options: { on?: Ctx; kind?: WorkKind }
   return rows.map(({ id }) => id)
 }
 
-const find = async () => (await findPublishableWork(database.db)).map(({ job }) => job.id)
+const find = async () => (await findPublishableWork(database.db)).map(({ id }) => id)
 
 /** Publishes all publishable work, as the poll does. Returns its UUIDs. */
 async function publish(): Promise<string[]> {
-  const jobs = (await findPublishableWork(database.db)).map(({ job }) => job)
+  const jobs = await findPublishableWork(database.db)
   await markPublished(database.db, jobs)
   return jobs.map(({ id }) => id)
 }
@@ -73,19 +73,16 @@ describe('work', () => {
     expect(await find()).toEqual([kept])
   })
 
-  test('is published with its queue, workspace and request', async () => {
+  test('is published with its kind, workspace and request', async () => {
     const uuid = randomUUID()
     await enqueue({ ...ctx, traceparent: 'the trace' }, 'IMPORT', idOf('imp', uuid))
     expect(await findPublishableWork(database.db)).toEqual([
       {
-        queue: 'imports',
-        job: {
-          workspaceId: ctx.workspaceId,
-          kind: 'IMPORT',
-          id: uuid,
-          requestId: ctx.requestId,
-          traceparent: 'the trace',
-        },
+        workspaceId: ctx.workspaceId,
+        kind: 'IMPORT',
+        id: uuid,
+        requestId: ctx.requestId,
+        traceparent: 'the trace',
       },
     ])
   })

@@ -9,12 +9,12 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { work } from '../db/schema/index.ts'
 import { required, timestamptz } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
-import type { WorkspaceWork } from './enqueue.ts'
+import type { WorkScope } from './enqueue.ts'
 import { isNoDrain, kindsOfWork, workKinds } from './kinds.ts'
-import type { PublishableWork, WorkJob } from './queues.ts'
+import type { WorkJob } from './queues.ts'
 
 /** Makes the next poll publish work again, or the next one after its claim is released. */
-export async function requeueWork(ctx: WorkspaceWork, uuids: readonly string[]): Promise<void> {
+export async function requeueWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
   if (uuids.length === 0) return
   await setPublishedAt(ctx, null, isOneOf(uuids))
 }
@@ -27,7 +27,7 @@ export async function requeueWorkOfWorkspace(ctx: Ctx): Promise<void> {
 const delayMs = 600_000
 
 /** Delays the publishing of paused work by ten minutes, unless it is requeued earlier. */
-export async function delayWork(ctx: WorkspaceWork, uuids: readonly string[]): Promise<void> {
+export async function delayWork(ctx: WorkScope, uuids: readonly string[]): Promise<void> {
   await setPublishedAt(ctx, inTenMinutes(), isOneOf(uuids))
 }
 
@@ -35,7 +35,7 @@ export async function delayWork(ctx: WorkspaceWork, uuids: readonly string[]): P
  * Delays work that a job could not claim, because it is paused. Does nothing if another job has claimed it, or if it
  * was requeued in the meantime and is not published yet.
  */
-export async function delayUnclaimableWork(ctx: WorkspaceWork, uuid: string): Promise<void> {
+export async function delayUnclaimableWork(ctx: WorkScope, uuid: string): Promise<void> {
   await setPublishedAt(ctx, inTenMinutes(), and(eq(work.id, uuid), isNotNull(work.publishedAt), isNull(work.token)))
 }
 
@@ -44,7 +44,7 @@ const isOneOf = (uuids: readonly string[]) => sql`${work.id} = any(${sql.param([
 
 /** Locks the rows in the order of their ids to prevent deadlocks. */
 async function setPublishedAt(
-  { db, workspaceId }: WorkspaceWork,
+  { db, workspaceId }: WorkScope,
   publishedAt: Date | null,
   condition?: SQL,
 ): Promise<void> {
@@ -62,7 +62,7 @@ async function setPublishedAt(
 }
 
 /** The UUID of a subject with its workspace, for callers that handle several workspaces. */
-export type WorkOfWorkspace = Pick<WorkJob, 'workspaceId' | 'id'>
+type WorkKey = Pick<WorkJob, 'workspaceId' | 'id'>
 
 /**
  * Calls `change` with the UUIDs of each workspace, because a statement changes the work of one workspace. The order of
@@ -70,8 +70,8 @@ export type WorkOfWorkspace = Pick<WorkJob, 'workspaceId' | 'id'>
  */
 export async function changeByWorkspace(
   db: Db,
-  work: readonly WorkOfWorkspace[],
-  change: (ctx: WorkspaceWork, uuids: string[]) => Promise<void>,
+  work: readonly WorkKey[],
+  change: (ctx: WorkScope, uuids: string[]) => Promise<void>,
 ): Promise<void> {
   const groups = Map.groupBy(work, ({ workspaceId }) => workspaceId)
   for (const workspaceId of [...groups.keys()].toSorted()) {
@@ -92,10 +92,9 @@ export const republishMs = 10_000
  * are not claimed. Workspaces take turns: the oldest row of each comes before the second one of any. One pass over the
  * waiting rows finds their workspaces, which takes 15 ms for 100,000 rows. Skips what waits in a suspended workspace.
  */
-export async function findPublishableWork(db: Db, republishAfterMs = republishMs): Promise<PublishableWork[]> {
+export async function findPublishableWork(db: Db, republishAfterMs = republishMs): Promise<WorkJob[]> {
   const now = new Date()
-  const rows = await selectPublishable(db, { now, republishBefore: new Date(now.getTime() - republishAfterMs) })
-  return rows.map((job) => ({ queue: kindsOfWork[job.kind].queue, job }))
+  return selectPublishable(db, { now, republishBefore: new Date(now.getTime() - republishAfterMs) })
 }
 
 const selectPublishable = namedStatement('find publishable work', {
@@ -124,11 +123,11 @@ const selectPublishable = namedStatement('find publishable work', {
 })
 
 /** Records that jobs for this work were added to the queue. Skips locked rows, which may be published once more. */
-export function markPublished(db: Db, work: readonly WorkOfWorkspace[]): Promise<void> {
+export function markPublished(db: Db, work: readonly WorkKey[]): Promise<void> {
   return changeByWorkspace(db, work, markPublishedInWorkspace)
 }
 
-async function markPublishedInWorkspace({ db, workspaceId }: WorkspaceWork, uuids: string[]): Promise<void> {
+async function markPublishedInWorkspace({ db, workspaceId }: WorkScope, uuids: string[]): Promise<void> {
   const isOfWorkspace = eq(work.workspaceId, workspaceId)
   const unlocked = db
     .select({ id: work.id })

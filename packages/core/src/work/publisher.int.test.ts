@@ -18,19 +18,19 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { redeliver, testWebhook } from '../webhooks/delivery-log.ts'
 import { claimWork, prepareClaim, releaseClaim } from './claims.ts'
 import { enqueue } from './enqueue.ts'
-import { kindsOfWork, type WorkKind, workKinds } from './kinds.ts'
+import { kindsOfWork, queueOfJob, type WorkKind, workKinds } from './kinds.ts'
 import { findPublishableWork } from './publish.ts'
 import { attachPublisher } from './publisher.ts'
-import { drainId, drainJobOf, type PublishableWork } from './queues.ts'
+import { drainId, drainJobOf, type WorkJob } from './queues.ts'
 
 const database = useTestDatabase()
-let published: PublishableWork[]
+let published: WorkJob[]
 let ctx: Ctx
 beforeEach(async () => {
   await database.pool.query('truncate workspaces cascade')
   ctx = await createTestCtx(database.db)
   published = []
-  attachPublisher(database.db, { publish: (work) => void published.push(work), close: async () => {} })
+  attachPublisher(database.db, { publish: (job) => void published.push(job), close: async () => {} })
 })
 
 /** Enqueues work without a subject. Returns its UUID. */
@@ -41,17 +41,15 @@ async function enqueueOne(on: Ctx = ctx, kind: WorkKind = 'MAIL'): Promise<strin
 }
 
 /** Returns what was published since the last call. */
-const takePublished = () => published.splice(0).map(({ queue, job }) => `${queue} ${job.id}`)
+const takePublished = () => published.splice(0).map((job) => `${queueOfJob(job)} ${job.id}`)
 const drainOfWorkspace = `webhooks ${drainId}`
-const find = async () => (await findPublishableWork(database.db)).map(({ job }) => job.id)
+const find = async () => (await findPublishableWork(database.db)).map(({ id }) => id)
 
 describe('a commit publishes', () => {
-  test('enqueued work with its queue, workspace and request, written as published', async () => {
+  test('enqueued work with its kind, workspace and request, written as published', async () => {
     const uuid = await enqueueOne({ ...ctx, traceparent: 'the trace' }, 'IMPORT')
     const { workspaceId, requestId } = ctx
-    expect(published).toEqual([
-      { queue: 'imports', job: { workspaceId, kind: 'IMPORT', id: uuid, requestId, traceparent: 'the trace' } },
-    ])
+    expect(published).toEqual([{ workspaceId, kind: 'IMPORT', id: uuid, requestId, traceparent: 'the trace' }])
     expect(await find()).toEqual([])
   })
 
@@ -62,7 +60,7 @@ describe('a commit publishes', () => {
     await inTransaction(ctx, async (ctx) => {
       for (let count = 0; count < 150; count++) await createTestContact(ctx)
     })
-    expect(published).toEqual([{ queue: 'webhooks', job: drainJobOf(ctx.workspaceId) }])
+    expect(published).toEqual([drainJobOf(ctx.workspaceId)])
   })
 
   test('nothing if no webhook subscribes, also without a transaction', async () => {
@@ -103,7 +101,7 @@ describe('a commit publishes', () => {
     await claimWork(ctx, claim)
     takePublished()
     await releaseClaim(ctx, claim, 'now')
-    expect(published).toMatchObject([{ queue: 'imports', job: { id: uuid, kind: 'IMPORT', requestId: ctx.requestId } }])
+    expect(published).toMatchObject([{ id: uuid, kind: 'IMPORT', requestId: ctx.requestId }])
     expect(await find()).toEqual([])
     await releaseClaim(ctx, claim, 'now')
     expect(published).toHaveLength(1)
@@ -151,7 +149,7 @@ describe('workspaces take turns', () => {
       const { published: limit } = kindsOfWork[kind]
       const uuids: string[] = []
       for (let count = 0; count < limit + 3; count++) uuids.push(await enqueueOne(ctx, kind))
-      expect(published.map(({ job }) => job.id)).toEqual(uuids.slice(0, limit))
+      expect(published.map(({ id }) => id)).toEqual(uuids.slice(0, limit))
       // The limit is that of the poll.
       expect(await find()).toEqual([])
       published = []
@@ -166,7 +164,7 @@ describe('workspaces take turns', () => {
 
   test('of the batches of a campaign, the first are published, the rest by the poll', async () => {
     const { batches } = await startTestCampaign(ctx, 30 * 200)
-    const ofBatches = published.filter(({ queue }) => queue === 'campaigns').map(({ job }) => job.id)
+    const ofBatches = published.filter(({ kind }) => kind === 'CAMPAIGN_BATCH').map(({ id }) => id)
     expect(batches).toHaveLength(30)
     expect(ofBatches).toHaveLength(20)
     expect(await find()).toEqual([])

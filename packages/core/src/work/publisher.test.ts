@@ -3,13 +3,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { newId } from '../kernel/ids.ts'
 import { createPublisher } from './publisher.ts'
-import type { PublishableWork, QueueName, WorkJob } from './queues.ts'
+import type { QueueName, WorkJob } from './queues.ts'
 
 const workspaceId = newId('wsp')
-const workOf = (id: string, queue: QueueName = 'mail'): PublishableWork => ({
-  queue,
-  job: { workspaceId, kind: 'MAIL', id },
-})
+const jobOf = (id: string, kind: WorkJob['kind'] = 'MAIL'): WorkJob => ({ workspaceId, kind, id })
 
 /** A publisher whose adds end when `end` or `fail` is called. */
 function createTestPublisher(options: { maxPending?: number } = {}) {
@@ -22,7 +19,7 @@ function createTestPublisher(options: { maxPending?: number } = {}) {
     return promise
   }
   const publisher = createPublisher({ add, onError: (error) => void errors.push(error), ...options })
-  const publish = (...ids: string[]) => ids.forEach((id) => publisher.publish(workOf(id)))
+  const publish = (...ids: string[]) => ids.forEach((id) => publisher.publish(jobOf(id)))
   const idsOf = () => adds.map(({ ids }) => ids)
   return { publisher, publish, adds, idsOf, errors }
 }
@@ -46,8 +43,8 @@ describe('a publisher', () => {
 
   test('tells the subjects of two queues apart, and adds one queue after the other', async () => {
     const { publisher, adds } = createTestPublisher()
-    publisher.publish(workOf('1', 'mail'))
-    publisher.publish(workOf('1', 'imports'))
+    publisher.publish(jobOf('1', 'MAIL'))
+    publisher.publish(jobOf('1', 'IMPORT'))
     await passTurn()
     expect(adds).toMatchObject([{ queue: 'mail', ids: ['1'] }])
     adds[0]?.end()
@@ -97,7 +94,7 @@ describe('a publisher', () => {
     const request = new AsyncLocalStorage<string>()
     const contexts: (string | undefined)[] = []
     const publisher = createPublisher({ add: async () => void contexts.push(request.getStore()) })
-    request.run('the request', () => publisher.publish(workOf('1')))
+    request.run('the request', () => publisher.publish(jobOf('1')))
     await passTurn()
     expect(contexts).toEqual([undefined])
   })

@@ -11,10 +11,11 @@ import type { Db } from '../db/client.ts'
 import { afterCommit, poolOf } from '../db/transaction.ts'
 import { withoutContext } from '../kernel/concurrency/without-context.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
-import { drainJobOf, type PublishableWork, type QueueName, type WorkJob } from './queues.ts'
+import { queueOfJob } from './kinds.ts'
+import { drainJobOf, type QueueName, type WorkJob } from './queues.ts'
 
 export interface Publisher {
-  publish(work: PublishableWork): void
+  publish(job: WorkJob): void
   /** Publishes nothing more, and resolves when the last add has ended. */
   close(): Promise<void>
 }
@@ -29,19 +30,14 @@ export function createPublisher(options: {
   maxPending?: number
 }): Publisher {
   const { add, onError = () => {}, maxPending = defaultMaxPending } = options
-  const pending = new Map<string, PublishableWork>()
+  const pending = new Map<string, WorkJob>()
   let running: Promise<void> | undefined
   let isClosed = false
 
   async function addPending(): Promise<void> {
-    const groups = Map.groupBy(pending.values(), ({ queue }) => queue)
+    const groups = Map.groupBy(pending.values(), queueOfJob)
     pending.clear()
-    for (const [queue, group] of groups) {
-      await add(
-        queue,
-        group.map(({ job }) => job),
-      )
-    }
+    for (const [queue, jobs] of groups) await add(queue, jobs)
   }
 
   async function run(): Promise<void> {
@@ -56,10 +52,10 @@ export function createPublisher(options: {
   }
 
   return {
-    publish(work) {
-      const key = keyOf(work)
+    publish(job) {
+      const key = keyOf(job)
       if (isClosed || (pending.size >= maxPending && !pending.has(key))) return
-      pending.set(key, work)
+      pending.set(key, job)
       running ??= withoutContext(run)
     },
     async close() {
@@ -69,7 +65,7 @@ export function createPublisher(options: {
   }
 }
 
-const keyOf = ({ queue, job }: PublishableWork) => `${queue} ${job.workspaceId} ${job.id}`
+const keyOf = ({ workspaceId, kind, id }: WorkJob) => `${workspaceId} ${kind} ${id}`
 
 /** The publisher of each pool. */
 const publishers = new WeakMap<object, Publisher>()
@@ -85,12 +81,12 @@ export function hasPublisher(db: Db): boolean {
   return pool !== undefined && publishers.has(pool.$client)
 }
 
-/** Publishes work after the commit, or immediately without a transaction. */
-export function publishAfterCommit(db: Db, work: PublishableWork): void {
-  afterCommit(db, `publish ${keyOf(work)}`, (pool) => publishers.get(pool.$client)?.publish(work))
+/** Publishes a job after the commit, or immediately without a transaction. */
+export function publishAfterCommit(db: Db, job: WorkJob): void {
+  afterCommit(db, `publish ${keyOf(job)}`, (pool) => publishers.get(pool.$client)?.publish(job))
 }
 
 /** Publishes the drain of a workspace that has new deliveries. */
 export function publishDrain(db: Db, workspaceId: WorkspaceId): void {
-  publishAfterCommit(db, { queue: 'webhooks', job: drainJobOf(workspaceId) })
+  publishAfterCommit(db, drainJobOf(workspaceId))
 }

@@ -25,12 +25,6 @@ export const drainId = nilUuid
 /** The job that drains the webhooks of a workspace. */
 export const drainJobOf = (workspaceId: WorkspaceId): WorkJob => ({ workspaceId, kind: 'DRAIN', id: drainId })
 
-/** A job to be added to a queue. */
-export interface PublishableWork {
-  queue: QueueName
-  job: WorkJob
-}
-
 /** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */
 export const queuePrefix = (queue: QueueName) => `{rapport:${queue}}`
 

@@ -80,7 +80,7 @@ test('an API of the release before can delay, requeue and delete work, claimed o
   )
   expect(await findPublishableWork(database.db)).toEqual([])
   await database.pool.query('update outbox set published_at = null where id = any($1)', [[one?.id, other?.id]])
-  expect((await findPublishableWork(database.db)).map(({ job }) => job.id)).toEqual([other?.id])
+  expect((await findPublishableWork(database.db)).map(({ id }) => id)).toEqual([other?.id])
   const { rowCount } = await database.pool.query('delete from outbox where workspace_id = $1', [
     uuidOf(ctx.workspaceId),
   ])

@@ -11,7 +11,7 @@ import { workers } from '../../db/schema/index.ts'
 import { type AnyMailKind, recoverMail } from '../../mail/mails.ts'
 import { recoverDrain } from '../../webhooks/drain/recover-drain.ts'
 import { type Claim, listClaims, type Recovery, releaseClaim } from '../../work/claims.ts'
-import type { WorkspaceWork } from '../../work/enqueue.ts'
+import type { WorkScope } from '../../work/enqueue.ts'
 import type { WorkKind } from '../../work/kinds.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
 
@@ -69,12 +69,12 @@ const recoveries: Record<WorkKind, (...of: Parameters<typeof recoverDrain>) => P
   CLEAR_WORKSPACE: releaseOnly,
 }
 
-async function recoverSingleMail(scope: WorkspaceWork, claim: Claim, recovery: Recovery) {
+async function recoverSingleMail(scope: WorkScope, claim: Claim, recovery: Recovery) {
   const kind = await recoverMail(scope, claim, recovery)
   return kind ? { mails: { [kind]: 1 } } : {}
 }
 
-async function releaseOnly(scope: WorkspaceWork, claim: Claim, { when }: Recovery) {
+async function releaseOnly(scope: WorkScope, claim: Claim, { when }: Recovery) {
   await releaseClaim(scope, claim, when)
   return {}
 }

@@ -5,7 +5,7 @@ import { text } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
 import { drainId } from '../../work/queues.ts'
 import type { Claim, Recovery } from '../../work/claims.ts'
-import type { WorkspaceWork } from '../../work/enqueue.ts'
+import type { WorkScope } from '../../work/enqueue.ts'
 import { publishDrain } from '../../work/publisher.ts'
 import { isDrainOf } from './drain-claim.ts'
 
@@ -13,11 +13,7 @@ import { isDrainOf } from './drain-claim.ts'
  * Ends the claim of a drain whose outcome is unknown. Deliveries that may have been sent become INTERRUPTED; the rest of
  * the backlog remains PENDING. Returns the number of interrupted deliveries. Does nothing if the claim has ended.
  */
-export function recoverDrain(
-  { db, workspaceId }: WorkspaceWork,
-  { tokens }: Claim,
-  { error }: Recovery,
-): Promise<number> {
+export function recoverDrain({ db, workspaceId }: WorkScope, { tokens }: Claim, { error }: Recovery): Promise<number> {
   return transaction(db, async (db) => {
     const isHeld = sql`${work.token} = any(${sql.param([...tokens])}::uuid[])`
     const held = await db
