@@ -44,7 +44,7 @@ test('an unknown or malformed event id says where to start', async () => {
     expect(expectError(await api.call('GET', `/events?after=${after}`, workspace), 400).issues).toEqual([
       {
         path: 'after',
-        message: expect.stringMatching(/^Event not found\..* 30 days\..* GET \/events\?sort=createdAt$/),
+        message: expect.stringMatching(/^Event not found\. It may have been deleted.* GET \/events\?sort=createdAt$/),
       },
     ])
 })
