@@ -19,6 +19,8 @@ interface ReceiverState {
   knownUnreachableCount: number
   unreachableCount: number
   pausedUntil: Date | null
+  /** Whether the round shows if the receiver responds now. */
+  isAssessed: boolean
 }
 
 /** The outcomes of attempts, and of deliveries that could not be signed: the webhook is paused after both. */
@@ -40,16 +42,17 @@ export function getConclusiveOutcomes(
 }
 
 /** `ended` must be in the order in which the attempts ended. */
-export function computeReceiverState(
-  known: KnownReceiver & { firstPauseMs?: number },
+function computeReceiverState(
+  known: KnownReceiver,
   ended: readonly EndedDelivery[],
-  now = new Date(),
+  { now, firstPauseMs }: { now: Date; firstPauseMs: number | undefined },
 ): ReceiverState {
   const outcomes = getHealthOutcomes(ended)
+  const conclusive = getConclusiveOutcomes(known, ended)
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)
-  const unreachableCount = countUnreachable(known.unreachableCount, getConclusiveOutcomes(known, ended))
-  const pauseMs = unreachableCount > known.unreachableCount ? getPauseMs(unreachableCount, known.firstPauseMs) : 0
+  const unreachableCount = countUnreachable(known.unreachableCount, conclusive)
+  const pauseMs = unreachableCount > known.unreachableCount ? getPauseMs(unreachableCount, firstPauseMs) : 0
   return {
     succeededAt: lastSuccess === -1 ? null : now,
     failedAt: outcomes.some(({ status }) => status !== 'SUCCEEDED') ? now : null,
@@ -59,6 +62,7 @@ export function computeReceiverState(
     knownUnreachableCount: known.unreachableCount,
     unreachableCount,
     pausedUntil: pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null,
+    isAssessed: conclusive.length > 0,
   }
 }
 
@@ -68,9 +72,7 @@ export async function updateHealth(db: Db, claim: DrainClaim, ended: readonly En
   const now = new Date()
   const states = [...Map.groupBy(ended, ({ webhookId }) => webhookId)].map(([webhookId, ended]) => {
     const known = claim.receivers.get(webhookId) ?? { unreachableCount: 0 }
-    const { firstPauseMs } = claim
-    const state = computeReceiverState({ ...known, ...(firstPauseMs !== undefined && { firstPauseMs }) }, ended, now)
-    return { webhookId, ended, known, state }
+    return { webhookId, known, state: computeReceiverState(known, ended, { now, firstPauseMs: claim.firstPauseMs }) }
   })
   const column = <Key extends keyof ReceiverState>(key: Key) => states.map(({ state }) => state[key])
   const updated = await update(db, {
@@ -85,10 +87,9 @@ export async function updateHealth(db: Db, claim: DrainClaim, ended: readonly En
     pausedUntils: column('pausedUntil'),
   })
   const counts = new Map(updated.map((row) => [row.webhookId, row.unreachableCount]))
-  for (const { webhookId, ended, known } of states) {
-    const isAssessed = getConclusiveOutcomes(known, ended).length > 0
+  for (const { webhookId, known, state } of states) {
     const unreachableCount = counts.get(webhookId) ?? 0
-    claim.receivers.set(webhookId, { ...known, unreachableCount, ...(isAssessed && { assessedAt: now }) })
+    claim.receivers.set(webhookId, { ...known, unreachableCount, ...(state.isAssessed && { assessedAt: now }) })
   }
 }
 
