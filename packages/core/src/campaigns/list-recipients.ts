@@ -24,7 +24,7 @@ export async function listRecipients(
   }
   const page = query.status === 'PENDING' ? listPending(ctx, campaign, query) : listClaimed(ctx, id, query)
   const { data, nextCursor } = await page
-  return { data: data.map((row) => toRecipient(row, campaign)), nextCursor }
+  return { data: data.map((row) => toCampaignRecipient(row, campaign)), nextCursor }
 }
 
 function listClaimed(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<Page<RecipientRow>> {
@@ -87,7 +87,7 @@ async function findRecipient(
       select from campaign_batches b where ${matchesCampaign(ctx, campaign.id, 'b')} and recipient.id = any(b.contact_ids)))
       and ${isShownInRange(campaign, query)}`,
   })
-  return rows.map((row) => toRecipient(row, campaign))
+  return rows.map((row) => toCampaignRecipient(row, campaign))
 }
 
 /** Until a worker claims a recipient, its `createdAt` is the time at which the campaign was sent. */
@@ -102,7 +102,7 @@ function matchesCampaign(ctx: Ctx, campaignId: CampaignId, table: 'b' | 'r') {
 }
 
 /** Without a row in `campaign_recipients`, all columns are null but the id and the email. */
-export const recipientColumns = {
+export const campaignRecipientColumns = {
   contactId: campaignRecipients.contactId,
   email: nullable(contacts.email),
   status: nullable(campaignRecipients.status),
@@ -117,7 +117,7 @@ export const recipientColumns = {
   bounceClass: campaignRecipients.bounceClass,
   bounceCode: campaignRecipients.bounceCode,
 }
-const listedColumns = { ...recipientColumns, batch: nullable(uuid) }
+const listedColumns = { ...campaignRecipientColumns, batch: nullable(uuid) }
 type RecipientRow = ValuesOf<typeof listedColumns>
 
 const selectRecipients = composedStatement('list recipients', { columns: listedColumns })
@@ -136,8 +136,8 @@ function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL; batc
 }
 
 /** A recipient that is SENDING, WAITING or without a row is shown as PENDING. */
-export function toRecipient(
-  row: ValuesOf<typeof recipientColumns>,
+export function toCampaignRecipient(
+  row: ValuesOf<typeof campaignRecipientColumns>,
   campaign: Pick<CampaignSummary, 'sentAt'>,
 ): CampaignRecipient {
   const { status } = row

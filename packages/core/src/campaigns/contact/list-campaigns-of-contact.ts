@@ -7,7 +7,7 @@ import { type ContactId, uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
 import { type Page, readPage } from '../../request/paging.ts'
 import type { ReceivedCampaign } from '../campaigns.schema.ts'
-import { recipientColumns, toRecipient } from '../list-recipients.ts'
+import { campaignRecipientColumns, toCampaignRecipient } from '../list-recipients.ts'
 
 /** Returns a page of the campaigns of which a contact, or a contact that was merged into it, is a recipient. */
 export async function listCampaignsOfContact(
@@ -42,7 +42,7 @@ export async function listCampaignsOfContact(
 }
 
 const columns = {
-  ...recipientColumns,
+  ...campaignRecipientColumns,
   campaignId: campaignRecipients.campaignId,
   name: campaigns.name,
   subject: campaigns.subject,
@@ -51,7 +51,7 @@ type ReceivedRow = ValuesOf<typeof columns>
 const selectReceived = composedStatement('list campaigns of a contact', { columns })
 
 function toReceivedCampaign(row: ReceivedRow): ReceivedCampaign {
-  const { contactId, email: _, ...delivery } = toRecipient(row, { sentAt: null })
+  const { contactId, email: _, ...delivery } = toCampaignRecipient(row, { sentAt: null })
   const { campaignId, name, subject } = row
   return { campaignId, contactId, name, subject, ...delivery }
 }
