@@ -84,9 +84,11 @@ test('the event feed continues after an event of the previous release', async ()
   const [first, ...rest] = await list('/events?sort=createdAt')
   expect(first?.['type']).toBe('contact.created')
   await api.create('/contacts', key, { email: 'after-the-upgrade@example.com' })
-  const following = await list(`/events?after=${String(first?.['id'])}`)
-  expect(following.map(({ id }) => id)).toEqual(expect.arrayContaining(rest.map(({ id }) => id)))
-  expect(following.at(-1)).toMatchObject({ type: 'contact.created', data: { email: 'after-the-upgrade@example.com' } })
+  const listFollowing = () => list(`/events?after=${String(first?.['id'])}`)
+  await expect
+    .poll(async () => (await listFollowing()).at(-1))
+    .toMatchObject({ type: 'contact.created', data: { email: 'after-the-upgrade@example.com' } })
+  expect((await listFollowing()).map(({ id }) => id)).toEqual(expect.arrayContaining(rest.map(({ id }) => id)))
 })
 
 test('deliveries can be listed, and a failed one redelivered', async () => {

@@ -59,8 +59,9 @@ test('the resource of the recipe is created, read, changed and deleted over HTTP
   expect(await api.call('DELETE', note, { key })).toMatchObject({ status: 204 })
   expect(await api.call('GET', note, { key })).toMatchObject({ status: 404, body: { message: 'Note not found' } })
 
-  const events = await api.call<{ data: { type: string; data: unknown }[] }>('GET', '/events', { key })
-  expect(events.body.data).toContainEqual(expect.objectContaining({ type: 'note.created', data: created.body }))
+  const listEvents = async () =>
+    (await api.call<{ data: { type: string; data: unknown }[] }>('GET', '/events', { key })).body.data
+  await expect.poll(listEvents).toContainEqual(expect.objectContaining({ type: 'note.created', data: created.body }))
   const { body: description } = await api.call<{ paths: Record<string, object> }>('GET', '/openapi.json')
   expect(Object.keys(description.paths)).toEqual(expect.arrayContaining(['/notes/{id}', '/contacts/{contactId}/notes']))
 })

@@ -113,8 +113,10 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
       { describe: 'five deliveries have failed' },
     )
     receiver = await startHttpReceiver(undefined, { port })
-    const { data } = await call<Page<Event>>('GET', `/events?after=${lastEventId}&type=contact.created`)
-    expect(data.map((event) => event.data.id)).toEqual(missed)
+    const readMissed = async () =>
+      (await call<Page<Event>>('GET', `/events?after=${lastEventId}&type=contact.created`)).data
+    await expect.poll(async () => (await readMissed()).map((event) => event.data.id)).toEqual(missed)
+    const data = await readMissed()
     expect(data.filter(({ id }) => received.has(id))).toEqual([])
 
     expect(await call('POST', `/webhooks/${webhook.id}/redeliver`)).toEqual({ queued: 5 })

@@ -50,7 +50,7 @@ describe.each(mailProviders)('%s', (provider) => {
     const responses = await Promise.all(Array.from({ length: 5 }, () => send(url, message)))
     expect(responses.map(({ status, body }) => [status, body])).toEqual(responses.map(() => [200, { success: true }]))
     expect(await reasonsOf(email)).toEqual(['BOUNCED'])
-    expect(await countEvents('mail.bounced')).toBe(1)
+    await expect.poll(() => countEvents('mail.bounced')).toBe(1)
   })
 
   test('a complaint suppresses the address, and other events change nothing', async () => {

@@ -106,8 +106,9 @@ test('POST /contacts/{id}/merge: moves deals, tasks and history', async () => {
   const types = await typesOf(survivor.id)
   expect(types.filter((type) => type === 'contact.created')).toHaveLength(2)
   expect(types).toEqual(expect.arrayContaining(['contact.merged', 'deal.created', 'deal.updated', 'task.updated']))
-  const [event] = await listOf(`/events?type=contact.merged&contactId=${survivor.id}`)
-  expect(event).toMatchObject({ data: { mergedContactId: duplicate.id } })
+  await expect
+    .poll(() => listOf(`/events?type=contact.merged&contactId=${survivor.id}`))
+    .toMatchObject([{ data: { mergedContactId: duplicate.id } }])
 })
 
 test('GET /contacts/{id}/activity: newest first', async () => {

@@ -34,7 +34,7 @@ test('GET /lists, GET, PATCH and DELETE /lists/{id}: found, changed, deleted', a
   await add({ contactId: contact.id, status: 'CONFIRMED' })
   expect((await call('DELETE', `/lists/${list.id}`)).status).toBe(204)
   expectError(await call('GET', `/lists/${list.id}`), 404)
-  expect(await listOf('/events?type=list.deleted')).toMatchObject([{ data: { id: list.id } }])
+  await expect.poll(() => listOf('/events?type=list.deleted')).toMatchObject([{ data: { id: list.id } }])
 })
 
 test('GET /lists/{id}/subscribers and GET /lists/{id}/subscribers/{contactId}', async () => {

@@ -46,5 +46,5 @@ test('POST /mail-events: reports of bounces and complaints', async () => {
   const report = { type: 'BOUNCE', email: contact.email, permanent: true, detail: '550 unknown user' }
   expect([200, 202, 204]).toContain((await call('POST', '/mail-events', report)).status)
   expect((await call('GET', `/contacts/${contact.id}`)).body).toMatchObject({ emailSubscribedStatus: 'BOUNCED' })
-  expect(await listOf('/events?type=mail.bounced')).toHaveLength(1)
+  await expect.poll(() => listOf('/events?type=mail.bounced')).toHaveLength(1)
 })
