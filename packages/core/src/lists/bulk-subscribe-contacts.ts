@@ -21,7 +21,7 @@ export interface ConsentingContact extends Pick<ContactRow, 'id' | 'email'> {
 
 interface BulkSubscription {
   listId: ListId
-  /** Locked, so that none opts out meanwhile, and their status is derived from all subscriptions. */
+  /** Locked, so that no contact opts out meanwhile, and its status is derived from all of its subscriptions. */
   contacts: readonly ConsentingContact[]
   /** The import that reports the consent, and the user or API key that started it. */
   reportedBy?: Pick<ConsentSource, 'importId' | 'actorId'>

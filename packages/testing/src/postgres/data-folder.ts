@@ -9,7 +9,7 @@ const neededBytes = 2 * 1024 ** 3
 
 /**
  * Creates a folder for the data of a PostgreSQL server: in memory where that is possible, unless TMPDIR is set. A test
- * database has 600 files, which took 400 ms of processor time on ext4 to create and remove, and 40 ms in memory.
+ * database has 600 files. To create and remove them took 412 ms of processor time on ext4, and 31 ms in memory (2026-11-26).
  */
 export async function createDataFolder(prefix: string): Promise<string> {
   const isInMemory = process.env['TMPDIR'] === undefined && (await hasSpace(memory))

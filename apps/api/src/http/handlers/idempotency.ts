@@ -28,8 +28,8 @@ export function idempotent<Inner extends Handler>(handler: Inner): Inner {
 
 /**
  * Runs `work`, which writes through `request.ctx`. With an `Idempotency-Key`, the work and the stored response are one
- * transaction; a repeated request runs nothing and gets the stored response. Returns a function for the caller to
- * return: it sends the response.
+ * transaction; a repeated request runs nothing and gets the stored response. Returns a function that sends the response;
+ * the handler returns what this function returns.
  */
 export async function runOnce(
   request: FastifyRequest,

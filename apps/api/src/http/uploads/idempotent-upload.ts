@@ -82,7 +82,7 @@ export function idempotentUpload<Request, Id, Result>(
         if (id !== undefined) await discard(request as never, id).catch(() => {})
       }
     })
-    // The next upload of the client has its place.
+    // Only now, so that this upload no longer counts when the client sends the next file.
     return respond()
   }
   return markHandler('idempotent', upload) as (request: Request, reply: unknown) => Promise<Result>
