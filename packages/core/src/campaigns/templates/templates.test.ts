@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newId } from '../../kernel/ids.ts'
 import { findTemplateFaults, stopRenderingThread } from './rendering.ts'
 import {
@@ -75,6 +75,13 @@ describe('an inaccessible value', () => {
   ])('%s stops at a limit', (source) => {
     expect(() => rendering({ html: source })).toThrow(/limit exceeded/)
   })
+})
+
+test('a process that waits for a processor does not meet the time limit', () => {
+  let now = performance.now()
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 1_000))
+  onTestFinished(() => void vi.restoreAllMocks())
+  expect(rendering({ text: '{% for i in (1..3) %}{{ i }}{% endfor %}' }).text).toMatch(/^123/)
 })
 
 describe('a rendered mail', () => {

@@ -2,7 +2,7 @@
  * Liquid with limits on the time and the memory that a template can use, because customers write the templates. The
  * limits keep each value small: one very large allocation would end the process, not only the rendering thread.
  */
-import { type FilterImplOptions, Liquid, type Template, toValue } from 'liquidjs'
+import { type Context, type FilterImplOptions, Liquid, type Template, toValue } from 'liquidjs'
 import { TemplateContext, useFiltersOfText } from './characters.ts'
 import { useDateStyles } from './date-styles.ts'
 
@@ -22,13 +22,14 @@ const limits = {
   templates: {},
   ownPropertyOnly: true,
   parseLimit: 4_000_000,
-  renderLimit: 250,
   memoryLimit: 1_000_000,
   timezoneOffset: 0,
   locale: 'en',
 }
 
-/** The beginning of liquidjs's error message for a template that takes too long. */
+const maxRenderMs = 250
+
+/** The beginning of the error message for a template that takes too long. */
 export const renderLimitExceeded = 'template render limit exceeded'
 
 export interface Engine {
@@ -55,11 +56,28 @@ export function createEngine(outputEscape?: 'escape' | FilterImplOptions): Engin
     parse: (source) => liquid.parse(source),
     render(template, values) {
       limitOutput = createLengthLimiter()
-      return String(
-        liquid.renderSync(template, new TemplateContext(values, liquid.options, { sync: true }, { liquid })),
-      )
+      const renderLimit = createTimeLimiter()
+      const context = new TemplateContext(values, liquid.options, { sync: true }, { liquid, renderLimit })
+      return String(liquid.renderSync(template, context))
     },
   }
+}
+
+/**
+ * Limits the processor time of a rendering, because time also passes while the process is starved of it. This includes
+ * other threads of the process, so both limits must be exceeded.
+ */
+function createTimeLimiter(): Context['renderLimit'] {
+  const deadline = performance.now() + maxRenderMs
+  const start = process.cpuUsage()
+  const limiter = {
+    check(now: number) {
+      if (now < deadline) return
+      const { user, system } = process.cpuUsage(start)
+      if (user + system > maxRenderMs * 1_000) throw new Error(renderLimitExceeded)
+    },
+  }
+  return limiter as Context['renderLimit']
 }
 
 /** Creates a function that returns its text, and throws as soon as all texts together exceed the maximum length. */
