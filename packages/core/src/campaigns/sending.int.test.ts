@@ -92,7 +92,7 @@ describe('a batch', () => {
     const later = await claim(batches[0])
     await claimAll(later)
     await releaseClaim(ctx, batch.claim, 'now')
-    expect(await recoverBatch(ctx, batch.claim, lost)).toBe(0)
+    expect(await recoverBatch(ctx.db, batch.claim, lost)).toBe(0)
     await expect(claim(batches[0])).rejects.toThrow('could not be claimed')
     await releaseClaim(ctx, later.claim, 'now')
     expect(await claim(batches[0])).toBeDefined()
@@ -156,7 +156,7 @@ describe('a recipient', () => {
     const [first] = await claimAll(batch)
     // As if the response were lost.
     Object.assign(batch.claim, { unsentToken: batch.claim.tokens[0], tokens: [...former, ...batch.claim.tokens] })
-    expect(await recoverBatch(ctx, batch.claim, lost)).toBe(0)
+    expect(await recoverBatch(ctx.db, batch.claim, lost)).toBe(0)
     expect(await countRecipients(ctx, id)).toEqual({ WAITING: 2 })
     expect((await claimAll(await claim(batches[0]))).find((one) => one.id === first?.id)).toMatchObject({ attempts: 1 })
   })
@@ -165,7 +165,7 @@ describe('a recipient', () => {
     const { id, batches } = await startCampaign(2)
     const frozen = await claim(batches[0])
     const late = { ...frozen, claim: { ...frozen.claim } }
-    await recoverBatch(ctx, frozen.claim, lost)
+    await recoverBatch(ctx.db, frozen.claim, lost)
     const later = await claim(batches[0])
     expect(await claimRecipients(ctx, late, late.contactUuids)).toEqual({ stopped: true, recipients: [] })
     expect(await countRecipients(ctx, id)).toEqual({})

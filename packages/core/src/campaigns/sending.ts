@@ -15,6 +15,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { randomUUID } from 'node:crypto'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
+import type { Db } from '../db/client.ts'
 import { transaction } from '../db/transaction.ts'
 import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
@@ -221,9 +222,9 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<SummaryR
  * Ends a claim whose outcome is unknown: SENDING recipients become INTERRUPTED, as their mails may have been sent. Only
  * those of a group whose claim had no response become WAITING. Returns the number of INTERRUPTED ones.
  */
-export function recoverBatch(scope: WorkScope, claim: Claim, { error, when }: Recovery): Promise<number> {
-  return transaction(scope.db, async (db) => {
-    const ctx = { db, workspaceId: scope.workspaceId }
+export function recoverBatch(db: Db, claim: Claim, { error, when }: Recovery): Promise<number> {
+  return transaction(db, async (db) => {
+    const ctx = { db, workspaceId: claim.workspaceId }
     if (!(await lockClaim(ctx, claim))) return 0
     if (claim.unsentToken !== undefined) await returnUnsent(ctx, claim.id, claim.unsentToken)
     const interrupted = await interruptRecipients(ctx, claim.id, error)

@@ -14,7 +14,7 @@ import {
   type Recovery,
   releaseClaim,
 } from '../work/claims.ts'
-import { enqueue, finishWork, type WorkScope } from '../work/enqueue.ts'
+import { enqueue, finishWork } from '../work/enqueue.ts'
 import { type MailData, mailKinds, mails } from '../db/schema/index.ts'
 import { hashProviderMessageId } from './providers/provider-message-id.ts'
 
@@ -127,20 +127,19 @@ const mayBeRepeated = ({ kind }: Pick<Mail, 'kind'>) => kind !== 'CAMPAIGN_TEST'
  * Ends a claim whose outcome is unknown: the mail may have been sent. It is sent again if a duplicate is better than
  * none and attempts are left; otherwise it becomes INTERRUPTED. Returns the kind of a mail that became INTERRUPTED.
  */
-export function recoverMail(scope: WorkScope, claim: Claim, { error, when }: Recovery): Promise<MailKind | undefined> {
-  return transaction(scope.db, async (db) => {
-    const ctx = { db, workspaceId: scope.workspaceId }
-    const isMail = and(eq(mails.workspaceId, scope.workspaceId), eq(mails.id, idOf('mai', claim.id)))
+export function recoverMail(db: Db, claim: Claim, { error, when }: Recovery): Promise<MailKind | undefined> {
+  return transaction(db, async (db) => {
+    const isMail = and(eq(mails.workspaceId, claim.workspaceId), eq(mails.id, idOf('mai', claim.id)))
     const [mail] = await db.select().from(mails).where(isMail).for('update')
-    if (!mail || !(await lockClaim(ctx, claim))) return undefined
+    if (!mail || !(await lockClaim({ db }, claim))) return undefined
     const attempts = mail.attempts + 1
     if (mayBeRepeated(mail) && attempts < maxMailAttempts) {
       await db.update(mails).set({ attempts, error }).where(isMail)
-      await releaseClaim(ctx, claim, when)
+      await releaseClaim({ db }, claim, when)
       return undefined
     }
     await db.update(mails).set({ status: 'INTERRUPTED', attempts, error, settledAt: new Date() }).where(isMail)
-    await finishClaim(ctx, claim)
+    await finishClaim({ db }, claim)
     return mail.kind
   })
 }

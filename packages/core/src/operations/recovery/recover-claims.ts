@@ -11,7 +11,6 @@ import { workers } from '../../db/schema/index.ts'
 import { type AnyMailKind, recoverMail } from '../../mail/mails.ts'
 import { recoverDrain } from '../../webhooks/drain/recover-drain.ts'
 import { type Claim, listClaims, type Recovery, releaseClaim } from '../../work/claims.ts'
-import type { WorkScope } from '../../work/enqueue.ts'
 import type { WorkKind } from '../../work/kinds.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
 
@@ -69,20 +68,19 @@ const recoveries: Record<WorkKind, (...of: Parameters<typeof recoverDrain>) => P
   CLEAR_WORKSPACE: releaseOnly,
 }
 
-async function recoverSingleMail(scope: WorkScope, claim: Claim, recovery: Recovery) {
-  const kind = await recoverMail(scope, claim, recovery)
+async function recoverSingleMail(...of: Parameters<typeof recoverMail>) {
+  const kind = await recoverMail(...of)
   return kind ? { mails: { [kind]: 1 } } : {}
 }
 
-async function releaseOnly(scope: WorkScope, claim: Claim, { when }: Recovery) {
-  await releaseClaim(scope, claim, when)
+async function releaseOnly(db: Db, claim: Claim, { when }: Recovery) {
+  await releaseClaim({ db }, claim, when)
   return {}
 }
 
 /** Ends a claim whose outcome is unknown. Does nothing if it has ended. */
 export async function recoverClaim(db: Db, claim: Claim, recovery: Recovery): Promise<InterruptedCounts> {
-  const scope = { db, workspaceId: claim.workspaceId }
-  return { deliveries: 0, mails: {}, ...(await recoveries[claim.kind](scope, claim, recovery)) }
+  return { deliveries: 0, mails: {}, ...(await recoveries[claim.kind](db, claim, recovery)) }
 }
 
 /** A claim that cannot be recovered, such as one that a frozen transaction locks, does not hold up the others. */

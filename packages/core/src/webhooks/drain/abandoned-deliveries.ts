@@ -53,7 +53,7 @@ export async function expireDeliveries(db: Db, { eventsDays }: EventRetention = 
   // Takes no locks: `expireBacklog` locks the drain of one workspace at a time and selects its deliveries again.
   let expired = 0
   for (const { workspaceId } of await findExpired(db, { eventsDays })) {
-    expired += await lockDrain(db, workspaceId, (db, { inFlight }) => {
+    expired += await lockDrain(db, workspaceId, (db, inFlight) => {
       return expireBacklog(db, { workspaceId, inFlight, eventsDays })
     })
   }

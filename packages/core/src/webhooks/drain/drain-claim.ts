@@ -4,8 +4,9 @@ import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { work as workTable } from '../../db/schema/index.ts'
 import { transaction } from '../../db/transaction.ts'
-import { uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
+import type { WebhookId, WorkspaceId } from '../../kernel/ids.ts'
 import type { Claim } from '../../work/claims.ts'
+import { finishUnclaimedWork } from '../../work/enqueue.ts'
 import { drainId } from '../../work/queues.ts'
 
 /** What a job knows of a receiver. */
@@ -30,39 +31,30 @@ export function prepareDrain(of: { workspaceId: WorkspaceId; workerId: string; f
   return { ...of, kind: 'DRAIN', id: drainId, tokens: [], receivers: new Map() }
 }
 
-interface LockedDrain {
-  /** Null if no job drains the workspace. */
-  token: string | null
-  inFlight: string[]
-}
-
 /**
  * Runs `work` in a transaction in which no job can take deliveries of the workspace. Inserts the row if there is none: only
  * an insert waits for the insert of a claim that is not committed yet. One statement inserts or locks: between two, a step
- * could delete the row.
+ * could delete the row. `inFlight` contains the UUIDs of the deliveries that may be out.
  */
 export function lockDrain<Result>(
   db: Db,
   workspaceId: WorkspaceId,
-  work: (db: Db, drain: LockedDrain) => Promise<Result>,
+  work: (db: Db, inFlight: string[]) => Promise<Result>,
 ): Promise<Result> {
   return transaction(db, async (db) => {
-    const [drain = { token: null, inFlight: [] }] = await lockOrInsert(db, { workspaceId })
-    const result = await work(db, drain)
-    await db.execute(sql`delete from work where ${isDrainOf(workspaceId)} and token is null`)
+    const [drain] = await lockOrInsert(db, { workspaceId })
+    const result = await work(db, drain?.inFlight ?? [])
+    await finishUnclaimedWork({ db, workspaceId }, [drainId])
     return result
   })
 }
 
 const lockOrInsert = namedStatement('lock a drain', {
   params: { workspaceId: workTable.workspaceId },
-  columns: { token: workTable.token, inFlight: workTable.inFlight },
+  columns: { inFlight: workTable.inFlight },
   sql: ({ workspaceId }) => sql`
     insert into work (workspace_id, id, kind)
     select id, ${drainId}::uuid, 'DRAIN' from workspaces where id = ${workspaceId}
     on conflict (workspace_id, id) do update set kind = excluded.kind
-    returning token, in_flight`,
+    returning in_flight`,
 })
-
-/** The condition of the row of `work`. */
-export const isDrainOf = (workspaceId: WorkspaceId) => sql`workspace_id = ${uuidOf(workspaceId)} and id = ${drainId}`

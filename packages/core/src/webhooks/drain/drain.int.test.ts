@@ -16,7 +16,7 @@ import { transaction } from '../../db/transaction.ts'
 import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
 import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.ts'
 import { deleteWebhook } from '../webhooks.ts'
-import { isDrainOf, lockDrain, prepareDrain } from './drain-claim.ts'
+import { lockDrain, prepareDrain } from './drain-claim.ts'
 import { claimDrain, recordAndTakeNext, releaseUnansweredDrain } from './drain.ts'
 
 const database = useTestDatabase()
@@ -184,15 +184,16 @@ describe('while the drain is locked', () => {
     const uuids = await insertDeliveries(ctx, webhookId, { count: 2 })
     await makeClaim(1)
     const [locked, ending] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const isDrain = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and kind = 'DRAIN'`
     const step = transaction(database.db, async (db) => {
-      await db.execute(sql`select from work where ${isDrainOf(ctx.workspaceId)} for update`)
+      await db.execute(sql`select from work where ${isDrain} for update`)
       locked.resolve()
       await ending.promise
-      await db.execute(sql`delete from work where ${isDrainOf(ctx.workspaceId)}`)
+      await db.execute(sql`delete from work where ${isDrain}`)
     })
     await locked.promise
-    const locking = lockDrain(ctx.db, ctx.workspaceId, async (_db, { token, inFlight }) => {
-      expect([token, inFlight]).toEqual([null, []])
+    const locking = lockDrain(ctx.db, ctx.workspaceId, async (_db, inFlight) => {
+      expect(inFlight).toEqual([])
       const claiming = makeClaim()
       await waitUntilBlocked(database.db)
       return { claiming }

@@ -24,10 +24,11 @@ import { work } from '../../db/schema/index.ts'
 import { timestamptz, uuid } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
+import { finishClaim } from '../../work/claims.ts'
 import { drainId } from '../../work/queues.ts'
 import { failAbandonedDeliveries } from './abandoned-deliveries.ts'
 import type { EndedDelivery } from './delivery-outcome.ts'
-import { type DrainClaim, isDrainOf, lockDrain } from './drain-claim.ts'
+import { type DrainClaim, lockDrain } from './drain-claim.ts'
 import { hasBacklog } from './find-backlogs.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 import { recordOutcomes } from './record-outcomes.ts'
@@ -73,11 +74,8 @@ export function recordAndTakeNext(db: Db, claim: DrainClaim, step: DrainStep): P
 }
 
 /** Ends a claim that had no response: what it took was certainly not sent. */
-export function releaseUnansweredDrain(db: Db, { workspaceId, tokens }: DrainClaim): Promise<void> {
-  return lockDrain(db, workspaceId, async (db, { token }) => {
-    if (token !== null && tokens.includes(token))
-      await db.execute(sql`delete from work where ${isDrainOf(workspaceId)}`)
-  })
+export async function releaseUnansweredDrain(db: Db, claim: DrainClaim): Promise<void> {
+  await lockDrain(db, claim.workspaceId, (db) => finishClaim({ db }, claim))
 }
 
 /**

@@ -1,29 +1,23 @@
-import { and, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
-import { deliveries, work } from '../../db/schema/index.ts'
+import { deliveries } from '../../db/schema/index.ts'
 import { text } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
-import { drainId } from '../../work/queues.ts'
-import type { Claim, Recovery } from '../../work/claims.ts'
-import type { WorkScope } from '../../work/enqueue.ts'
+import { type Claim, finishClaim, lockClaim, type Recovery } from '../../work/claims.ts'
 import { publishDrain } from '../../work/publisher.ts'
-import { isDrainOf } from './drain-claim.ts'
+import { drainId } from '../../work/queues.ts'
 
 /**
  * Ends the claim of a drain whose outcome is unknown. Deliveries that may have been sent become INTERRUPTED; the rest of
  * the backlog remains PENDING. Returns the number of interrupted deliveries. Does nothing if the claim has ended.
  */
-export function recoverDrain({ db, workspaceId }: WorkScope, { tokens }: Claim, { error }: Recovery): Promise<number> {
+export function recoverDrain(db: Db, claim: Claim, { error }: Recovery): Promise<number> {
+  const { workspaceId } = claim
   return transaction(db, async (db) => {
-    const isHeld = sql`${work.token} = any(${sql.param([...tokens])}::uuid[])`
-    const held = await db
-      .select({ id: work.id })
-      .from(work)
-      .where(and(isDrainOf(workspaceId), isHeld))
-      .for('update')
-    if (held.length === 0) return 0
+    if (!(await lockClaim({ db }, claim))) return 0
     const interrupted = await interruptInFlight(db, { workspaceId, error })
-    await db.delete(work).where(isDrainOf(workspaceId))
+    await finishClaim({ db }, claim)
     publishDrain(db, workspaceId)
     return interrupted
   })
