@@ -7,6 +7,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, text } from '../db/statements/sql-types.ts'
 import { type ContactId, newId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
+import { lockAddresses } from './find-suppressions.ts'
 import { hashEmail, hashEmails, hashEmailWithAllKeys } from './hash-email.ts'
 import { addReason, isByPerson, reasonsOf, statusByReason } from './suppression-reasons.ts'
 
@@ -105,11 +106,19 @@ export async function saveWithout(
   return reasons
 }
 
-/** Makes contacts those that have the addresses of suppressions. Returns the contacts whose address is suppressed. */
+/**
+ * Makes contacts those that have the addresses of suppressions. Returns the contacts whose address is suppressed. Locks
+ * the addresses first, as everything that writes suppressions does: what it links would otherwise change meanwhile.
+ */
 export async function linkSuppressions(
   ctx: Ctx,
   contacts: readonly { id: ContactId; email: string }[],
 ): Promise<ContactId[]> {
+  await lockAddresses(
+    ctx,
+    contacts.map(({ email }) => email),
+    'shared',
+  )
   if (contacts.length === 0 || !(await hasSuppressions(ctx))) return []
   const hashes = contacts.flatMap(({ id, email }) => hashEmailWithAllKeys(ctx, email).map((hash) => ({ id, hash })))
   const linked = await linkRows(ctx.db, {

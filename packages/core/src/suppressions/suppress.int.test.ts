@@ -1,4 +1,5 @@
 import { createTestContact, createTestList, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { eq } from 'drizzle-orm'
@@ -7,6 +8,7 @@ import type { Contact } from '../contacts/contacts.schema.ts'
 import { findContactByEmail } from '../contacts/find-contact.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { type SuppressionReason, subscriptions, suppressions } from '../db/schema/index.ts'
+import { transaction } from '../db/transaction.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
 import { newId } from '../kernel/ids.ts'
 import type { List } from '../lists/lists.schema.ts'
@@ -15,7 +17,7 @@ import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
-import { findSuppressions } from '../subscriptions/find-suppressions.ts'
+import { findSuppressions, lockAddresses } from '../subscriptions/find-suppressions.ts'
 import { liftSuppression } from './lift-suppression.ts'
 import { suppress } from './suppress.ts'
 
@@ -165,4 +167,25 @@ test('an opt-out that is stored while a bounce is lifted remains', async () => {
   await suppressing.commit()
   await lifting
   expect(await readReasons(email)).toEqual(['OPTED_OUT'])
+})
+
+test('an import that creates the contact of an address waits while it is suppressed', async () => {
+  const [email, listId] = ['grace@example.com', list.id]
+  await give('MANUAL', { email })
+  const [isLocked, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const suppressing = transaction(database.db, async (db) => {
+    await lockAddresses({ ...ctx, db }, [email], 'exclusive')
+    isLocked.resolve()
+    await isWaiting.promise
+    await give('COMPLAINED', { email, on: { ...ctx, db } })
+  })
+  await isLocked.promise
+  const importing = runTestImport(ctx, `email\n${email}`, { listId })
+  await waitUntilBlocked(database.db)
+  isWaiting.resolve()
+  await suppressing
+  expect(await importing).toMatchObject({ created: 1, confirmed: 0, failed: 0 })
+  const contactId = (await findContactByEmail(ctx, email))?.id
+  const rows = await ctx.db.select().from(suppressions).where(eq(suppressions.workspaceId, ctx.workspaceId))
+  expect(rows).toMatchObject([{ contactId, reasons: [{ reason: 'COMPLAINED' }, { reason: 'MANUAL' }] }])
 })
