@@ -1,6 +1,7 @@
 /** Sessions, workspaces, the deletion of a workspace, and the audit log. */
 import type { OpenSession, OwnWorkspace } from '@rapport/core/auth/auth.schema.ts'
 import type { AuditEntry } from '@rapport/core/audit/audit.schema.ts'
+import { WorkspaceChange } from '@rapport/core/workspaces/workspaces.schema.ts'
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, test } from 'vitest'
@@ -99,6 +100,24 @@ test('an entry has action, actor, subject, address and time', async () => {
     requestId: 'find-me',
     createdAt: aTimestamp,
   })
+})
+
+test('the entry of a changed workspace has each changed field', async () => {
+  const change = {
+    name: 'Engines',
+    currency: 'USD',
+    fromName: 'Ada',
+    fromEmail: 'ada@example.com',
+    postalAddress: null,
+    logoUrl: 'https://example.com/logo.png',
+    accentColor: '#2f5bea',
+    locale: 'de',
+    confirmChangedAddress: true,
+    trackingWithoutConsent: 'OFF',
+  }
+  expect(Object.keys(change)).toEqual(Object.keys(WorkspaceChange.shape))
+  expect(await call('PATCH /workspace', change)).toMatchObject({ status: 200 })
+  expect(await readLog('?action=workspace.changed')).toMatchObject([{ details: change }])
 })
 
 test('records changes of access, exports and deletions, but no rejected requests', async () => {

@@ -78,7 +78,7 @@ export const AuditEntry = z
       .describe('Who did it.'),
     subjectId: z.string().nullable().describe('The id of the affected record. `null` if there is none.'),
     details: z
-      .record(z.string(), z.union([z.string(), z.number(), z.null()]))
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
       .describe('More about the action, such as the new role.'),
     address: z.string().nullable().describe('The IP address of the client. `null` for the system.'),
     requestId: z.string().describe('The id of the request, as in `x-request-id`.'),

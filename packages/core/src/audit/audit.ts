@@ -13,7 +13,7 @@ type AuditRow = typeof auditEntries.$inferSelect
 interface AuditDetails {
   subjectId?: IdOf<IdPrefix>
   /** Further details, never a secret. */
-  [detail: string]: string | number | null | undefined
+  [detail: string]: AuditRow['details'][string] | undefined
 }
 
 /**

@@ -11,15 +11,14 @@ import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
 export async function updateWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
   await checkNewSender(ctx, change.fromEmail)
   return inTransaction(ctx, async (ctx) => {
-    const changedFields = Object.entries(change).filter(([, value]) => value !== undefined)
-    if (changedFields.length === 0) return readWorkspace(ctx)
+    if (Object.values(change).every((value) => value === undefined)) return readWorkspace(ctx)
     const [row] = await ctx.db
       .update(workspaces)
       .set({ ...change, updatedAt: timeAtLeast(workspaces.updatedAt, new Date()) })
       .where(eq(workspaces.id, ctx.workspaceId))
       .returning()
     if (!row) return readWorkspace(ctx)
-    await audit(ctx, 'workspace.changed', { subjectId: row.id, ...Object.fromEntries(changedFields) })
+    await audit(ctx, 'workspace.changed', { subjectId: row.id, ...change })
     return toWorkspace(row)
   })
 }

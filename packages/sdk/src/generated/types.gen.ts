@@ -145,7 +145,7 @@ export type AuditEntry = {
      * More about the action, such as the new role.
      */
     details: {
-        [key: string]: string | number | null;
+        [key: string]: string | number | boolean | null;
     };
     /**
      * The IP address of the client. `null` for the system.

@@ -12,7 +12,7 @@ export const auditEntries = tenantTable(
     /** Ids as the API shows them. The records may have been deleted since. */
     actorId: text(),
     subjectId: text(),
-    details: jsonb().$type<Record<string, string | number | null>>().notNull(),
+    details: jsonb().$type<Record<string, string | number | boolean | null>>().notNull(),
     address: text(),
     requestId: text().notNull(),
     createdAt: createdAt(),
