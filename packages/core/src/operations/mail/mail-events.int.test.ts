@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -116,6 +116,15 @@ test('a temporary bounce only emits an event', async () => {
   expect(await statusesOf(ada.id)).toEqual(['CONFIRMED'])
   expect(await readStats(ctx, id)).toMatchObject({ bounced: 0 })
   expect((await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')).toHaveLength(1)
+})
+
+test('without the id of an email, a report counts once a day', async () => {
+  await createTestContact(ctx, { email: 'person-1@example.com' })
+  for (let time = 0; time < 2; time++) await report({ type: 'COMPLAINT' })
+  vi.useFakeTimers({ now: Date.now() + 24 * 60 * 60 * 1000, toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  await report({ type: 'COMPLAINT' })
+  expect((await listEventTypes(ctx)).filter((type) => type === 'mail.complained')).toHaveLength(2)
 })
 
 test('a complaint overrides a bounce in either order', async () => {

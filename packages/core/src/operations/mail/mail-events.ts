@@ -29,7 +29,8 @@ import type { MailReport } from './mail-report.ts'
  * Records a report. A complaint or a HARD bounce suppresses the address and unsubscribes it from every list of the
  * workspace; so does a SOFT bounce of an address that is undeliverable by now. A complaint is what the person said: it also
  * holds for the present address of the recipient. The report counts in the statistics of its campaign. Reports come more
- * than once, also from a server and a provider about the same email: a repeated report is a no-op.
+ * than once, also from a server and a provider about the same email: a repeated report is a no-op. Reports that name no
+ * email count once a day.
  */
 export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
   return inRounds(ctx, async (ctx) => {
@@ -43,11 +44,13 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
  * recorded.
  */
 export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedMail): Promise<void> {
-  if (!(await isNewReport(ctx, report, mail))) return
+  const isNew = await isNewReport(ctx, report, mail)
+  // A refusal happened just now, maybe after the bounce of the first one was lifted.
+  if (!isNew && !report.isRefusal) return
   const isComplaint = report.type === 'COMPLAINT'
   const isPermanent = isComplaint || report.class === 'HARD'
   if (isPermanent) await suppressRecipient(ctx, mail, isComplaint ? 'COMPLAINED' : 'BOUNCED')
-  if (mail.isErased) return
+  if (mail.isErased || !isNew) return
   const contact = await findContact(ctx, mail)
   if (contact && !(await touchLastActivity(ctx, contact.id))) throw changedBeforeLock
   if (report.class === 'SOFT' && contact) await countSoftBounce(ctx, mail, contact)
@@ -116,7 +119,7 @@ async function isNewReport(ctx: Ctx, report: MailReport, reported: ReportedMail)
   const { address, recipient, mailId } = reported
   const mail = recipient
     ? [recipient.campaignId, recipient.contactId]
-    : [mailId ?? report.messageId ?? report.providerMessageId]
+    : [mailId ?? report.messageId ?? report.providerMessageId ?? toTimestamp(new Date()).slice(0, 10)]
   const subject = [address?.toLowerCase() ?? null, report.class, ...mail]
   const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
   const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(content).digest('base64url')

@@ -7,6 +7,9 @@ import { type CampaignId, type ContactId, newId, uuidOf } from '../../kernel/ids
 import { createRecipientToken } from '../../mail/bounces/recipient-token.ts'
 import type { Ctx } from '../../request/context.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { liftSuppression } from '../../suppressions/lift-suppression.ts'
+import { listSuppressions } from '../../suppressions/suppressions.ts'
+import { SuppressionQuery } from '../../suppressions/suppressions.schema.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   createTestContact,
@@ -167,6 +170,24 @@ test('a refusal of an email to a person who was erased emits no event', async ()
   await reportRefusal(ctx, { ...refused, mailId: newId('mai') })
   expect(await readSuppressed(ada.email)).toEqual(['BOUNCED'])
   expect(await listEventTypes(ctx)).toEqual(before)
+})
+
+test('a refusal after the bounce was lifted suppresses the address again', async () => {
+  const bounce = { class: 'HARD', code: '5.1.1' } as const
+  const refuse = () =>
+    reportRefusal(ctx, {
+      email: ada.email,
+      bounce,
+      detail: '550 5.1.1 User unknown',
+      recipient: { campaignId, contactId: ada.id },
+    })
+  await refuse()
+  const { data } = await listSuppressions(ctx, SuppressionQuery.parse({ email: ada.email }))
+  await liftSuppression(ctx, data[0]?.id ?? newId('sup'), { note: 'The mailbox is back' })
+  expect(await readSuppressed(ada.email)).toEqual([undefined])
+  await refuse()
+  expect(await readSuppressed(ada.email)).toEqual(['BOUNCED'])
+  expect(await readBounces()).toHaveLength(1)
 })
 
 test('a SOFT bounce does not replace a HARD one of the same email', async () => {
