@@ -61,6 +61,8 @@ describe.each([
     expect(await statusesOf(ada.id)).toEqual([status, status])
     expect(await readContact(ctx, ada.id)).toMatchObject({ emailSubscribedStatus: status })
     expect(await readStats(ctx, id)).toMatchObject({ sent: 2, [count]: 1 })
+    const ended = (await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed')
+    expect(ended).toHaveLength(2)
     const emitted = await database.db.execute(sql`
       select data from events where type = ${event} and workspace_id = ${uuidOf(ctx.workspaceId)}`)
     expect(emitted.rows).toEqual([

@@ -82,7 +82,7 @@ const isSameAddress = (one: string, other: string | undefined) => one.toLowerCas
 async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, reason: 'BOUNCED' | 'COMPLAINED') {
   const emails = [address, reason === 'COMPLAINED' ? contact?.email : null].filter((email) => typeof email === 'string')
   const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
-  if (added.length > 0) await suppress(ctx, added, { emitsEvents: false })
+  if (added.length > 0) await suppress(ctx, added, { emitsEvents: true })
   if (reason === 'BOUNCED' || !contact) return
   const present = await findCurrentContact(ctx, contact.id)
   if (present?.email !== contact.email) throw changedBeforeLock

@@ -215,7 +215,7 @@ describe('a hook of the installation', () => {
     await Promise.all([receive('sendgrid', hookId, message), receive('sendgrid', hookId, message)])
     for (const { of, id } of sent) {
       expect(await readStats(of, id)).toMatchObject({ bounced: 1 })
-      expect(await listEventTypes(of)).toEqual(['campaign.sending', 'mail.bounced'])
+      expect(await listEventTypes(of)).toEqual(['campaign.sending', 'subscription.unsubscribed', 'mail.bounced'])
     }
   })
 
