@@ -1,6 +1,13 @@
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { claimTestImport, countRows, queueTestImport, runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
+import { createTestList } from '@rapport/testing/fixtures/factories.ts'
+import {
+  claimTestImport,
+  countRows,
+  queueTestImport,
+  runQueuedImport,
+  runTestImport,
+} from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createCustomField } from '../custom-fields/custom-fields.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -54,6 +61,16 @@ test('a late save does not undo a later one', async () => {
   expect(await saves[1]?.()).toBe('written')
   expect(await saves[0]?.()).toBe('lost')
   expect(await saves[1]?.()).toBe('written')
+})
+
+test('an opt-out counts in a row with more cells than the header', async () => {
+  const list = await createTestList(ctx)
+  const rows = ['ada@example.com,unsubscribed,left, angry', 'ada@example.com,confirmed,back']
+  const done = await runTestImport(ctx, ['email,status,notes', ...rows].join('\n'), {
+    listId: list.id,
+    unknownColumns: 'ignore',
+  })
+  expect(done).toMatchObject({ created: 1, confirmed: 0, optedOut: 1, failed: 1 })
 })
 
 test('a column that is unclear is an error before a contact is written', async () => {

@@ -20,6 +20,7 @@ import {
   type OptOutRow,
   readCsvRow,
   readJsonRow,
+  toOptOutCells,
   toOptOutLayout,
   toOptOutProperties,
   toOptOutRow,
@@ -102,7 +103,8 @@ async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: 
       if ('content' in row)
         findDecimalMarks(findings, { delimiter: layout.delimiter, columns }, { line: row.line, cells: row.content })
     }
-    const toOptOut = (row: FileRow<string[]>) => toOptOutRow(readCsvRow(row, format), ofEveryRow) ?? []
+    const toOptOut = (row: FileRow<string[]>) =>
+      toOptOutRow(readCsvRow(toOptOutCells(row, layout), format), ofEveryRow) ?? []
     yield { start, end, optOuts: hasStatuses ? rows.flatMap(toOptOut) : [] }
   }
 }

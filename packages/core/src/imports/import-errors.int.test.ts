@@ -9,7 +9,11 @@ const ctx = useTestCtx(database)
 test('counts the errors by column and message', async () => {
   await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
   const rows = Array.from({ length: 2_100 }, (_, n) => `ada${n}@example.com,${n < 2_050 ? 'many' : n}\n`)
-  const json = [{ email: 'ada' }, { email: 'ada@example.com', customFieldValues: { 'se\u0007ats': 1 } }]
+  const json = [
+    { email: 'ada' },
+    { email: 'ada@example.com', customFieldValues: { 'se\u0007ats': 1 } },
+    { email: 'grace@example.com', customFieldValues: { 'se\u0000ats': 1 } },
+  ]
   const file = json.map((row) => JSON.stringify(row)).join('\n')
   expect(await runTestImport(ctx, ['email,seats\n', ...rows])).toMatchObject({
     created: 50,
@@ -20,6 +24,7 @@ test('counts the errors by column and message', async () => {
     errorCounts: [
       { column: 'email', message: 'must be an email address such as ada@example.com', count: 1 },
       { column: 'customFieldValues.se\\u0007ats', message: expect.stringContaining('unknown custom field'), count: 1 },
+      { column: 'customFieldValues.se\\u0000ats', message: expect.stringContaining('unknown custom field'), count: 1 },
     ],
   })
 })

@@ -107,6 +107,11 @@ export function toOptOutLayout(layout: Layout): Layout {
   return { ...layout, columns: layout.columns.map((column) => (isRead(column) ? column : null)) }
 }
 
+/** The same for the cells of a row: what is beyond the header may be an error, but hides no opt-out. */
+export function toOptOutCells(row: FileRow<string[]>, { columns }: Layout): FileRow<string[]> {
+  return 'error' in row ? row : { ...row, content: row.content.slice(0, columns.length) }
+}
+
 /** The same for a JSON value. */
 export function toOptOutProperties(row: FileRow<unknown>): FileRow<unknown> {
   if ('error' in row || typeof row.content !== 'object' || row.content === null) return row
