@@ -36,14 +36,13 @@ const options = z
   .max(200, 'must have at most 200 options')
   .refine((values) => new Set(values).size === values.length, 'must not contain duplicate options')
 
+export const customFieldKey = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/
+
 export const CustomFieldInput = z
   .strictObject({
     key: z
       .string()
-      .regex(
-        /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/,
-        'must start with a letter and contain only letters, digits and _, at most 63 characters',
-      )
+      .regex(customFieldKey, 'must start with a letter and contain only letters, digits and _, at most 63 characters')
       .describe('The key of the field in `customFieldValues`. It cannot be changed.'),
     label: SingleLine(200, 1).describe('The name of the field for people.'),
     type: z.enum(customFieldTypes).describe('The type of the values. It cannot be changed.'),

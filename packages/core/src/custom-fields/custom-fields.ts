@@ -19,7 +19,13 @@ import { requireOptionQuota } from './option-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { customFields } from '../db/schema/index.ts'
-import type { CustomField, CustomFieldChange, CustomFieldInput, CustomFieldQuery } from './custom-fields.schema.ts'
+import {
+  type CustomField,
+  type CustomFieldChange,
+  type CustomFieldInput,
+  customFieldKey,
+  type CustomFieldQuery,
+} from './custom-fields.schema.ts'
 import { updateStatement } from '../db/json-rows.ts'
 
 export type CustomValue = string | number | boolean
@@ -131,7 +137,7 @@ export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
 /** Reads the definitions of these keys. */
 export async function findCustomFields(ctx: Ctx, keys: readonly string[]): Promise<CustomFields> {
   if (keys.length === 0) return new Map()
-  const rows = await selectDefinitions(ctx).where(and(isLiveInWorkspace(ctx), inArray(customFields.key, [...keys])))
+  const rows = await selectDefinitions(ctx).where(isLiveAmong(ctx, keys))
   return new Map(rows.map((row) => [row.key, row]))
 }
 
@@ -157,7 +163,7 @@ export async function lockCustomFields(
 ): Promise<CustomFields> {
   if (keys.length === 0) return new Map()
   const rows = await selectDefinitions(ctx)
-    .where(and(isLiveInWorkspace(ctx), inArray(customFields.key, [...keys])))
+    .where(isLiveAmong(ctx, keys))
     .for('key share', skipLocked ? { skipLocked } : {})
   return new Map(rows.map((row) => [row.key, row]))
 }
@@ -268,6 +274,12 @@ function isLiveCustomField(ctx: Ctx, id: CustomFieldId) {
 
 function isLiveInWorkspace(ctx: Ctx) {
   return and(eq(customFields.workspaceId, ctx.workspaceId), isNull(customFields.removedAt))
+}
+
+/** Other texts are keys of no field, and PostgreSQL refuses some of them. */
+function isLiveAmong(ctx: Ctx, keys: readonly string[]) {
+  const possible = keys.filter((key) => customFieldKey.test(key))
+  return and(isLiveInWorkspace(ctx), inArray(customFields.key, possible))
 }
 
 function toCustomField(row: CustomFieldRow): CustomField {

@@ -115,6 +115,7 @@ test.each([
 
 test.each([
   [{ 'customField.nope': '1' }, 'unknown custom field'],
+  [{ 'customField.\u0000': '1' }, 'unknown custom field'],
   [{ 'customField.plan': 'gold' }, 'must be one of free, pro'],
   [{ 'customField.seats': 'many' }, 'must be a number'],
 ])('rejects %j', async (query, message) => {
