@@ -82,6 +82,12 @@ test('a denial ends a request, and a second request soon after sends nothing', a
   expect(await readChoices()).toEqual({ opens: 'DENIED', clicks: 'DENIED' })
 })
 
+test('the same choice once more leaves the link in the email as it is', async () => {
+  expect([await choose('opens'), await choose('opens')]).toEqual(['ASKED', 'NOT_ASKED'])
+  await confirm()
+  expect(await readChoices()).toEqual({ opens: 'GRANTED', clicks: 'DENIED' })
+})
+
 test('a denial counts in a suspended workspace, and a grant is refused', async () => {
   await database.db.update(workspaces).set({ suspendedAt: new Date() }).where(eq(workspaces.id, ctx.workspaceId))
   await expect(choose('opens')).rejects.toMatchObject({ code: 'workspace_suspended' })

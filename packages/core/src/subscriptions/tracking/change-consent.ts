@@ -19,15 +19,25 @@ export const findRequest = ({ proofs }: Pick<Consent, 'proofs'>): TrackingProof 
 export const actionsOf = (scope: Record<TrackedAction, boolean>): TrackedAction[] =>
   trackedActions.filter((action) => scope[action])
 
+const scopeOf = (actions: readonly TrackedAction[]): Record<TrackedAction, boolean> => ({
+  opens: actions.includes('opens'),
+  clicks: actions.includes('clicks'),
+})
+
 /**
- * A denial counts at once and ends an open request. Repeated, it changes nothing, unless there is a request: then it is
- * stored as later than the link that was mailed for it.
+ * A denial counts at once and ends an open request of the same actions. Repeated, it changes nothing, unless there is
+ * such a request: then it is stored as later than the link that was mailed for it.
  */
 export function deny(current: Consent, proof: TrackingProof): Consent {
   const denied = actionsOf(proof)
   const isNew = denied.some((action) => current[action] !== 'DENIED')
-  const rest = current.proofs.filter((one) => !isRequest(one))
-  if (!isNew && rest.length === current.proofs.length) return current
+  const isEnded = (one: TrackingProof) => isRequest(one) && denied.some((action) => one[action])
+  if (!isNew && !current.proofs.some(isEnded)) return current
+  const rest = current.proofs.flatMap((one) => {
+    if (!isEnded(one)) return one
+    const remaining = actionsOf(one).filter((action) => !denied.includes(action))
+    return remaining.length > 0 ? { ...one, ...scopeOf(remaining) } : []
+  })
   return {
     ...current,
     ...setChoice(denied, 'DENIED', new Date(proof.at)),
@@ -57,7 +67,7 @@ export function confirm(
     return link.scope.includes(action) && (deniedAt === null || deniedAt < link.issuedAt)
   })
   if (granted.length === 0) return undefined
-  const proof = { ...open, ...used, opens: granted.includes('opens'), clicks: granted.includes('clicks') }
+  const proof = { ...open, ...used, ...scopeOf(granted) }
   const proofs = current.proofs.map((one) => (one === open ? proof : one))
   return { consent: { ...current, ...setChoice(granted, 'GRANTED'), proofs }, granted }
 }
@@ -66,12 +76,8 @@ export function confirm(
 export function endGrants(current: Consent, proof: TrackingProof): Consent {
   const ended = trackedActions.filter((action) => current[action] === 'GRANTED')
   if (ended.length === 0) return current
-  const shown = { ...proof, opens: ended.includes('opens'), clicks: ended.includes('clicks') }
-  return {
-    ...current,
-    ...setChoice(ended, null),
-    proofs: [shown, ...current.proofs].slice(0, maxProofs),
-  }
+  const proofs = [{ ...proof, ...scopeOf(ended) }, ...current.proofs].slice(0, maxProofs)
+  return { ...current, ...setChoice(ended, null), proofs }
 }
 
 /** The denials of a merged contact hold for the remaining one, and its grants do not. The proofs of both are kept. */
