@@ -184,7 +184,8 @@ const findOption = (options: readonly string[], wanted: unknown) =>
 
 /** Custom fields and emails have indexes for equality. */
 function equals({ key, type, value, options = [] }: ContactField, given: string | number | boolean): SQL {
-  const wanted = typeof given === 'string' ? (findOption(options, given) ?? normalizeText(given)) : given
+  const isText = typeof given === 'string' && type !== 'key'
+  const wanted = isText ? (findOption(options, given) ?? normalizeText(given)) : given
   if (key !== undefined) return sql`${contacts}.custom_field_values @> ${JSON.stringify({ [key]: wanted })}::jsonb`
   return type === 'email'
     ? sql`lower(${value}) = lower(${normalizeEmail(String(wanted)) ?? wanted})`

@@ -83,6 +83,11 @@ test('an external id is compared by its exact text alone', async () => {
     'user_1',
     'user_2',
   ])
+  const [composed, decomposed] = ['caf\u00e9', 'cafe\u0301']
+  await createTestContact(ctx, { lastName: 'composed', externalId: composed })
+  await createTestContact(ctx, { lastName: 'decomposed', externalId: decomposed })
+  expect(await find({ field: 'externalId', eq: decomposed })).toEqual(['decomposed'])
+  expect(await find({ field: 'externalId', in: [composed, 'none'] })).toEqual(['composed'])
   expect(await find({ field: 'externalId', isSet: false })).toEqual(['none'])
   for (const operator of ['ne', 'contains', 'startsWith'])
     await expect(find({ field: 'externalId', [operator]: 'user_1' })).rejects.toThrow('use eq, in, isSet')

@@ -3,12 +3,16 @@ import { z } from 'zod'
 import { dealStatuses, subscriptionStatuses } from '../db/schema/index.ts'
 import { Id } from '../kernel/ids.ts'
 import { isExactNumber } from '../kernel/values/exact-number.ts'
-import { MultiLine, SingleLine, TimestampInput } from '../kernel/validation.ts'
+import { MultiLine, normalizeText, SingleLine, TimestampInput, Verbatim } from '../kernel/validation.ts'
 
 const maxDepth = 4
 const maxLeaves = 30
 
 const Text = MultiLine(2_000, 1)
+/** As it was written: an external id is compared byte for byte, and everything else as `normalizeText` returns it. */
+const ExactText = Verbatim(2_000)
+  .min(1, 'must not be empty')
+  .refine((text) => normalizeText(text) !== '', 'must not be empty')
 const Num = z.number('must be a number').refine(isExactNumber, 'cannot be compared exactly: it is beyond 2^53')
 const Cents = Num.int('must be a whole number of cents')
 
@@ -33,7 +37,7 @@ const comparisonsOf = (value: z.ZodNumber) => ({
 })
 export type Comparison = keyof ReturnType<typeof comparisonsOf>
 
-const Scalar = z.union([Text, Num, z.boolean()], 'must be a text, a number, true or false')
+const Scalar = z.union([ExactText, Num, z.boolean()], 'must be a text, a number, true or false')
 
 const operators = {
   ...comparisonsOf(Num),
@@ -42,7 +46,7 @@ const operators = {
   contains: Text.optional().describe('Contains the text, ignoring case and accents.'),
   startsWith: Text.optional().describe('Starts with the text, ignoring case and accents.'),
   in: z
-    .array(Text)
+    .array(ExactText)
     .min(1, 'must not be empty')
     .max(100, 'must have at most 100 values')
     .optional()
