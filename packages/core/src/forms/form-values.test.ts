@@ -73,7 +73,7 @@ test.each(rejected)('%s rejects invalid values with one issue for the field', (t
   }
 })
 
-const empty = [undefined, null, '', '  ']
+const empty = [undefined, null, '', '  ', '\u200b \u00ad']
 test.each(empty)('%j is an empty value: omitted, or rejected if the field is required', (input) => {
   for (const type of [
     'TEXT',

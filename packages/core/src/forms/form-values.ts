@@ -1,6 +1,7 @@
 /** Validates form values. The messages are shown to visitors. */
 import { z } from 'zod'
 import { isExactNumber, isExactNumberText } from '../kernel/values/exact-number.ts'
+import { trimInvisible } from '../kernel/values/text.ts'
 import { Phone } from '../kernel/values/phone.ts'
 import { invalidField, invalidFields, type Issue } from '../kernel/errors.ts'
 import { exceedsSize } from '../kernel/stored-size.ts'
@@ -55,7 +56,7 @@ function checkFormValue(
 ): { value: FormValues[string] | undefined } | { message: string } {
   const texts = formTexts[language.language]
   const isCheckbox = field.type === 'CHECKBOX' || field.type === 'CONSENT'
-  const isEmpty = input === undefined || input === null || (typeof input === 'string' && input.trim() === '')
+  const isEmpty = input === undefined || input === null || (typeof input === 'string' && trimInvisible(input) === '')
   if (field.required && isCheckbox && (isEmpty || input === false)) return { message: texts.emptyBox }
   if (field.required && isEmpty) return { message: texts.empty }
   if (isEmpty) return { value: undefined }
