@@ -33,12 +33,13 @@ export const concurrentRequests = fp(
       if (request.routeOptions.config.hasOwnQuota) return
       await quota.read(request.ctx)
       const { workspaceId } = request.ctx
+      const waitsUntil = performance.now() + maxWaitMs
       const held: FairSlots[] = []
       const release = () => held.forEach((slots) => slots.release(workspaceId))
       try {
         // First, so that large bodies that wait leave the other slots to further requests of their workspace.
-        if (hasLargeBody(request)) held.push(await acquire(request, raw, largeBodySlots))
-        held.push(await acquire(request, raw, slots))
+        if (hasLargeBody(request)) held.push(await acquire(request, raw, { slots: largeBodySlots, waitsUntil }))
+        held.push(await acquire(request, raw, { slots, waitsUntil }))
       } catch (error) {
         release()
         throw error
@@ -46,13 +47,17 @@ export const concurrentRequests = fp(
       holdUntilEnded(request, raw, release)
     })
 
-    async function acquire(request: FastifyRequest, raw: FastifyReply['raw'], slots: FairSlots): Promise<FairSlots> {
+    async function acquire(
+      request: FastifyRequest,
+      raw: FastifyReply['raw'],
+      { slots, waitsUntil }: { slots: FairSlots; waitsUntil: number },
+    ): Promise<FairSlots> {
       const { workspaceId } = request.ctx
       if (!slots.tryAcquire(workspaceId)) {
         const closed = new AbortController()
         const abort = () => closed.abort()
         raw.once('close', abort)
-        const isAcquired = await slots.acquire(workspaceId, maxWaitMs, closed.signal)
+        const isAcquired = await slots.acquire(workspaceId, waitsUntil - performance.now(), closed.signal)
         raw.off('close', abort)
         if (!isAcquired) throw raw.destroyed ? clientClosed() : tooManyRequests()
       }
