@@ -33,6 +33,9 @@ import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')
+const tagParams = params.extend({
+  tag: SingleLine(100, 1).meta({ description: 'The tag to remove.', examples: ['vip'] }),
+})
 const currentContact = recordById(Contact, { lock: lockContact, read: readContact })
 const contactByKey: CurrentRecord<{ ctx: Ctx; body: ContactInput }> = {
   schema: Contact,
@@ -242,14 +245,12 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         operationId: 'contacts.removeTag',
         summary: 'Remove a tag from a contact',
         description: 'Removing a tag that the contact does not have is a no-op.',
-        params: params.extend({
-          tag: SingleLine(100, 1).meta({ description: 'The tag to remove.', examples: ['vip'] }),
-        }),
+        params: tagParams,
         querystring: NoQuery,
         response: { 200: Contact },
       },
     },
-    (request) => removeTag(request.ctx, request.params.id, request.params.tag),
+    ifMatch(currentContact, (request) => removeTag(request.ctx, request.params.id, request.params.tag)),
   )
 
   app.post(

@@ -241,6 +241,14 @@ test('PUT /contacts with If-Match only updates an existing contact', async () =>
   expect((await put('*', 'Grace')).status).toBe(200)
 })
 
+test('removing a tag with If-Match needs a contact that is unchanged', async () => {
+  const { id } = await createContact({ tags: ['vip'] })
+  const path = `/contacts/${id}/tags/vip`
+  expectError(await requestIfMatch('DELETE', path, { tag: '"other"' }), 412)
+  const removed = await requestIfMatch('DELETE', path, { tag: await readTag(`/contacts/${id}`) })
+  expect(removed).toMatchObject({ status: 200, body: { tags: [] } })
+})
+
 test('a route without a record rejects If-Match instead of ignoring it', async () => {
   const message = 'If-Match: is not supported by POST /campaigns/:id/send'
   expectError(await requestIfMatch('POST', `/campaigns/${ids.campaign}/send`, { tag: '"a"' }), 400, message)
