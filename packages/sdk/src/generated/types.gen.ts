@@ -4397,7 +4397,7 @@ export type Usage = {
      */
     mailsPerAddress: QuotaUsage;
     /**
-     * The webhook requests under way at once in each worker.
+     * The webhook requests under way at once.
      */
     webhookRequests: QuotaUsage;
 };
@@ -8910,6 +8910,12 @@ export type ContactsAddTagsResponse = ContactsAddTagsResponses[keyof ContactsAdd
 
 export type ContactsRemoveTagData = {
     body?: never;
+    headers?: {
+        /**
+         * The `ETag` that the record had when you read it, or a list of them. If the record has changed since, the request has no effect and returns 412. `*` matches every version. Derived fields such as `lastActivityAt` and `confirmedCount` are part of the record: their changes change the `ETag`.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The id of the contact.
@@ -8945,6 +8951,10 @@ export type ContactsRemoveTagErrors = {
      * The body was sent too slowly.
      */
     408: Error;
+    /**
+     * The record has changed since it was read.
+     */
+    412: Error;
     /**
      * The body is too large.
      */

@@ -37,7 +37,7 @@ export const Usage = z
     campaignMails: UsageOfQuota.describe('The recipients of campaigns that were sent in the last 24 hours.'),
     singleMails: UsageOfQuota.describe('The test emails and invites in the last 24 hours.'),
     mailsPerAddress: UsageOfQuota.describe('The emails of one kind to one address in 24 hours.'),
-    webhookRequests: UsageOfQuota.describe('The webhook requests under way at once in each worker.'),
+    webhookRequests: UsageOfQuota.describe('The webhook requests under way at once.'),
   })
   .meta({ id: 'Usage', description: 'The use and the limit of each quota of the workspace.' })
 export type Usage = z.output<typeof Usage>
