@@ -122,6 +122,14 @@ function testProxy(name: ReverseProxyName, program: string) {
     const accepted = await call(`${proxy.url}/contacts/import`, { key, method: 'POST', body: csv, type: 'text/csv' })
     expect(accepted.status).toBe(202)
     const { id } = JSON.parse(accepted.body) as { id: string }
+    const padded = `email\nblocked@example.com\n${' '.repeat(6e6)}`
+    const suppressed = await call(`${proxy.url}/suppressions/import?reason=MANUAL`, {
+      key,
+      method: 'POST',
+      body: padded,
+      type: 'text/csv',
+    })
+    expect(suppressed.status).toBe(202)
     // Not through the proxy, where so many requests reach a limit.
     const readStatus = async () =>
       (await stack.api.call<{ status: string }>('GET', `/imports/${id}`, { key })).body.status
