@@ -26,7 +26,8 @@ const slow = {
   'a chain of filters': `{{ "${"<' a-".repeat(200_000)} <' " ${'| slugify'.repeat(200)} | size }}`,
   'filters that group': `{% assign a = (1..150000) ${"| group_by_exp: 'i', 'i.name'".repeat(30)} %}`,
   'one filter': '{{ (1..300000) | where_exp: "i", "i contains 3" | size }}',
-  loops: '{% for i in (1..900) %}{% for j in (1..900) %}{{ j }}{% endfor %}{% endfor %}',
+  loops:
+    '{% for i in (1..700) %}{% for j in (1..700) %}{% assign x = j | plus: 1 | plus: 1 | plus: 1 %}{% endfor %}{% endfor %}',
 }
 
 /** Counts the requests of another workspace that complete before `slow`, although they start later. */
