@@ -13,7 +13,13 @@ const expected: Record<string, (string | RegExp)[]> = {
   index: ['"email": "grace@example.com"', '"emailSubscribedStatus": "NONE"'],
   // Its programs are compiled by typescript-examples.slow.test.ts.
   typescript: [],
-  authentication: ['"key": "rpk_', '"kind": "apiKey"', '"role": "VIEWER"', '"unauthorized"'],
+  authentication: [
+    '"key": "rpk_',
+    '"kind": "apiKey"',
+    '"role": "VIEWER"',
+    '"unauthorized"',
+    '["joan@example.com","MEMBER"]',
+  ],
   requests: [
     '"email: must be an email address such as ada@example.com: a space is not allowed; in a URL, send a plus sign as %2B"\n"grace+news@example.com"\n',
     'allow: GET, HEAD, POST',
@@ -44,6 +50,9 @@ const expected: Record<string, (string | RegExp)[]> = {
     '{"path":"filter.any.0.eq","message":"\\"pr0\\" is not an option (did you mean \\"pro\\"?)"}',
     '{"path":"filter.any.1.field","message":"unknown field \\"compny\\" (did you mean \\"company\\"?)"}\nradia@example.com\n',
   ],
+  deals: [
+    /"OPEN"\n\{[^}]*"valueCents": 1700000,[^}]*"weightedValueCents": 680000,[^}]*\}\n\["WON",true\]\n2\n"Call Hedy back"\ntrue\n/,
+  ],
   forms: [
     '<h1>Contact us</h1>',
     '["nmae","unknown field (did you mean \\"name\\"?)"]',
@@ -55,7 +64,13 @@ const expected: Record<string, (string | RegExp)[]> = {
     '"responseStatus": 204',
     'read contact.created grace@example.com',
   ],
-  newsletters: ['"CONFIRMED"', 'News for Langley', 'Hello Dorothy', /\n1\n\{\n *"queued": 1/],
+  newsletters: [
+    '"CONFIRMED"',
+    'News for Langley',
+    'Hello Dorothy',
+    /\{"queued":1\}\n1\n1\n\{\n *"queued": 1/,
+    /\n\[\]/,
+  ],
   'sending-domain': ['"DKIM"', '"PENDING"\n"Unknown, because no name server answered', '"hello@engines.example"'],
   consent: [
     '"success": true',

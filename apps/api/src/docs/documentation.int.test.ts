@@ -53,6 +53,12 @@ test('the first page shows the URL of this installation', async () => {
   expect(await read('/docs/')).toContain('>API=https://crm.example.com\n</code>')
 })
 
+test('the first page lists every other guide, in the same order', async () => {
+  const cells = (await readTable('index', 'Guides')).map(([, guide = '']) => guide)
+  const listed = cells.flatMap((cell) => /\(([\w-]+)\.md\)/.exec(cell)?.[1] ?? [])
+  expect(['index', ...listed]).toEqual(guides.map(({ slug }) => slug))
+})
+
 test('every link of the guides leads to a page and heading that exist', async () => {
   const pages = new Map<string, string>()
   const broken: string[] = []

@@ -30,6 +30,7 @@ export const guides: readonly Guide[] = [
   readGuide('guides/moving.md'),
   readGuide('guides/identity.md'),
   readGuide('guides/segments.md'),
+  readGuide('guides/deals.md'),
   readGuide('guides/forms.md'),
   readGuide('guides/newsletters.md'),
   readGuide('templates.md'),
