@@ -83,13 +83,33 @@ export const importContacts = defineCommand({
   },
 })
 
+const uploadOptions = [
+  'list',
+  'consent',
+  'status',
+  'columns',
+  'format',
+  'ignore-unknown',
+  'each-event',
+  'dry-run',
+  'verify',
+] as const
+
+/** An option that has no effect would be ignored in silence. */
 function requireConsistent({ file, follow, from, ...options }: Options): void {
   if ((file === undefined) === (follow === undefined))
     throw usageError('exactly one of <file> and --follow is required')
+  if (follow !== undefined) {
+    const ignored = uploadOptions.filter((name) => (options[name] ?? false) !== false)
+    if (from !== undefined || ignored.length > 0)
+      throw usageError(`--follow uploads nothing: it takes no --${from === undefined ? ignored[0] : 'from'}`)
+  }
   if (from && (file === '-' || file === undefined)) throw usageError('--from requires a file or a folder')
   if (from && /\.(gz|zip)$/.test(file ?? '')) throw usageError(`<file>: extract ${file} first`)
   if (options.verify && (!from || options['dry-run'])) throw usageError('--verify requires --from, without --dry-run')
   const isWithoutConsent = options.status !== undefined && options.status !== 'CONFIRMED'
+  if (from && options.format) throw usageError('--from knows the format: it takes no --format')
+  if (options.consent && options.list === undefined) throw usageError('--consent requires --list')
   if (options.list !== undefined && !options.consent && !from && !isWithoutConsent)
     throw usageError('--list requires --consent')
 }
