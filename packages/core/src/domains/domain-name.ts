@@ -32,3 +32,7 @@ function findProblem(text: string, name: string | undefined): string | undefined
 
 /** The domain that was registered, such as `example.co.uk` for `news.example.co.uk`. Undefined for a public suffix. */
 export const organizationalDomain = (name: string): string | undefined => getDomain(name) ?? undefined
+
+/** Relaxed alignment, the default of DMARC (RFC 7489 §3.1): both names have the same organizational domain. */
+export const isAligned = (one: string, other: string): boolean =>
+  (organizationalDomain(one) ?? one) === (organizationalDomain(other) ?? other)

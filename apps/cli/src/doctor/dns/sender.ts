@@ -1,6 +1,7 @@
 /** Checks the DNS records of the sender's domain, which receiving mail servers verify. */
 import { createPublicKey } from 'node:crypto'
 import { createDnsReader, DnsFailure } from '@rapport/core/domains/dns.ts'
+import { isAligned } from '@rapport/core/domains/domain-name.ts'
 import { type DkimKey, dkimKeyOf } from '@rapport/core/runtime/config.ts'
 import { mailDomain } from '@rapport/core/mail/outgoing-mail.ts'
 import { type Check, dnsServersOf, findingsAbout, type Finding } from '../finding.ts'
@@ -102,10 +103,6 @@ async function checkDkim(readText: ReadText, mailFrom: string, key: DkimKey | un
 /** RFC 6376 specifies the bare RSA key (RFC 8017), but most domains publish a key with its algorithm (SPKI). */
 const pkcs1Of = (key: ReturnType<typeof createPublicKey>) =>
   key.export({ type: 'pkcs1', format: 'der' }).toString('base64')
-
-/** Relaxed alignment, the default of DMARC: the domains are equal, or one is a subdomain of the other. */
-const isAligned = (one: string, other: string) =>
-  [`.${one}`.endsWith(`.${other}`), `.${other}`.endsWith(`.${one}`)].includes(true)
 
 async function checkDmarc(readText: ReadText, domain: string): Promise<Finding[]> {
   const { ok, warn, fail } = findingsAbout('DMARC')

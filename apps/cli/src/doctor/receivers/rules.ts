@@ -1,7 +1,7 @@
 /** What Gmail, Yahoo and Microsoft require of bulk mail, as far as the mail and DNS show it. */
 import { checkRecords } from '@rapport/core/domains/check-records.ts'
 import type { DnsReader } from '@rapport/core/domains/dns.ts'
-import { organizationalDomain } from '@rapport/core/domains/domain-name.ts'
+import { isAligned } from '@rapport/core/domains/domain-name.ts'
 import { truncateText } from '@rapport/core/kernel/errors.ts'
 import { mailDomain } from '@rapport/core/mail/outgoing-mail.ts'
 import type { BulkMail } from '@rapport/core/operations/mail/read-bulk-mail.ts'
@@ -42,8 +42,6 @@ const warn = (message: string, advice: string): Verdict => ({ level: 'warn', mes
 const fail = (message: string, advice: string): Verdict => ({ level: 'fail', message, advice })
 
 const domainOf = ({ mail }: Judged) => mailDomain(mail.from).toLowerCase()
-const isAligned = (one: string, other: string) =>
-  (organizationalDomain(one) ?? one) === (organizationalDomain(other) ?? other)
 
 export const rules: readonly Rule[] = [
   { about: 'From', receivers, judge: judgeFrom },
