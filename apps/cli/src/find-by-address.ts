@@ -2,20 +2,25 @@
 import type { Rapport } from '@rapport/sdk'
 import { CommandFailed, usageError } from './command.ts'
 
+interface Access {
+  rapport: Rapport
+  signal: AbortSignal
+}
+
 /** Returns the id of a contact that is given as `con_…` or by its email address. */
-export async function findContactId(rapport: Rapport, given: string): Promise<string> {
+export async function findContactId({ rapport, signal }: Access, given: string): Promise<string> {
   if (given.startsWith('con_')) return given
   requireAddress('<contact>', given, 'con_…')
-  const { data } = await rapport.contacts.list({ email: given })
+  const { data } = await rapport.contacts.list({ email: given }, { signal })
   if (data[0]) return data[0].id
   throw new CommandFailed(`No contact has the address ${given}. To suppress it: rapport suppression add ${given}`)
 }
 
 /** Returns the id of a suppression that is given as `sup_…` or by the email address. */
-export async function findSuppressionId(rapport: Rapport, given: string): Promise<string> {
+export async function findSuppressionId({ rapport, signal }: Access, given: string): Promise<string> {
   if (given.startsWith('sup_')) return given
   requireAddress('<suppression>', given, 'sup_…')
-  const { data } = await rapport.suppressions.list({ email: given })
+  const { data } = await rapport.suppressions.list({ email: given }, { signal })
   if (data[0]) return data[0].id
   throw new CommandFailed(`The address ${given} is not suppressed.`)
 }

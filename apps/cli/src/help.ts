@@ -43,7 +43,7 @@ export function listCommands(commands: readonly CommandSummary[]): string {
     '"rapport <command> --help" shows the options of a command, "rapport --version" the version.',
     'With --json, a command prints JSON, also for an error: {"error":{"code":…,"message":…}} on standard error.',
     '',
-    'Exit codes: 0 success, 1 failure, 2 invalid command line, 78 invalid environment.',
+    'Exit codes: 0 success, 1 failure, 2 invalid command line, 78 invalid environment, 130 stopped with Ctrl-C.',
     'Commands read the same environment variables as the API and the worker. If no server is set there, they use the',
     'local installation that "pnpm start" is running.',
   ].join('\n')

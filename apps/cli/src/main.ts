@@ -40,6 +40,7 @@ async function run(args: readonly string[]): Promise<number> {
       throw isUsageError ? usageError(`${error.message}\n${helpHint(parsed.command)}`) : error
     })
   } catch (error) {
+    if (error === stopping.signal.reason) return exitCodes.interrupted
     // Loaded when it is needed, like the commands: it takes most of a second.
     const { describeError, errorCodeOf, exitCodeOf } = await import('./describe-error.ts')
     const message = describeError(error)

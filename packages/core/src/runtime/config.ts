@@ -197,6 +197,11 @@ export function readMigrateConfig(environment: Environment = process.env) {
   return parseEnvironment(MigrateEnvironment, environment)
 }
 
+/** Reads where data is, to search all of it. Throws a ConfigError that names every invalid variable. */
+export function readStorageConfig(environment: Environment = process.env) {
+  return parseEnvironment(MigrateEnvironment.extend({ REDIS_URL: RedisUrl.optional() }), environment)
+}
+
 /** Reads the configuration of backups and restores. Throws a ConfigError that names every invalid variable. */
 export function readBackupConfig(environment: Environment = process.env) {
   return parseEnvironment(BackupEnvironment, environment)

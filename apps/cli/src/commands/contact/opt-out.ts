@@ -21,7 +21,7 @@ export const contactOptOut = defineCommand({
   ].join('\n'),
   async run(cli, { contact, list: listId, note, json, ...access }) {
     const { rapport } = openApi(cli, access)
-    const id = await findContactId(rapport, contact)
+    const id = await findContactId({ rapport, signal: cli.stopping }, contact)
     const record = await rapport.contacts.optOut(id, givenOf({ listId, note }), { signal: cli.stopping })
     if (json) cli.terminal.print(JSON.stringify(record))
     cli.terminal.log(`${record.email} has opted out of ${listId ?? 'all lists'}.`)

@@ -20,7 +20,7 @@ export const contactUndoOptOut = defineCommand({
   ].join('\n'),
   async run(cli, { contact, list: listId, json, ...access }) {
     const { rapport } = openApi(cli, access)
-    const id = await findContactId(rapport, contact)
+    const id = await findContactId({ rapport, signal: cli.stopping }, contact)
     const record = await rapport.contacts.undoOptOut(id, givenOf({ listId }), { signal: cli.stopping })
     if (json) cli.terminal.print(JSON.stringify(record))
     cli.terminal.log(`The opt-out of ${record.email} is undone: the contact is ${record.emailSubscribedStatus}.`)

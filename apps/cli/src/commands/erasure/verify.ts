@@ -2,8 +2,7 @@ import { Id, type ContactId } from '@rapport/core/kernel/ids.ts'
 import { Email } from '@rapport/core/kernel/validation.ts'
 import { findTraces, spellingsOf, type Trace } from '@rapport/core/operations/contacts/find-traces.ts'
 import { keptTraces, unreadable } from '@rapport/core/operations/contacts/kept-traces.ts'
-import { readMigrateConfig } from '@rapport/core/runtime/config.ts'
-import { RedisUrl } from '@rapport/core/runtime/redis-address.ts'
+import { readStorageConfig } from '@rapport/core/runtime/config.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
 import { findRedisTraces } from '../../erasure/find-redis-traces.ts'
@@ -33,11 +32,13 @@ export const erasureVerify = defineCommand({
     'trace without a reason, such as a contact that was not deleted. It reads all data, so it takes minutes in a large',
     'database. To check a backup, restore it into another database and set DATABASE_URL to it. See docs/privacy.md.',
   ].join('\n'),
-  async run({ terminal, environment }, { person, json }) {
+  async run({ terminal, environment, stopping }, { person, json }) {
     const spellings = [...new Set(person.flatMap(spellingsOf))]
-    const { tables, traces } = await findTraces(readMigrateConfig(environment).DATABASE_URL, spellings)
-    const redisUrl = environment['REDIS_URL'] ? RedisUrl.parse(environment['REDIS_URL']) : undefined
-    const redis = redisUrl === undefined ? undefined : await findRedisTraces(redisUrl, spellings)
+    const { DATABASE_URL, REDIS_URL } = readStorageConfig(environment)
+    // Nothing is written that would have to be finished.
+    stopping.addEventListener('abort', () => process.exit(exitCodes.interrupted))
+    const { tables, traces } = await findTraces(DATABASE_URL, spellings)
+    const redis = REDIS_URL === undefined ? undefined : await findRedisTraces(REDIS_URL, spellings)
     const found = [
       ...traces.map(toFinding),
       ...(redis?.traces ?? []).map((key) => ({ place: `Redis ${key}`, rows: 1, reason: null })),

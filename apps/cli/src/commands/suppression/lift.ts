@@ -19,7 +19,7 @@ export const suppressionLift = defineCommand({
   ].join('\n'),
   async run(cli, { suppression, note, reason, json, ...access }) {
     const { rapport } = openApi(cli, access)
-    const id = await findSuppressionId(rapport, suppression)
+    const id = await findSuppressionId({ rapport, signal: cli.stopping }, suppression)
     await rapport.suppressions.delete(id, givenOf({ note, reason }), { signal: cli.stopping })
     if (json) cli.terminal.print(JSON.stringify({ id }))
     cli.terminal.log(`${suppression}: lifted ${reason ?? 'BOUNCED and MANUAL'}.`)
