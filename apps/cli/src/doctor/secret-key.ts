@@ -1,6 +1,7 @@
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { readKeyState } from '@rapport/core/installation/key-check.ts'
 import { countUnsignableWebhooks } from '@rapport/core/webhooks/rotate-secret.ts'
+import { formatCount } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('SECRET_KEY')
@@ -21,11 +22,12 @@ export const secretKeyCheck: Check = {
     const keys = deriveKeys(SECRET_KEY, SECRET_KEY_PREVIOUS)
     const isWrong = (await readKeyState(database.db, keys)) === 'wrong'
     const lost = await countUnsignableWebhooks(database.db, keys)
-    const webhooks = `${lost} ${lost === 1 ? 'webhook' : 'webhooks'}`
     return [
       strength,
       ...(isWrong ? [fail('is not the key of this database: the API and the worker exit with code 78', advice)] : []),
-      ...(lost > 0 ? [fail(`${webhooks} cannot be signed: the secret is encrypted with another key`, advice)] : []),
+      ...(lost > 0
+        ? [fail(`${formatCount(lost, 'webhook')} cannot be signed: the secret is encrypted with another key`, advice)]
+        : []),
     ]
   },
 }

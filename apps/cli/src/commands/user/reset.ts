@@ -3,6 +3,7 @@ import { sendPasswordReset } from '@rapport/core/auth/password-resets.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, jsonFlag, option } from '../../command.ts'
 import { namingId, withOperator } from '../../database.ts'
+import { formatCount } from '../../terminal.ts'
 
 const { email } = ForgotPasswordInput.shape
 
@@ -27,7 +28,7 @@ export const userReset = defineCommand({
       sendPasswordReset(base, { email, endSessions }).catch(namingId(`User ${email}`, 'rapport user list')),
     )
     if (json) cli.terminal.print(JSON.stringify(sent))
-    cli.terminal.log(`The email to ${sent.email} is queued. ${sent.endedSessions} sessions ended.`)
+    cli.terminal.log(`The email to ${sent.email} is queued. ${formatCount(sent.endedSessions, 'session')} ended.`)
     return exitCodes.success
   },
 })
