@@ -17,8 +17,8 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a repeated report counts again',
     promise: 'events',
     file: events,
-    search: '  if (!(await isNewReport(ctx, report, mail))) return\n',
-    replacement: '  await isNewReport(ctx, report, mail)\n',
+    search: 'if (mail.isErased || !isNew) return',
+    replacement: 'if (mail.isErased) return',
     tests: [...byToken, ...byClient],
   },
   {
@@ -57,8 +57,8 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a bounce of an erased person emits an event',
     promise: 'consent',
     file: events,
-    search: '  if (mail.isErased) return\n',
-    replacement: '',
+    search: 'if (mail.isErased || !isNew) return',
+    replacement: 'if (!isNew) return',
     tests: byToken,
   },
   {

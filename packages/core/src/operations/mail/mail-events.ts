@@ -45,11 +45,11 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
  */
 export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedMail): Promise<void> {
   const isNew = await isNewReport(ctx, report, mail)
-  // A refusal happened just now, maybe after the bounce of the first one was lifted.
-  if (!isNew && !report.isRefusal) return
   const isComplaint = report.type === 'COMPLAINT'
   const isPermanent = isComplaint || report.class === 'HARD'
-  if (isPermanent) await suppressRecipient(ctx, mail, isComplaint ? 'COMPLAINED' : 'BOUNCED')
+  // A refusal happened just now, maybe after the bounce of the first one was lifted.
+  if (isPermanent && (isNew || report.isRefusal))
+    await suppressRecipient(ctx, mail, isComplaint ? 'COMPLAINED' : 'BOUNCED')
   if (mail.isErased || !isNew) return
   const contact = await findContact(ctx, mail)
   if (contact && !(await touchLastActivity(ctx, contact.id))) throw changedBeforeLock
