@@ -66,7 +66,7 @@ const given = [
   {
     name: 'a repeated denial of tracking leaves a later request open',
     file: `${consent}/change-consent.ts`,
-    search: 'if (!isNew && rest.length === current.proofs.length) return current',
+    search: 'if (!isNew && !current.proofs.some(isEnded)) return current',
     replacement: 'if (!isNew) return current',
   },
   {
