@@ -137,7 +137,7 @@ function findProblem(
 }
 
 const isEquality = (operator: Operator) => ['eq', 'ne', 'in'].includes(operator)
-const isEmail = (value: unknown) => normalizeEmail(String(value)) !== undefined
+const isEmail = (value: unknown) => normalizeEmail(normalizeText(String(value))) !== undefined
 const isDate = (text: string) => /^\d{4}-\d\d-\d\d$/.test(text)
 
 type Compile = (field: ContactField, value: never, now: Date) => SQL
