@@ -35,10 +35,12 @@ export const erasureVerify = defineCommand({
   async run({ terminal, environment, stopping }, { person, json }) {
     const spellings = [...new Set(person.flatMap(spellingsOf))]
     const { DATABASE_URL, REDIS_URL } = readStorageConfig(environment)
+    const search = async () => ({
+      ...(await findTraces(DATABASE_URL, spellings)),
+      redis: REDIS_URL === undefined ? undefined : await findRedisTraces(REDIS_URL, spellings),
+    })
     // Nothing is written that would have to be finished.
-    stopping.addEventListener('abort', () => process.exit(exitCodes.interrupted))
-    const { tables, traces } = await findTraces(DATABASE_URL, spellings)
-    const redis = REDIS_URL === undefined ? undefined : await findRedisTraces(REDIS_URL, spellings)
+    const { tables, traces, redis } = await Promise.race([search(), rejectOnAbort(stopping)])
     const found = [
       ...traces.map(toFinding),
       ...(redis?.traces ?? []).map((key) => ({ place: `Redis ${key}`, rows: 1, reason: null })),
@@ -49,6 +51,9 @@ export const erasureVerify = defineCommand({
     return left.length === 0 ? exitCodes.success : exitCodes.failed
   },
 })
+
+const rejectOnAbort = (signal: AbortSignal) =>
+  new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
 
 interface Finding {
   place: string
