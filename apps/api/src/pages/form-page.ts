@@ -57,6 +57,9 @@ const template = engine.parse(`
 <button>{{ texts.send }}</button>
 </form>`)
 
+/** Why a form is shown again: fields are invalid, it has changed meanwhile, or it could not be submitted. */
+export type FormProblem = 'invalid' | 'changed' | 'failed'
+
 interface FormPage {
   language: PageLanguage
   form: FormRow
@@ -64,16 +67,17 @@ interface FormPage {
   /** The idempotency key of the page: posting it twice makes one submission. */
   key: string
   /** The posted values and their errors. */
-  filled?: { values: Record<string, string>; issues: readonly Issue[]; notice?: string }
+  filled?: { values: Record<string, string>; issues: readonly Issue[]; problem: FormProblem }
 }
 
 /** Sends a form as a page, with a label for each control and an error message below each invalid one. */
 export function sendFormPage(reply: FastifyReply, { language, form, branding, key, filled }: FormPage): FastifyReply {
-  const { values = {}, issues = [], notice } = filled ?? {}
+  const { values = {}, issues = [], problem = 'invalid' } = filled ?? {}
+  const notice = problem === 'invalid' ? undefined : language.texts.form[problem]
   const texts = language.texts.form
   const textOf = ({ id, type }: ShownField) =>
-    // A notice says that the form has changed: a consent to the old wording does not count for the new one.
-    Object.hasOwn(values, id) && !(notice && type === 'CONSENT') ? values[id] : undefined
+    // A consent to the old wording does not count for the new one.
+    Object.hasOwn(values, id) && !(problem === 'changed' && type === 'CONSENT') ? values[id] : undefined
   const fields = toPublicForm(form).fields.map((field) =>
     fieldView(field, textOf(field), findProblem(issues, field.id)),
   )

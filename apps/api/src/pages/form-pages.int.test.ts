@@ -1,3 +1,4 @@
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
@@ -194,6 +195,17 @@ const refused: [string, string | Buffer, [status: number, message: RegExp]][] = 
 ]
 test.each(refused)('rejects %s with a JSON error', async (_name, raw, [status, message]) => {
   expect(expectError(await post(raw), status).message).toMatch(message)
+})
+
+test('a form that cannot be submitted now is shown again, with what was filled in', async () => {
+  const full = await api.signUp()
+  await api.query(`update workspaces set quotas = '{"contacts": 1}' where id = '${uuidOf(Id('wsp').parse(full.id))}'`)
+  await api.create('/contacts', full.key, { email: freshEmail() })
+  const of = await api.create<Form>('/forms', full.key, { name: 'Contact us', fields })
+  const page = await post(formOf({ email: freshEmail(), message: 'My question', news: 'on' }), of)
+  expectPage(page, 409)
+  for (const text of ['The form could not be sent.', 'My question</textarea>', ' checked'])
+    expect(page.text).toContain(text)
 })
 
 const invalidPosts = [

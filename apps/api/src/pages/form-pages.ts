@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { AppError, type Issue } from '@rapport/core/kernel/errors.ts'
 import { parsePostedValues } from '@rapport/core/forms/form-values.ts'
 import { findPublicForm } from '@rapport/core/forms/forms.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
@@ -7,11 +6,11 @@ import { findBranding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { toErrorBody } from '../http/errors/error-handler.ts'
+import { type PublicErrorCode, toErrorBody } from '../http/errors/error-handler.ts'
 import { IdParams } from '../routes/shapes.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
-import { sendFormPage } from './form-page.ts'
+import { type FormProblem, sendFormPage } from './form-page.ts'
 import { sendMessage, suspendedMessage } from './message-page.ts'
 import { acceptPostedForms } from './posted-form.ts'
 import { PageQuery, readPageLanguage } from './page-language.ts'
@@ -61,7 +60,8 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
         ...schema,
         operationId: 'pages.submitForm',
         summary: 'Submit a hosted form',
-        description: 'Redirects to the thank-you page, or shows the form again with an error for each invalid field.',
+        description:
+          'Redirects to the thank-you page, or shows the form again: with an error for each invalid field, or because it has changed or could not be submitted.',
         consumes: ['application/x-www-form-urlencoded'],
         body: PostedForm,
         response: {
@@ -69,6 +69,7 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
           400: errorPageResponse,
           403: errorPageResponse,
           404: errorPageResponse,
+          409: errorPageResponse,
           412: errorPageResponse,
         },
       },
@@ -114,6 +115,14 @@ async function preparePage(request: FormRequest) {
   return { form, branding, language }
 }
 
+/** The errors that show the form again, with what the visitor has filled in. */
+const problems: Partial<Record<PublicErrorCode, FormProblem>> = {
+  validation_error: 'invalid',
+  precondition_failed: 'changed',
+  quota_exceeded: 'failed',
+  unavailable: 'failed',
+}
+
 type PreparedPage = Awaited<ReturnType<typeof preparePage>>
 
 /** Redirects to the thank-you page, or shows the form again with the posted values and their errors. */
@@ -129,13 +138,10 @@ async function submitPage(request: PostRequest, reply: FastifyReply, page: Prepa
       repetitionKey: key,
     })
   } catch (error) {
-    if (!(error instanceof AppError) || (error.code !== 'validation_error' && error.code !== 'precondition_failed'))
-      throw error
-    const notice = error.code === 'precondition_failed' ? language.texts.form.changed : undefined
-    const issues: readonly Issue[] = error.issues ?? []
-    reply.code(notice ? 412 : 400)
-    const filled = { values: texts, issues, ...(notice && { notice }) }
-    return sendFormPage(reply, { ...page, key, filled })
+    const { statusCode = 500, code, issues = [] } = toErrorBody(error) ?? {}
+    const problem = code && problems[code]
+    if (!problem) throw error
+    return sendFormPage(reply.code(statusCode), { ...page, key, filled: { values: texts, issues, problem } })
   }
   // Relative, so that it also works behind a proxy that adds a path prefix. Not the form's `redirectUrl`, which may
   // redirect to any site: browsers check `form-action` at every step of a redirect.

@@ -57,7 +57,7 @@ const codesByStatus: Record<number, PublicErrorCode> = {
 
 const codeOfStatus = (statusCode: number) => codesByStatus[statusCode] ?? 'validation_error'
 
-type PublicErrorCode = (typeof errorCodes)[number]
+export type PublicErrorCode = (typeof errorCodes)[number]
 
 export const ErrorBody = z
   .looseObject({
