@@ -51,7 +51,7 @@ test('the examples of the CLI reference work as printed', { timeout: 300_000 }, 
   expect(printed).toMatch(/^id +created +suspended +name$/m)
   expect(printed).toMatch(/^inv_\w+\nengines.example\nlooms.example$/m)
   expect(errors).toMatch(/^"Address book" has the role ADMIN and expires /m)
-  expect(errors).toContain('The email to ada@example.com is queued. 1 sessions ended.')
+  expect(errors).toContain('The email to ada@example.com is queued. 1 session ended.')
   expect(errors).toContain('\nline 3: email: must be an email address such as ada@example.com\n')
   expect(printed).toMatch(/^imp_\w+ is complete: 2 processed, 1 created, 0 updated, 0 skipped, 1 failed$/m)
   expect(printed).toMatch(/^imp_\w+ is complete: 2 processed, 0 created, 0 updated, 1 skipped, 1 failed$/m)
