@@ -28,10 +28,10 @@ export const Contact = z
     emailSubscribedStatus: z
       .enum(emailSubscribedStatuses)
       .describe(
-        'The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. `NONE` without a subscription.',
+        'The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, what stands against the address; `NONE` if nothing does.',
       ),
     lastActivityAt: Timestamp.nullable().describe(
-      'When the contact last submitted a form, or a subscription, deal or task of the contact last changed. `null` if never.',
+      'When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed. `null` if never.',
     ),
     source: z
       .string()

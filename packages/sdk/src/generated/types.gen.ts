@@ -908,11 +908,11 @@ export type Contact = {
      */
     tags: Array<string>;
     /**
-     * The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. `NONE` without a subscription.
+     * The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, what stands against the address; `NONE` if nothing does.
      */
     emailSubscribedStatus: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
     /**
-     * When the contact last submitted a form, or a subscription, deal or task of the contact last changed. `null` if never.
+     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed. `null` if never.
      */
     lastActivityAt: string | null;
     /**
@@ -2959,11 +2959,11 @@ export type MergedContact = {
      */
     tags: Array<string>;
     /**
-     * The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. `NONE` without a subscription.
+     * The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, what stands against the address; `NONE` if nothing does.
      */
     emailSubscribedStatus: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
     /**
-     * When the contact last submitted a form, or a subscription, deal or task of the contact last changed. `null` if never.
+     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed. `null` if never.
      */
     lastActivityAt: string | null;
     /**
