@@ -25,19 +25,15 @@ const scopeOf = (actions: readonly TrackedAction[]): Record<TrackedAction, boole
 })
 
 /**
- * A denial counts at once and ends an open request of the same actions. Repeated, it changes nothing, unless there is
- * such a request: then it is stored as later than the link that was mailed for it.
+ * A denial counts at once and ends an open request that includes a denied action. Repeated, it changes nothing, unless
+ * there is such a request: then it is stored as later than the link that was mailed for it.
  */
 export function deny(current: Consent, proof: TrackingProof): Consent {
   const denied = actionsOf(proof)
   const isNew = denied.some((action) => current[action] !== 'DENIED')
   const isEnded = (one: TrackingProof) => isRequest(one) && denied.some((action) => one[action])
   if (!isNew && !current.proofs.some(isEnded)) return current
-  const rest = current.proofs.flatMap((one) => {
-    if (!isEnded(one)) return one
-    const remaining = actionsOf(one).filter((action) => !denied.includes(action))
-    return remaining.length > 0 ? { ...one, ...scopeOf(remaining) } : []
-  })
+  const rest = current.proofs.filter((one) => !isEnded(one))
   return {
     ...current,
     ...setChoice(denied, 'DENIED', new Date(proof.at)),
