@@ -15,7 +15,7 @@ export const mailEventRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'mailEvents.create',
         summary: 'Report a bounce or a complaint',
         description:
-          'Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op.',
+          'Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op; without `messageId`, on the same day, or for a bounce that is not permanent.',
         querystring: NoQuery,
         body: MailEventInput,
         response: { 202: MailReportResult },

@@ -1317,7 +1317,7 @@ export class MailEvents extends Resource {
   /**
    * Report a bounce or a complaint.
    *
-   * Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op.
+   * Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op; without `messageId`, on the same day, or for a bounce that is not permanent.
    *
    * Requires the role MEMBER.
    */

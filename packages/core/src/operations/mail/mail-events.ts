@@ -30,7 +30,7 @@ import type { MailReport } from './mail-report.ts'
  * workspace; so does a SOFT bounce of an address that is undeliverable by now. A complaint is what the person said: it also
  * holds for the present address of the recipient. The report counts in the statistics of its campaign. Reports come more
  * than once, also from a server and a provider about the same email: a repeated report is a no-op. Reports that name no
- * email count once a day.
+ * email count once a day, and SOFT bounces of these only once: they could all be of the same email.
  */
 export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
   return inRounds(ctx, async (ctx) => {
@@ -111,6 +111,8 @@ export async function purgeMailReports(db: Db): Promise<number> {
   return result.rowCount ?? 0
 }
 
+const dayOf = (report: MailReport) => (report.class === 'SOFT' ? null : toTimestamp(new Date()).slice(0, 10))
+
 /**
  * The unique key ensures that only one of several concurrent reports is new. The fingerprint omits `detail`, because a
  * server may word it differently each time, and how the report came.
@@ -119,7 +121,7 @@ async function isNewReport(ctx: Ctx, report: MailReport, reported: ReportedMail)
   const { address, recipient, mailId } = reported
   const mail = recipient
     ? [recipient.campaignId, recipient.contactId]
-    : [mailId ?? report.messageId ?? report.providerMessageId ?? toTimestamp(new Date()).slice(0, 10)]
+    : [mailId ?? report.messageId ?? report.providerMessageId ?? dayOf(report)]
   const subject = [address?.toLowerCase() ?? null, report.class, ...mail]
   const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
   const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(content).digest('base64url')

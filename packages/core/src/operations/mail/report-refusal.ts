@@ -12,7 +12,7 @@ export type Refusal = { email: string; bounce: Bounce; detail: string } & (
   | { mailId: MailId }
 )
 
-/** Records a refusal like a bounce that is reported later. A repeated call is a no-op. */
+/** Records a refusal like a bounce that is reported later. Once more only suppresses again. */
 export function reportRefusal(ctx: Ctx, { email, bounce, detail, ...mail }: Refusal): Promise<void> {
   const report = {
     type: 'BOUNCE' as const,
