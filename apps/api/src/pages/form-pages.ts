@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { withoutParameters } from '@rapport/core/kernel/errors.ts'
 import { parsePostedValues } from '@rapport/core/forms/form-values.ts'
 import { findPublicForm } from '@rapport/core/forms/forms.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
@@ -71,6 +72,7 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
           404: errorPageResponse,
           409: errorPageResponse,
           412: errorPageResponse,
+          503: errorPageResponse,
         },
       },
     },
@@ -141,6 +143,10 @@ async function submitPage(request: PostRequest, reply: FastifyReply, page: Prepa
     const { statusCode = 500, code, issues = [] } = toErrorBody(error) ?? {}
     const problem = code && problems[code]
     if (!problem) throw error
+    if (statusCode === 503) {
+      request.log.warn({ err: withoutParameters(error) }, 'service unavailable')
+      reply.header('retry-after', '1')
+    }
     return sendFormPage(reply.code(statusCode), { ...page, key, filled: { values: texts, issues, problem } })
   }
   // Relative, so that it also works behind a proxy that adds a path prefix. Not the form's `redirectUrl`, which may
