@@ -12,6 +12,10 @@ test.each([
   [{ file: '.', from: 'brevo', format: 'csv' }, '--from knows the format'],
   [{ follow: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', 'dry-run': true }, '--follow uploads nothing: it takes no --dry-run'],
   [{ follow: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', from: 'brevo' }, '--follow uploads nothing: it takes no --from'],
+  [
+    { follow: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', 'on-conflict': 'update' },
+    '--follow uploads nothing: it takes no --on-conflict',
+  ],
   [{ file: 'x.csv' }, '--api or RAPPORT_API_URL is required'],
   [{ file: 'x.csv', api: 'https://crm.example.com' }, '--key or RAPPORT_API_KEY is required'],
   [{ file: '/nonexistent/x.csv', api: 'http://127.0.0.1:1', key: 'rpk_x' }, 'x.csv cannot be read (ENOENT)'],

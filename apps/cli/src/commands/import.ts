@@ -84,6 +84,8 @@ export const importContacts = defineCommand({
 })
 
 const uploadOptions = [
+  'from',
+  'on-conflict',
   'list',
   'consent',
   'status',
@@ -100,9 +102,9 @@ function requireConsistent({ file, follow, from, ...options }: Options): void {
   if ((file === undefined) === (follow === undefined))
     throw usageError('exactly one of <file> and --follow is required')
   if (follow !== undefined) {
-    const ignored = uploadOptions.filter((name) => (options[name] ?? false) !== false)
-    if (from !== undefined || ignored.length > 0)
-      throw usageError(`--follow uploads nothing: it takes no --${from === undefined ? ignored[0] : 'from'}`)
+    const given = { from, ...options, 'on-conflict': options['on-conflict'] !== 'skip' }
+    const ignored = uploadOptions.find((name) => (given[name] ?? false) !== false)
+    if (ignored) throw usageError(`--follow uploads nothing: it takes no --${ignored}`)
   }
   if (from && (file === '-' || file === undefined)) throw usageError('--from requires a file or a folder')
   if (from && /\.(gz|zip)$/.test(file ?? '')) throw usageError(`<file>: extract ${file} first`)

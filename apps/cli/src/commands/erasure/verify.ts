@@ -39,6 +39,7 @@ export const erasureVerify = defineCommand({
       ...(await findTraces(DATABASE_URL, spellings)),
       redis: REDIS_URL === undefined ? undefined : await findRedisTraces(REDIS_URL, spellings),
     })
+    stopping.throwIfAborted()
     // Nothing is written that would have to be finished.
     const { tables, traces, redis } = await Promise.race([search(), rejectOnAbort(stopping)])
     const found = [
