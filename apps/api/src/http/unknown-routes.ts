@@ -1,6 +1,6 @@
-import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { methodNotAllowed, pathOf } from './server/allowed-methods.ts'
 
 /**
  * Responds with 404 if no route matches, or 405 if routes of the path have other methods, before the body is read. These requests share one rate limit. Encapsulated, so
@@ -10,11 +10,9 @@ export const unknownRoutes = fp(
   async (scope: FastifyInstance) => {
     scope.addHook('onRequest', scope.rateLimit())
     scope.addHook('onRequest', async (request, reply) => {
-      const allowed = scope.findAllowedMethods(request.url.split('?', 1)[0] ?? '')
+      const allowed = scope.findAllowedMethods(pathOf(request))
       if (allowed.length === 0 || allowed.includes(request.method)) return sendNotFound(request, reply)
-      const methods = allowed.join(', ')
-      reply.header('allow', methods)
-      throw new AppError('method_not_allowed', `${request.method} is not allowed here: use ${methods}`)
+      throw methodNotAllowed(request, reply, allowed)
     })
     // For `reply.callNotFound()`, which skips the hooks above.
     scope.setNotFoundHandler(sendNotFound)

@@ -19,6 +19,20 @@ test.each([
   expect(response.headers['allow']).toBe(allow)
 })
 
+test.each([
+  ['GET /contacts/batch', 'POST'],
+  ['DELETE /contacts/import', 'POST'],
+  ['PATCH /contacts/export', 'GET, HEAD'],
+  ['GET /segments/preview', 'POST'],
+  ['GET /suppressions/import', 'POST'],
+])('%s is no record with this id, but a path with other methods', async (route, allow) => {
+  const [method = '', path = ''] = route.split(' ')
+  const { key } = await api.signUp()
+  const response = await api.call(method, path, { key, ...(method === 'PATCH' && { body: {} }) })
+  expectError(response, 405, `${method} is not allowed here: use ${allow}`)
+  expect(response.headers['allow']).toBe(allow)
+})
+
 test('every documented path returns 405 for a method that it does not have', async () => {
   const operations = await operationsOf(api)
   for (const path of new Set(operations.map((operation) => operation.path))) {

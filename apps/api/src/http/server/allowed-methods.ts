@@ -1,4 +1,5 @@
-import type { FastifyInstance } from 'fastify'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { escapeRegExp } from '@rapport/core/kernel/values/encode-text.ts'
 import fp from 'fastify-plugin'
 
@@ -20,12 +21,28 @@ export const allowedMethods = fp(
       for (const name of [method].flat()) route.methods.add(name)
     })
     app.decorate('findAllowedMethods', (path: string) => {
-      const routes = [...methodsByRoute.values()].filter(({ pattern }) => pattern.test(path))
+      const exact = methodsByRoute.get(path)
+      const routes = exact ? [exact] : [...methodsByRoute.values()].filter(({ pattern }) => pattern.test(path))
       return [...new Set(routes.flatMap(({ methods }) => [...methods]))].toSorted()
+    })
+    // `GET /contacts/batch` matches `/contacts/:id`, although the path has a route of its own.
+    app.addHook('preValidation', async (request, reply) => {
+      const path = pathOf(request)
+      if (request.routeOptions.url?.includes(':') && methodsByRoute.has(path))
+        throw methodNotAllowed(request, reply, app.findAllowedMethods(path))
     })
   },
   { name: 'allowed-methods' },
 )
+
+export const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
+
+/** The error for a path that has other methods (RFC 9110 §15.5.6). */
+export function methodNotAllowed({ method }: FastifyRequest, reply: FastifyReply, allowed: string[]): AppError {
+  const methods = allowed.join(', ')
+  reply.header('allow', methods)
+  return new AppError('method_not_allowed', `${method} is not allowed here: use ${methods}`)
+}
 
 function toPattern(url: string): RegExp {
   const segments = url.split('/').map((segment) => (segment.startsWith(':') ? '[^/]+' : escapeRegExp(segment)))
