@@ -19,19 +19,19 @@ const template = engine.parse(`<p>{{ text }}</p>
 {%- if hasName %}
 <div class="field">
 <label for="name">{{ texts.name }} <span class="optional">{{ optional }}</span></label>
-<input id="name" name="name" value="{{ name }}" autocomplete="name">
+<input id="name" name="name" value="{{ name }}" autocomplete="name"{{ invalid.name | raw }}>
 </div>
 {%- endif %}
 {%- if password %}
 <div class="trap" aria-hidden="true"><input type="email" value="{{ email }}" autocomplete="username" readonly tabindex="-1"></div>
 <div class="field">
 <label for="password">{{ texts.password }}</label>
-<input type="password" id="password" name="password" required autocomplete="{{ password }}"{{ invalid | raw }}>
+<input type="password" id="password" name="password" required autocomplete="{{ password }}"{{ invalid.password | raw }}>
 </div>
 {%- else %}
 <div class="field">
 <label for="email">{{ texts.email }}</label>
-<input type="email" id="email" name="email" value="{{ email }}" required autocomplete="username"{{ invalid | raw }}>
+<input type="email" id="email" name="email" value="{{ email }}" required autocomplete="username"{{ invalid.email | raw }}>
 </div>
 {%- endif %}
 <button>{{ button }}</button>
@@ -55,9 +55,10 @@ export interface AccountPage {
   branding?: Branding | undefined
 }
 
-/** Why the input was rejected, and what was entered besides the password. */
+/** Why the input was rejected, in which field if it is about one, and what was entered besides the password. */
 export interface RejectedInput {
   problem: string
+  field?: 'name' | 'password' | 'email' | undefined
   name?: string | undefined
 }
 
@@ -65,7 +66,7 @@ export interface RejectedInput {
 export function sendAccountPage(reply: FastifyReply, page: AccountPage, rejected?: RejectedInput): FastifyReply {
   const { language, heading, title = heading, branding } = page
   const { account: texts, form } = language.texts
-  const invalid = rejected ? ' aria-invalid="true" aria-describedby="problem"' : ''
+  const invalid = rejected?.field && { [rejected.field]: ' aria-invalid="true" aria-describedby="problem"' }
   const shared = { texts, optional: form.optional, forgotPasswordUrl: language.link('forgot-password') }
   const content = String(engine.renderSync(template, { ...page, ...rejected, invalid, ...shared }))
   return sendDocument(reply, { language, heading, title, content, branding })
@@ -87,11 +88,16 @@ interface Rejection {
   password: string | undefined
 }
 
-/** The status and the sentence for rejected input. Throws any other error again. */
-export function describeRejection(error: unknown, rejection: Rejection): { statusCode: number; problem: string } {
+/** The status, the sentence and the field for rejected input. Throws any other error again. */
+export function describeRejection(error: unknown, rejection: Rejection): RejectedInput & { statusCode: number } {
   const body = error instanceof AppError && error.code !== 'invalid_token' ? toErrorBody(error) : undefined
   if (!body) throw error
-  return { statusCode: body.statusCode, problem: toSentence(body, rejection) }
+  return { statusCode: body.statusCode, problem: toSentence(body, rejection), field: findField(body) }
+}
+
+function findField({ code, issues: [issue] = [] }: ErrorBody): RejectedInput['field'] {
+  const path = issue?.path
+  return path === 'name' || path === 'password' ? path : code === 'unauthorized' ? 'password' : undefined
 }
 
 function toSentence({ statusCode, code, issues: [issue] = [] }: ErrorBody, rejection: Rejection): string {

@@ -1,7 +1,7 @@
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { en } from './texts/en.ts'
-import { expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
+import { type ApiResponse, expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
 
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
@@ -183,6 +183,9 @@ test('an error is shown above the form, which keeps all input except the passwor
   expect(filled.text).toContain('value="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')
   const long = await post(acceptPath, { password, name: 'x'.repeat(201) })
   expect(problemIn(long.text)).toBe('Your name can have at most 200 characters, without line breaks.')
+  const invalidIn = ({ text }: ApiResponse) =>
+    [...text.matchAll(/name="(\w+)"[^>]* aria-invalid="true"/g)].map(([, id]) => id)
+  expect([invalidIn(filled), invalidIn(long)]).toEqual([['password'], ['name']])
   // The failed attempts did not consume the link.
   expect(await post(acceptPath, { password })).toMatchObject({ status: 200 })
 })

@@ -172,8 +172,8 @@ async function submitPage(request: PostRequest, reply: FastifyReply, page: Page)
     await page.submit(baseCtx, { ...body, token: query.token })
   } catch (error) {
     const password = body?.['password']
-    const { statusCode, problem } = describeRejection(error, { texts, wrongPassword, password })
-    return sendAccountPage(reply.code(statusCode), shown, { problem, name: body?.['name'] })
+    const { statusCode, ...rejected } = describeRejection(error, { texts, wrongPassword, password })
+    return sendAccountPage(reply.code(statusCode), shown, { ...rejected, name: body?.['name'] })
   }
   return sendMessage(reply, { language, ...done, branding })
 }

@@ -56,7 +56,7 @@ export const forgotPasswordPage: FastifyPluginAsyncZod<ConstantTime> = async (ap
       const { data: input } = ForgotPasswordInput.safeParse({ email })
       if (!input) {
         const problem = formTexts[page.language.language].email
-        return sendAccountPage(reply.code(400), { ...page, email: email ?? '' }, { problem })
+        return sendAccountPage(reply.code(400), { ...page, email: email ?? '' }, { problem, field: 'email' })
       }
       await inConstantTime(timings, () =>
         requestPasswordReset(request.baseCtx, { ...input, locale: readVisitorLocale(request) }),
