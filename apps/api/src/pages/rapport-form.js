@@ -79,9 +79,9 @@
   /** The first of the locales that has texts, such as `de-AT`, and these texts. Anything may be among the locales. */
   function chooseLanguage(locales) {
     for (const text of locales) {
-      const [locale, language] = /^([a-z]{2})(?:[-_][a-z]{2})?$/i.exec(text ?? '') ?? []
+      const [locale, language] = /^([a-z]{2})(?:[-_][a-z\d]+)*$/i.exec(text ?? '') ?? []
       const texts = language && translations[language.toLowerCase()]
-      if (texts) return { locale: locale.replace('_', '-'), texts }
+      if (texts) return { locale: locale.replaceAll('_', '-'), texts }
     }
     return { texts: translations.en }
   }
@@ -129,6 +129,7 @@
         const response = await fetch(`${base}/public/forms/${encodeURIComponent(id)}`).catch(() => undefined)
         const form = response?.ok ? await response.json().catch(() => undefined) : undefined
         if (id !== this.getAttribute('form-id')) return
+        if (!form && kept.size > 0) return this.#alert(this.#language.texts.failed)
         this.#language = chooseLanguage([this.lang, form?.locale, this.closest('[lang]')?.lang, ...navigator.languages])
         if (!form) return this.#fail(id, response?.status)
         this.#key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('')
@@ -195,7 +196,13 @@
         if (response?.status === 412) return this.#load(values, texts.changed)
         this.#markControls(body?.issues ?? [])
         if (body?.issues) this.#alert(texts.problems, body.issues.map((issue) => this.#describe(form, issue)))
-        else this.#alert(response?.status === 429 ? texts.tooManyAttempts : texts.failed)
+        else this.#alert(this.#describeFailure(response?.status))
+      }
+
+      #describeFailure(status) {
+        const { texts } = this.#language
+        if (status === 403 || status === 404) return texts.unavailable.title
+        return status === 429 ? texts.tooManyAttempts : texts.failed
       }
 
       #send(form, version, values) {
