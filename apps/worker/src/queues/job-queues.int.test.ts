@@ -8,8 +8,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openJobQueues } from '@rapport/core/work/job-queues.ts'
 import { ensureSchedule } from './maintenance-schedule.ts'
 import { openQueueBackend } from './queue-backend.ts'
-import { shortTimings as timings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
+import { defaultTimings } from '../process/worker-timings.ts'
+import { shortTimings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
 
+/** A busy machine may take longer than the short timeout to add jobs. */
+const timings = { ...shortTimings, addTimeoutMs: defaultTimings.addTimeoutMs }
 const database = useTestDatabase()
 const redis = useForFile(createTestRedis)
 
