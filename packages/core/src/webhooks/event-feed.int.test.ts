@@ -106,7 +106,8 @@ test('after returns the oldest events first, page by page, also for one type', a
 test('after with an unknown event, or with descending order, is invalid', async () => {
   const other = await createTestCtx(database.db)
   await createNamed('theirs', other)
-  const foreignId = (await listEvents(other, EventQuery.parse({}))).data[0]?.id ?? ''
+  const readForeignId = async () => (await listEvents(other, EventQuery.parse({}))).data[0]?.id
+  const foreignId = await waitUntil(readForeignId, { describe: 'the feed shows the event' })
   for (const after of [foreignId, newId('evt')]) {
     await expect(list({ after })).rejects.toMatchObject({
       code: 'validation_error',
