@@ -33,6 +33,11 @@ test.each([
   expect(response.headers['allow']).toBe(allow)
 })
 
+test('a path with a placeholder that was not filled in is a record that does not exist', async () => {
+  const { key } = await api.signUp()
+  expectError(await api.call('GET', '/contacts/:id', { key }), 404, 'Contact not found')
+})
+
 test('every documented path returns 405 for a method that it does not have', async () => {
   const operations = await operationsOf(api)
   for (const path of new Set(operations.map((operation) => operation.path))) {

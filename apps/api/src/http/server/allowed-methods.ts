@@ -28,7 +28,8 @@ export const allowedMethods = fp(
     // `GET /contacts/batch` matches `/contacts/:id`, although the path has a route of its own.
     app.addHook('preValidation', async (request, reply) => {
       const path = pathOf(request)
-      if (request.routeOptions.url?.includes(':') && methodsByRoute.has(path))
+      // A path may be a template itself, whose placeholder a client has not filled in.
+      if (request.routeOptions.url?.includes(':') && !path.includes(':') && methodsByRoute.has(path))
         throw methodNotAllowed(request, reply, app.findAllowedMethods(path))
     })
   },
