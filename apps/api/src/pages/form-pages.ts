@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { withoutParameters } from '@rapport/core/kernel/errors.ts'
 import { parsePostedValues } from '@rapport/core/forms/form-values.ts'
 import { findPublicForm } from '@rapport/core/forms/forms.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
@@ -7,7 +6,7 @@ import { findBranding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type PublicErrorCode, toErrorBody } from '../http/errors/error-handler.ts'
+import { type PublicErrorCode, toErrorBody, toLoggedErrorBody } from '../http/errors/error-handler.ts'
 import { IdParams } from '../routes/shapes.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
@@ -144,7 +143,7 @@ async function submitPage(request: PostRequest, reply: FastifyReply, page: Prepa
     const problem = code && problems[code]
     if (!problem) throw error
     if (statusCode === 503) {
-      request.log.warn({ err: withoutParameters(error) }, 'service unavailable')
+      toLoggedErrorBody(error, request)
       reply.header('retry-after', '1')
     }
     return sendFormPage(reply.code(statusCode), { ...page, key, filled: { values: texts, issues, problem } })
