@@ -6,8 +6,8 @@ import { type BackupSession, openBackupSession } from '@rapport/core/backups/bac
 import type { DatabaseContents } from '@rapport/core/backups/database-contents.ts'
 import type { Db } from '@rapport/core/db/client.ts'
 import { listConnectedPrograms, readDistribution } from '@rapport/core/db/distribution/distribute.ts'
-import { directUrlOf, isDirectUrlMissing } from '@rapport/core/db/pool/pooler.ts'
-import { type BackupConfig, ConfigError, readBackupConfig } from '@rapport/core/runtime/config.ts'
+import { directUrlOf, requireDirectUrl } from '@rapport/core/db/pool/pooler.ts'
+import { type BackupConfig, readBackupConfig } from '@rapport/core/runtime/config.ts'
 import { type CliContext, CommandFailed } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { describeError } from '../describe-error.ts'
@@ -46,19 +46,15 @@ interface Job {
 export async function createBackup(cli: CliContext, options: BackupOptions): Promise<CreatedBackup> {
   const config = readBackupConfig(cli.environment)
   const directory = await prepareFolder(options.directory ?? config.BACKUP_DIRECTORY)
-  if (await isDirectUrlMissing(config)) throw new ConfigError(directUrlMessage)
+  const url = await requireDirectUrl(config, 'a backup')
   await withDatabase(cli, ({ db }) => assertCommonSnapshot(db))
-  const session = await openBackupSession(directUrlOf(config))
+  const session = await openBackupSession(url)
   try {
     return await run({ cli, config, session, directory }, options)
   } finally {
     await session.close()
   }
 }
-
-const directUrlMessage =
-  'DATABASE_URL leads through a connection pooler, but a backup needs a direct connection: ' +
-  'set DATABASE_DIRECT_URL to the URL of the PostgreSQL server.'
 
 /** The servers of a Citus cluster have no common snapshot: rows that are written meanwhile might not match others. */
 async function assertCommonSnapshot(db: Db): Promise<void> {

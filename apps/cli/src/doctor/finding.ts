@@ -3,6 +3,7 @@ import type { Database } from '@rapport/core/db/client.ts'
 import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
 import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
+import { rootMessageOf } from '@rapport/core/kernel/errors.ts'
 
 /** A result of a check. Findings of the levels "warn" and "fail" have advice. */
 export interface Finding {
@@ -71,11 +72,5 @@ async function describeError({ about }: Check, { database }: CheckInput, error: 
   if (isDatabaseUnavailable(error)) return warn('unknown, because PostgreSQL is unavailable', 'Fix PostgreSQL first.')
   const isBehind = database !== undefined && (await hasPendingMigrations(database.db).catch(() => false))
   if (isBehind) return warn('unknown, because migrations are pending', 'Run "rapport migrate" first.')
-  return fail(messageOf(error), 'The check itself failed with this error.')
-}
-
-export function messageOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  if (cause instanceof AggregateError) return cause.errors.map(messageOf).join(', ')
-  return cause instanceof Error ? cause.message : String(cause)
+  return fail(rootMessageOf(error), 'The check itself failed with this error.')
 }

@@ -1,9 +1,10 @@
 import { type DatabaseFacts, readDatabaseFacts } from '@rapport/core/db/database-facts.ts'
 import { type Database, poolSize } from '@rapport/core/db/client.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
+import { rootMessageOf } from '@rapport/core/kernel/errors.ts'
 import { maxSnapshots } from '@rapport/core/db/snapshot.ts'
 import { queueNames } from '@rapport/core/work/queues.ts'
-import { type Check, findingsAbout, type Finding, messageOf, type CheckInput } from './finding.ts'
+import { type Check, findingsAbout, type Finding, type CheckInput } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('PostgreSQL')
 const wantedExtensions = ['pg_trgm', 'btree_gin', 'unaccent']
@@ -25,7 +26,7 @@ export const postgresCheck: Check = {
         ...(await checkSchema(database, facts)),
       ]
     } catch (error) {
-      return [fail(messageOf(error), 'Check that PostgreSQL is running and that DATABASE_URL is correct.')]
+      return [fail(rootMessageOf(error), 'Check that PostgreSQL is running and that DATABASE_URL is correct.')]
     }
   },
 }

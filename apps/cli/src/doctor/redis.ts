@@ -1,7 +1,8 @@
+import { rootMessageOf } from '@rapport/core/kernel/errors.ts'
 import { getRedisWarnings, getRedisInfoField } from '@rapport/core/runtime/redis-settings.ts'
 import { connectRedis } from '@rapport/core/runtime/redis.ts'
 import { Cluster, type Redis } from 'ioredis'
-import { type Check, findingsAbout, messageOf } from './finding.ts'
+import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('Redis')
 /** Required by BullMQ. */
@@ -20,7 +21,7 @@ export const redisCheck: Check = {
     } catch (error) {
       return [
         fail(
-          messageOf(error),
+          rootMessageOf(error),
           'Check that Redis is running and that REDIS_URL is correct. New work waits in PostgreSQL meanwhile.',
         ),
       ]

@@ -1,7 +1,7 @@
 /** What the error of a failed statement or connection means. */
 import { DrizzleQueryError } from 'drizzle-orm'
 import pg from 'pg'
-import { type AppError, withoutParameters } from '../kernel/errors.ts'
+import { type AppError, rootMessageOf, withoutParameters } from '../kernel/errors.ts'
 import { isServerLost, readConstraint } from './distribution/read-error.ts'
 
 /** Returns the name of the constraint that a failed statement violated; undefined if it failed for another reason. */
@@ -76,9 +76,7 @@ export function describeStartupError(error: unknown): unknown {
   if (code === 'EADDRINUSE') return `Port ${port} is already in use`
   // undefined_table, undefined_column
   if (/^42P01$|^42703$/.test(databaseError(error)?.code ?? '')) return 'Migrations are pending: run rapport migrate'
-  if (!isDatabaseUnavailable(error)) return withoutParameters(error)
-  const cause = unwrapQueryError(error)
-  return `PostgreSQL is unavailable: ${cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)}`
+  return isDatabaseUnavailable(error) ? `PostgreSQL is unavailable: ${rootMessageOf(error)}` : withoutParameters(error)
 }
 
 /** Drizzle wraps the error of a statement, and the error of a connection that was not accepted twice. */

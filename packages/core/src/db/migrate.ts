@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { sql } from 'drizzle-orm'
+import { DrizzleQueryError, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
+import { rootMessageOf } from '../kernel/errors.ts'
 import { ConfigError, readMigrateConfig } from '../runtime/config.ts'
 import type { Db } from './client.ts'
 import { databaseError } from './database-errors.ts'
 import { maintainPartitionsWithRetries } from './partitions.ts'
-import { isDirectUrlMissing, directUrlOf } from './pool/pooler.ts'
+import { requireDirectUrl } from './pool/pooler.ts'
 import { assertSupportedServer, createMissingUuidFunction } from './server-version.ts'
 import { namedStatement } from './statements/named-statement.ts'
 import { bigint, nullable, text } from './statements/sql-types.ts'
@@ -75,19 +76,14 @@ const findNewestMigration = namedStatement('find the newest migration', {
   sql: () => sql`select max(created_at) as newest from drizzle.__drizzle_migrations`,
 })
 
-const directUrlMessage =
-  'DATABASE_URL leads through a connection pooler, but a migration needs a direct connection: ' +
-  'set DATABASE_DIRECT_URL to the URL of the PostgreSQL server.'
-
 async function main() {
   try {
-    const config = readMigrateConfig()
-    // The pooler would keep the server connection and its lock, and the next migration would wait forever.
-    if (await isDirectUrlMissing(config)) throw new ConfigError(directUrlMessage)
-    await migrate(directUrlOf(config))
+    // A pooler would keep the server connection and its lock, and the next migration would wait forever.
+    await migrate(await requireDirectUrl(readMigrateConfig(), 'a migration'))
     console.log('The database is up to date.')
   } catch (error) {
-    console.error(error instanceof Error ? error.message : error)
+    const statement = error instanceof DrizzleQueryError ? `\nThe statement: ${error.query}` : ''
+    console.error(`${rootMessageOf(error)}${statement}`)
     process.exitCode = error instanceof ConfigError ? 78 : 1
   }
 }

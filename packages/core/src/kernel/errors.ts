@@ -113,6 +113,13 @@ export function truncateText(text: string, maxLength = maxTextLength): string {
   return text.length > maxLength ? `${startOfText(text, maxLength)}…` : text
 }
 
+/** Returns the message of the cause that has no cause itself; if several addresses were tried, the message of each. */
+export function rootMessageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.cause instanceof Error) return rootMessageOf(error.cause)
+  return error instanceof AggregateError ? error.errors.map(rootMessageOf).join(', ') : error.message
+}
+
 /** Removes the parameters of failed statements from an error and its causes: they hold personal data and hashes. */
 export function withoutParameters(error: unknown): unknown {
   if (error instanceof DrizzleQueryError) return new Error(`Failed query: ${error.query}`, { cause: error.cause })

@@ -1,8 +1,9 @@
 /** Checks that bounces reach a worker: the MX record of the return path, and the port or mailbox that receives them. */
 import { connect } from 'node:net'
 import { createDnsReader, DnsFailure } from '@rapport/core/domains/dns.ts'
+import { rootMessageOf } from '@rapport/core/kernel/errors.ts'
 import { checkMailbox } from './mailbox.ts'
-import { type Check, dnsServersOf, findingsAbout, type Finding, messageOf } from '../finding.ts'
+import { type Check, dnsServersOf, findingsAbout, type Finding } from '../finding.ts'
 
 const { ok, warn, fail } = findingsAbout('Bounces')
 
@@ -54,7 +55,9 @@ async function checkPort(port: number, host = '127.0.0.1'): Promise<Finding[]> {
     if (greeting.startsWith('220 ')) return [ok(`${where} receives bounces`)]
     return [fail(`${where} is not the port of a worker`, 'Another program uses BOUNCE_PORT: choose another one.')]
   } catch (error) {
-    return [fail(`${where}: ${messageOf(error)}`, 'Start a worker with BOUNCE_PORT, and run the doctor where it runs.')]
+    return [
+      fail(`${where}: ${rootMessageOf(error)}`, 'Start a worker with BOUNCE_PORT, and run the doctor where it runs.'),
+    ]
   } finally {
     socket.destroy()
   }

@@ -1,7 +1,8 @@
 import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
+import { rootMessageOf } from '@rapport/core/kernel/errors.ts'
 import { parseImapUrl } from '@rapport/core/mail/bounces/parse-imap-url.ts'
 import { ImapFlow } from 'imapflow'
-import { findingsAbout, type Finding, messageOf } from '../finding.ts'
+import { findingsAbout, type Finding } from '../finding.ts'
 
 const { ok, fail } = findingsAbout('Bounces')
 const timeoutMs = 2_500
@@ -38,7 +39,7 @@ function describeFailure(error: unknown, { where, mailbox, isLoggedIn }: Attempt
       `${where}: no response within ${timeoutMs / 1_000} seconds`,
       'Check BOUNCE_IMAP_URL and the firewall for this port.',
     )
-  const response = typeof responseText === 'string' && responseText ? responseText : messageOf(error)
+  const response = typeof responseText === 'string' && responseText ? responseText : rootMessageOf(error)
   if (authenticationFailed)
     return fail(
       `${where}: the login failed: ${response}`,

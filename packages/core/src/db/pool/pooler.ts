@@ -1,11 +1,12 @@
 /**
  * Support for a transaction pooler such as PgBouncer in transaction mode, which assigns a server connection for one
  * transaction at a time. Requests and jobs work behind a pooler: their settings, locks and prepared statements end with
- * the transaction. Three features need a session and connect to DATABASE_DIRECT_URL, without the pooler: the lock of
- * migrations, backups, and the queues if they are stored in PostgreSQL.
+ * the transaction. These need a session and connect to DATABASE_DIRECT_URL, without the pooler: the lock of migrations,
+ * backups, the search of an erasure, and the queues if they are stored in PostgreSQL.
  */
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
+import { ConfigError } from '../../runtime/config.ts'
 import { type Db, isBehindPooler } from '../client.ts'
 import { namedStatement } from '../statements/named-statement.ts'
 import { text } from '../statements/sql-types.ts'
@@ -20,9 +21,21 @@ export function directUrlOf(config: DatabaseUrls): string {
   return config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
 }
 
-/** Whether DATABASE_URL leads through a pooler and DATABASE_DIRECT_URL is not set, so that there are no sessions. */
-export async function isDirectUrlMissing(config: DatabaseUrls): Promise<boolean> {
-  return config.DATABASE_DIRECT_URL === undefined && (await isPoolerUrl(config.DATABASE_URL))
+/**
+ * The URL of the server for `what`, such as "a backup", which needs a session. Throws a ConfigError if DATABASE_URL leads
+ * through a pooler and DATABASE_DIRECT_URL is not set.
+ */
+export async function requireDirectUrl(config: DatabaseUrls, what: string): Promise<string> {
+  if (config.DATABASE_DIRECT_URL === undefined && (await isPoolerUrl(config.DATABASE_URL))) throw missingDirectUrl(what)
+  return directUrlOf(config)
+}
+
+/** The error of `what`, such as "a backup", if there is no URL without the pooler. */
+export function missingDirectUrl(what: string): ConfigError {
+  return new ConfigError(
+    `DATABASE_URL leads through a connection pooler, but ${what} needs a direct connection: ` +
+      'set DATABASE_DIRECT_URL to the URL of the PostgreSQL server.',
+  )
 }
 
 async function isPoolerUrl(databaseUrl: string): Promise<boolean> {
