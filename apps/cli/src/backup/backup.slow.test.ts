@@ -149,7 +149,7 @@ function testVersion(programs: BackupServerPrograms) {
   test('BACKUP_VERIFY_URL is the server of the test restore', async () => {
     const unreachable = { BACKUP_VERIFY_URL: 'postgres://127.0.0.1:1/postgres' }
     const { error } = await backups.backUp({ verify: true }, unreachable)
-    expect(error).toMatch(/^The test restore failed[^]*The database is unavailable: .*127.0.0.1:1/)
+    expect(error).toMatch(/^The test restore failed[^]*PostgreSQL is unavailable: .*127.0.0.1:1/)
     expect((await backups.backUp({ verify: true }, { BACKUP_VERIFY_URL: server.url('postgres') })).error).toBe(null)
   })
 

@@ -20,8 +20,10 @@ test('every part of a URL becomes a variable of libpq', () => {
 
 test('addresses and sockets are read as the driver reads them', () => {
   expect(connectionEnvironment('postgres://[::1]/rapport', {})).toMatchObject({ PGHOST: '::1' })
-  const socket = connectionEnvironment('postgres://localhost/rapport?host=/run/postgresql&ssl=true', {})
-  expect(socket).toEqual({ ...always, PGHOST: '/run/postgresql', PGDATABASE: 'rapport' })
+  const socket = connectionEnvironment('postgres://ada@localhost/rapport?host=/run/postgresql&port=5433&ssl=true', {})
+  expect(socket).toMatchObject({ PGHOST: '/run/postgresql', PGPORT: '5433', PGUSER: 'ada', PGDATABASE: 'rapport' })
+  const percent = connectionEnvironment('postgres://ada:50%off@db/rapport', {})
+  expect(percent).toMatchObject({ PGHOST: 'db', PGPORT: '5432', PGPASSWORD: '50%off' })
   expect(connectionEnvironment('postgres://db/rapport?sslmode=no-verify', {})).toMatchObject({ PGSSLMODE: 'require' })
 })
 
@@ -41,6 +43,7 @@ test('inherits what the URL omits, and no secrets of Rapport', () => {
     PGPASSWORD: 'inherited',
     PGSSLROOTCERT: '/root.crt',
     PGHOST: 'db',
+    PGPORT: '5432',
     PGUSER: 'ada',
     PGDATABASE: 'rapport',
   })

@@ -1,4 +1,5 @@
 /** The environment of the client programs of PostgreSQL. Other users could see a password in the arguments. */
+import { readDatabaseUrl } from '@rapport/core/backups/connection.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -16,16 +17,16 @@ const parameters = [
   'target_session_attrs',
 ]
 
-/** Returns the variables that lead a client program to this database. Parts that the URL omits are inherited. */
+/** Returns the variables that lead a client program to the database to which the URL leads the driver. */
 export function connectionEnvironment(databaseUrl: string, inherited: Environment): Environment {
   const url = new URL(databaseUrl)
-  const read = (part: string) => (part === '' ? undefined : decodeURIComponent(part))
+  const { host, port, user, password, database } = readDatabaseUrl(databaseUrl)
   const fromUrl = {
-    PGHOST: url.searchParams.get('host') ?? read(url.hostname.replace(/^\[(.*)\]$/, '$1')),
-    PGPORT: read(url.port),
-    PGUSER: read(url.username),
-    PGPASSWORD: read(url.password),
-    PGDATABASE: url.pathname.length > 1 ? decodeURI(url.pathname.slice(1)) : undefined,
+    PGHOST: host,
+    PGPORT: String(port),
+    PGUSER: user,
+    PGPASSWORD: password,
+    PGDATABASE: database,
     ...Object.fromEntries(
       parameters.map((name) => [
         `PG${name.replaceAll('_', '').toUpperCase()}`,

@@ -1,12 +1,12 @@
 /** Restores a backup under another name, and gives the database its name when it is ready. */
 import { databaseOf, urlOfDatabase } from '@rapport/core/backups/connection.ts'
 import { type DatabaseServer, type DatabaseState, openServer } from '@rapport/core/backups/server-databases.ts'
-import { directUrlOf } from '@rapport/core/db/pool/pooler.ts'
+import { directUrlOf, missingDirectUrl } from '@rapport/core/db/pool/pooler.ts'
 import { readKeyState } from '@rapport/core/installation/key-check.ts'
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { prepareRestoredDatabase } from '@rapport/core/operations/recovery/prepare-restored-database.ts'
 import type { InterruptedWorkCounts } from '@rapport/core/operations/recovery/restored-backup.ts'
-import { ConfigError, inspectEnvironment, readBackupConfig } from '@rapport/core/runtime/config.ts'
+import { inspectEnvironment, readBackupConfig } from '@rapport/core/runtime/config.ts'
 import { type CliContext, CommandFailed } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { describeError } from '../describe-error.ts'
@@ -40,7 +40,7 @@ export async function restoreBackup(cli: CliContext, options: RestoreOptions): P
   const database = options.into ?? databaseOf(url)
   const server = await openServer(url)
   try {
-    if (server.isBehindPooler && config.DATABASE_DIRECT_URL === undefined) throw new ConfigError(directUrlMessage)
+    if (server.isBehindPooler && config.DATABASE_DIRECT_URL === undefined) throw missingDirectUrl('a restore')
     await server.lock(database)
     const content = await inspectTarget(server, database, options)
     const restore = await prepareRestore(source, {
@@ -63,10 +63,6 @@ export async function restoreBackup(cli: CliContext, options: RestoreOptions): P
     await server.close()
   }
 }
-
-const directUrlMessage =
-  'DATABASE_URL leads through a connection pooler, but a restore needs a direct connection: ' +
-  'set DATABASE_DIRECT_URL to the URL of the PostgreSQL server.'
 
 const timestamp = () => new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14)
 
@@ -117,8 +113,7 @@ async function giveName(
   const { unfinished, database, replaced, isEmpty } = names
   try {
     if (isEmpty) await server.drop(database)
-    if (replaced !== null) await server.rename(database, replaced)
-    await server.rename(unfinished, database)
+    await server.nameRestored(unfinished, database, replaced)
   } catch (error) {
     throw new CommandFailed(
       `The backup is restored into "${unfinished}", which is complete, but could not be renamed to "${database}".\n` +

@@ -57,6 +57,13 @@ export function urlOfDatabase(databaseUrl: string, name: string): string {
 }
 
 /** The database that a URL leads to; as in PostgreSQL, the name of the user if it has no path. */
-export function databaseOf(databaseUrl: string): string {
-  return new pg.Client({ connectionString: databaseUrl }).database ?? ''
+export const databaseOf = (databaseUrl: string): string => readDatabaseUrl(databaseUrl).database ?? ''
+
+/**
+ * Where a URL leads to, as the driver reads it: it accepts a single "%" in a password, parameters such as `port`, and
+ * the variables of libpq for the parts that the URL omits.
+ */
+export function readDatabaseUrl(databaseUrl: string) {
+  const { host, port, user, password, database } = new pg.Client({ connectionString: databaseUrl })
+  return { host, port, user, password: password ?? undefined, database }
 }

@@ -1,4 +1,4 @@
-/** Creates, renames and drops the databases of a server, for restores. */
+/** Creates, names and drops the databases of a server, for restores. */
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import { namedStatement } from '../db/statements/named-statement.ts'
@@ -22,7 +22,11 @@ export interface DatabaseServer {
    * DATABASE. Replaces one that an interrupted restore left behind.
    */
   create(name: string, like: { database: string } | { options: string }): Promise<void>
-  rename(name: string, to: string): Promise<void>
+  /**
+   * Gives a restored database its name, in one transaction: a database that has this name is renamed to `replaced`. Fails
+   * without a change if one of them is in use.
+   */
+  nameRestored(restored: string, name: string, replaced: string | null): Promise<void>
   /** Drops an empty database. Fails if it is in use. */
   drop(name: string): Promise<void>
   /** Drops a database of an unfinished restore, and ends its connections. */
@@ -75,11 +79,15 @@ export async function openServer(databaseUrl: string): Promise<DatabaseServer> {
       await run(`create database ${quote(name)} ${template}`, `The database "${name}" cannot be created`)
       await client.query(`comment on database ${quote(name)} is '${unfinished}'`)
     },
-    async rename(name, to) {
-      const problem = `The database "${name}" cannot be renamed to "${to}"`
-      await run(`alter database ${quote(name)} rename to ${quote(to)}`, problem)
-      const [found] = await readMark(on, { name: to })
-      if (found?.mark === unfinished) await client.query(`comment on database ${quote(to)} is null`)
+    nameRestored(restored, name, replaced) {
+      const rename = (from: string, to: string) => `alter database ${quote(from)} rename to ${quote(to)}`
+      // PostgreSQL runs the statements of one query in one transaction.
+      const statements = [
+        ...(replaced === null ? [] : [rename(name, replaced)]),
+        rename(restored, name),
+        `comment on database ${quote(name)} is null`,
+      ]
+      return run(statements.join('; '), `The database "${restored}" cannot be renamed to "${name}"`)
     },
     drop: (name) => run(`drop database ${quote(name)}`, `The database "${name}" cannot be dropped`),
     discard,

@@ -50,9 +50,12 @@ export async function deregisterWorker(db: Db, workerId: string): Promise<void> 
   await db.delete(workers).where(eq(workers.id, workerId))
 }
 
-/** Marks all workers as crashed: they do not run on this copy of the database. */
+/**
+ * Marks all workers as crashed: they do not run on this copy of the database. Its migrations may be pending, so this
+ * writes only what the table of the first release has.
+ */
 export async function expireHeartbeats(db: Db): Promise<void> {
-  await db.update(workers).set({ seenAt: new Date(0), clockAt: null })
+  await db.update(workers).set({ seenAt: new Date(0) })
 }
 
 /** Whether this worker is the elected one, which polls and reads the mailbox: the live worker with the smallest id. */
