@@ -113,6 +113,30 @@ describe.each([
     }
   })
 
+  test('keeps ended jobs for the dashboard, but not those of an erasure', async () => {
+    const { queues } = await openQueues(config())
+    const backend = await openQueueBackend(config(), { log: silentLog, timings })
+    const ended: string[] = []
+    const worker = backend.openWorker('maintenance', async (job) => void ended.push((job.data as WorkJob).id), {})
+    onTestFinished(async () => {
+      await worker.close()
+      await backend.close()
+    })
+    const erasure: WorkJob = { ...createJob(), kind: 'ERASE_CONTACT' }
+    const clearing: WorkJob = { ...createJob(), kind: 'CLEAR_LIST' }
+    await queues.add('maintenance', [erasure, clearing])
+    const queue = queues.queueOf('maintenance')
+    const idsOf = async (state: 'completed' | 'active') =>
+      (await queue.getJobs([state])).map(({ data }) => (data as WorkJob).id).filter((id) => ended.includes(id))
+    await waitUntil(async () => (await idsOf('completed')).includes(clearing.id), {
+      describe: 'the clearing has ended',
+    })
+    await waitUntil(async () => ended.includes(erasure.id) && (await idsOf('active')).length === 0, {
+      describe: 'the erasure has ended',
+    })
+    expect(await idsOf('completed')).toEqual([clearing.id])
+  })
+
   test('creates the schedule once', async () => {
     const { queues } = await openQueues(config())
     for (let round = 0; round < 3; round++) await ensureSchedule(queues)

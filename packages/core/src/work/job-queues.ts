@@ -16,6 +16,8 @@ export const defaultQueueTimings = {
 interface JobOptions {
   attempts: number
   backoff?: { type: 'exponential'; delay: number; jitter: number }
+  removeOnComplete?: true
+  removeOnFail?: true
 }
 
 /** A queue of BullMQ, on either of its backends. */
@@ -43,12 +45,14 @@ export interface JobQueues<Queue = JobQueue> {
 
 /**
  * How often and how soon the queue retries a failed job. Retries are safe: a claim in PostgreSQL prevents duplicate
- * deliveries and mails. A drain needs no retry, as the poll finds its backlog.
+ * deliveries and mails. A drain needs no retry, as the poll finds its backlog. The job of an erasure has the id of the
+ * contact, so it is not kept for the dashboard.
  */
 function createJobOptions({ retryDelayMs }: QueueTimings, kind: WorkKind): JobOptions {
   const { queue, attempts } = kindsOfWork[kind]
   if (queue === 'webhooks') return { attempts }
-  return { attempts, backoff: { type: 'exponential', delay: retryDelayMs[queue], jitter: 0.2 } }
+  const backoff = { type: 'exponential', delay: retryDelayMs[queue], jitter: 0.2 } as const
+  return { attempts, backoff, ...(kind === 'ERASE_CONTACT' && { removeOnComplete: true, removeOnFail: true }) }
 }
 
 export function openJobQueues<Queue extends JobQueue>(

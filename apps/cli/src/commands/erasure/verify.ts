@@ -1,4 +1,5 @@
 import { Id, type ContactId } from '@rapport/core/kernel/ids.ts'
+import { requireDirectUrl } from '@rapport/core/db/pool/pooler.ts'
 import { Email } from '@rapport/core/kernel/validation.ts'
 import { findTraces, spellingsOf, type Trace } from '@rapport/core/operations/contacts/find-traces.ts'
 import { keptTraces, unreadable } from '@rapport/core/operations/contacts/kept-traces.ts'
@@ -27,16 +28,19 @@ export const erasureVerify = defineCommand({
     json: jsonFlag('Prints the receipt as JSON'),
   }),
   notes: [
-    'Searches every column of every table, and every key of Redis if REDIS_URL is set, for the spellings of a person: as',
-    'text, in URLs, HTML, quoted-printable and base64. Prints where something is left, and why. Exits with 1 if there is a',
-    'trace without a reason, such as a contact that was not deleted. It reads all data, so it takes minutes in a large',
-    'database. To check a backup, restore it into another database and set DATABASE_URL to it. See docs/privacy.md.',
+    'Searches every column of every table, those of queues in PostgreSQL included, and every key of Redis if REDIS_URL is',
+    'set, for the spellings of a person: as text, in URLs, HTML, quoted-printable and base64. Prints where something is',
+    'left, and why. Exits with 1 if there is a trace without a reason, such as a contact that was not deleted. It reads all',
+    'data, so it takes minutes in a large database. To check a backup, restore it into another database and set',
+    'DATABASE_URL to it. See docs/privacy.md.',
   ].join('\n'),
   async run({ terminal, environment, stopping }, { person, json }) {
     const spellings = [...new Set(person.flatMap(spellingsOf))]
-    const { DATABASE_URL, REDIS_URL } = readStorageConfig(environment)
+    const { REDIS_URL, ...config } = readStorageConfig(environment)
+    // The search has no timeouts: behind a pooler, the next client of the connection would have none either.
+    const url = await requireDirectUrl(config, 'the search')
     const search = async () => ({
-      ...(await findTraces(DATABASE_URL, spellings)),
+      ...(await findTraces(url, spellings)),
       redis: REDIS_URL === undefined ? undefined : await findRedisTraces(REDIS_URL, spellings),
     })
     stopping.throwIfAborted()

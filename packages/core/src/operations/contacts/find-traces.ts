@@ -6,9 +6,11 @@ import { composedStatement, namedStatement } from '../../db/statements/named-sta
 import { arrayOf, bool, text } from '../../db/statements/sql-types.ts'
 import { type ContactId, uuidOf } from '../../kernel/ids.ts'
 import { escapeLike } from '../../kernel/values/encode-text.ts'
+import { queueSchema } from '../../work/queues.ts'
 
 /** A column in which a person is found. */
 export interface Trace {
+  /** With its schema, unless that is `public`: `contacts`, `bullmq.job`. */
   table: string
   column: string
   rows: number
@@ -52,7 +54,7 @@ export function findTraces(databaseUrl: string, spellings: readonly string[]): P
 }
 
 async function searchTables($client: pg.ClientBase, patterns: readonly string[]): Promise<Traces> {
-  const columnsByTable = Map.groupBy(await selectColumns({ $client }), ({ table }) => table)
+  const columnsByTable = Map.groupBy(await selectColumns({ $client }, { queueSchema }), ({ table }) => table)
   const traces: Trace[] = []
   for (const [table, columns] of columnsByTable) {
     const counts = columns.map(({ column, isBinary }) => {
@@ -60,7 +62,7 @@ async function searchTables($client: pg.ClientBase, patterns: readonly string[])
       const content = isBinary ? sql`encode(${name}, 'escape')` : sql`${name}::text`
       return sql`count(*) filter (where lower(${content}) like any(${sql.param(patterns)}::text[]))`
     })
-    const query = sql`select array[${sql.join(counts, sql`, `)}]::text[] as counts from ${sql.identifier(table)}`
+    const query = sql`select array[${sql.join(counts, sql`, `)}]::text[] as counts from ${toIdentifier(table)}`
     const [counted] = await countTraces({ $client }, query)
     for (const [index, { column }] of columns.entries()) {
       const rows = Number(counted?.counts[index] ?? 0)
@@ -70,16 +72,25 @@ async function searchTables($client: pg.ClientBase, patterns: readonly string[])
   return { tables: columnsByTable.size, traces }
 }
 
+const toIdentifier = (table: string) =>
+  sql.join(
+    table.split('.').map((part) => sql.identifier(part)),
+    sql`.`,
+  )
+
 const countTraces = composedStatement('count the traces of a person', { columns: { counts: arrayOf(text) } })
 
 /** Partitions are read through their parent. */
 const selectColumns = namedStatement('list columns', {
+  params: { queueSchema: text },
   columns: { table: text, column: text, isBinary: bool },
-  sql: () => sql`
-    select c.relname::text as "table", a.attname::text as "column", a.atttypid = 'bytea'::regtype as is_binary
+  sql: (param) => sql`
+    select case when n.nspname = 'public' then '' else n.nspname || '.' end || c.relname as "table",
+      a.attname::text as "column", a.atttypid = 'bytea'::regtype as is_binary
     from pg_class c
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+    join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('public', ${param.queueSchema}) and c.relkind in ('r', 'p') and not c.relispartition
       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
-    order by c.relname, a.attnum`,
+    order by n.nspname <> 'public', c.relname, a.attnum`,
 })
