@@ -20,12 +20,19 @@ export const apiOptions = {
 
 export interface Api {
   readonly url: string
-  /** Repeats requests while the API is unavailable or returns 429, until Ctrl-C; reports when it is unavailable. */
   readonly rapport: Rapport
 }
 
-/** Takes URL and key from options, environment or local installation. The local key is sent only to the local API. */
-export function openApi(cli: CliContext, options: { api?: string | undefined; key?: string | undefined }): Api {
+/**
+ * Takes URL and key from options, environment or local installation. The local key is sent only to the local API. With
+ * `shouldRetryForever`, requests are repeated until Ctrl-C while the API is unavailable, and outages are reported.
+ * Otherwise a command fails after the retries of the SDK.
+ */
+export function openApi(
+  cli: CliContext,
+  options: { api?: string | undefined; key?: string | undefined },
+  { shouldRetryForever = false } = {},
+): Api {
   const config = readClientConfig(cli.environment)
   const key = options.key ?? config.RAPPORT_API_KEY
   const url = options.api?.replace(/\/+$/, '') ?? config.RAPPORT_API_URL ?? cli.local?.apiUrl
@@ -33,7 +40,8 @@ export function openApi(cli: CliContext, options: { api?: string | undefined; ke
   const apiKey = key ?? (url === cli.local?.apiUrl ? cli.local.apiKey : undefined)
   if (apiKey === undefined) throw usageError('--key or RAPPORT_API_KEY is required: an API key (rpk_…)')
   try {
-    return { url, rapport: new Rapport({ baseUrl: url, apiKey, maxRetries: Infinity, ...reportOutages(cli) }) }
+    const retries = shouldRetryForever ? { maxRetries: Infinity, ...reportOutages(cli) } : {}
+    return { url, rapport: new Rapport({ baseUrl: url, apiKey, ...retries }) }
   } catch (error) {
     throw usageError((error as TypeError).message)
   }

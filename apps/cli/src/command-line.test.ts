@@ -157,6 +157,7 @@ test.each([
   ['listen --forward http://localhost:4000 --types deal.eaten', '--types: must be one of contact.created'],
   ['listen --forward http://localhost:4000 --secret guess', '--secret: must be whsec_'],
   ['doctor --dns-server dns.example.com', '--dns-server: must be an IP address'],
+  ['doctor --dns-server 9.9.9', '--dns-server: must be an IP address'],
 ])('rejects "rapport %s": %s', async (words, problem) => {
   expect(await findUsageError(words.split(' '), commands)).toContain(problem)
 })

@@ -85,8 +85,8 @@ export const exitCodes = {
 /** A failure that the operator can fix. Only `message` is printed, without a stack trace. */
 export class CommandFailed extends Error {
   readonly exitCode: number
-  constructor(message: string, exitCode: number = exitCodes.failed) {
-    super(message)
+  constructor(message: string, exitCode: number = exitCodes.failed, options?: ErrorOptions) {
+    super(message, options)
     this.exitCode = exitCode
   }
 }

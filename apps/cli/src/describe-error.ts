@@ -11,7 +11,6 @@ export function describeError(error: unknown): string {
   if (error instanceof CommandFailed || error instanceof ConfigError) return error.message
   if (error instanceof RapportError) return describeApiFailure(error)
   if (error instanceof AppError) return error.message
-  if (isDatabaseUnavailable(error)) return `The database is unavailable: ${databaseReasonOf(error)}`
   const known = describeStartupError(error)
   if (typeof known === 'string') return known
   return inspect(withoutParameters(error))
@@ -25,6 +24,7 @@ export function exitCodeOf(error: unknown): number {
 
 /** The code for programs, as in the errors of the API where it has one for the case. */
 export function errorCodeOf(error: unknown): string {
+  if (error instanceof CommandFailed && error.cause !== undefined) return errorCodeOf(error.cause)
   if (error instanceof AppError) return error.code
   if (error instanceof ApiError) return error.code ?? 'api_error'
   if (error instanceof ConnectionError || isDatabaseUnavailable(error)) return 'unavailable'
@@ -46,10 +46,4 @@ export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return 'timed out'
   return error.cause === undefined ? ((error as NodeJS.ErrnoException).code ?? error.message) : reasonOf(error.cause)
-}
-
-function databaseReasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  if (cause instanceof AggregateError) return cause.errors.map((one) => (one as Error).message).join(', ')
-  return cause instanceof Error ? cause.message : String(cause)
 }

@@ -1,6 +1,6 @@
-import { isIPv4 } from 'node:net'
 import { invalidField } from '@rapport/core/kernel/errors.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
+import { isLoopbackHost } from '@rapport/core/webhooks/address-policy.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
@@ -29,9 +29,7 @@ export const ownHost = fp(
 
 function ownHostNames({ HOST, PUBLIC_URL }: Addresses): Set<string> | undefined {
   const { hostname } = new URL(PUBLIC_URL)
-  return isLoopback(HOST) && isLoopback(hostname) ? new Set(['localhost', '127.0.0.1', '[::1]', hostname]) : undefined
-}
-
-function isLoopback(host: string): boolean {
-  return /(^|\.)localhost$/.test(host) || /^\[?::1\]?$/.test(host) || (isIPv4(host) && host.startsWith('127.'))
+  return isLoopbackHost(HOST) && isLoopbackHost(hostname)
+    ? new Set(['localhost', '127.0.0.1', '[::1]', hostname])
+    : undefined
 }

@@ -1,6 +1,7 @@
 import { describeRemovedVariables, inspectEnvironment } from '@rapport/core/runtime/config.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
+import { isDnsServer } from '@rapport/core/runtime/variables/domain-variables.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, jsonFlag, option, usageError } from '../command.ts'
 import { backupsCheck } from '../doctor/backups.ts'
@@ -39,7 +40,7 @@ export const doctor = defineCommand({
     ),
     'dns-server': z
       .string()
-      .regex(/^[\da-f.:[\]]+$/i, 'must be an IP address, optionally with a port')
+      .refine(isDnsServer, 'must be an IP address, optionally with a port')
       .optional()
       .meta(option('<address>', 'Name server to query for the records of domains, such as a public one')),
     json: jsonFlag('Prints the findings as JSON'),

@@ -61,7 +61,7 @@ export const importContacts = defineCommand({
   ].join('\n'),
   async run(cli, options) {
     requireConsistent(options)
-    const api = openApi(cli, options)
+    const api = openApi(cli, options, { shouldRetryForever: true })
     const { file = '-', from, follow } = options
     if (from) {
       const files = await findExportFiles({ source: from, path: file, status: options.status })

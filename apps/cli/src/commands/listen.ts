@@ -42,7 +42,7 @@ export const listen = defineCommand({
   async run(cli, options) {
     const { forward, secret = newSecret(), json } = options
     const types = options.types.filter((type) => type !== '*')
-    const { url, rapport } = openApi(cli, options)
+    const { url, rapport } = openApi(cli, options, { shouldRetryForever: true })
     const { stopping: signal, terminal } = cli
     let last: string | null = options.after ?? null
     try {

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { isLoopbackHost } from '@rapport/core/webhooks/address-policy.ts'
 import { checkServerIdentity, connect, type PeerCertificate } from 'node:tls'
 import { z } from 'zod'
 import { reasonOf } from '../describe-error.ts'
@@ -37,7 +38,7 @@ export function createPublicUrlCheck(now = Date.now): Check {
 }
 
 function checkEncryption({ href, hostname }: URL): Finding | undefined {
-  if (isLocalHost(hostname)) return undefined
+  if (isLoopbackHost(hostname)) return undefined
   const advice = 'One-click unsubscribe needs https: put a TLS proxy in front of the API.'
   return fail(`${href.replace(/\/$/, '')} is not https`, advice)
 }
@@ -110,10 +111,4 @@ async function checkReadiness(url: string): Promise<Finding> {
   } catch (error) {
     return fail(`${url} does not respond (${reasonOf(error)})`, advice)
   }
-}
-
-/** Requests to these hosts do not leave the machine, so they need no TLS. */
-export function isLocalHost(host: string): boolean {
-  const name = host.replace(/^\[|\]$/g, '')
-  return /(^|\.)localhost$/.test(name) || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
 }

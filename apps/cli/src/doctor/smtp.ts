@@ -1,7 +1,8 @@
+import { rootMessageOf } from '@rapport/core/kernel/errors.ts'
+import { isLoopbackHost } from '@rapport/core/webhooks/address-policy.ts'
 import { createTransport } from 'nodemailer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
-import { type Check, findingsAbout, type Finding, messageOf } from './finding.ts'
-import { isLocalHost } from './public-url.ts'
+import { type Check, findingsAbout, type Finding } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('SMTP')
 const timeouts = { connectionTimeout: 2_500, greetingTimeout: 2_500, socketTimeout: 2_500, dnsTimeout: 2_500 }
@@ -30,7 +31,7 @@ export const smtpCheck: Check = {
     } catch (error) {
       return [
         fail(
-          `${where}: ${messageOf(error)}`,
+          `${where}: ${rootMessageOf(error)}`,
           'Emails wait until the server is reachable. Check SMTP_URL and the firewall for this port.',
         ),
       ]
@@ -57,13 +58,13 @@ async function logIn(connection: SMTPConnection, { user = '', pass = '' }: Login
     connection.login({ user, credentials: { user, pass } }, resolve)
   })
   if (!error) return undefined
-  const { response = messageOf(error) } = error as { response?: string }
+  const { response = rootMessageOf(error) } = error as { response?: string }
   return fail(`the login failed: ${response}`, 'Check user and password in SMTP_URL; both must be percent-encoded.')
 }
 
 function checkTls({ secure }: SMTPConnection & { secure?: boolean }, where: string): Finding[] {
   if (secure) return [ok('the connection is encrypted')]
-  if (isLocalHost(where.replace(/:\d+$/, ''))) return []
+  if (isLoopbackHost(where.replace(/:\d+$/, ''))) return []
   return [
     warn(
       `${where} offers no STARTTLS: emails and the password are sent unencrypted`,

@@ -60,7 +60,7 @@ export async function uploadFile({ cli, api, rows }: Session, upload: FileUpload
     if (!(error instanceof RapportError))
       throw new CommandFailed(`${file} cannot be read (${reasonOf(error)}). ${checkHint}`)
     if (!(error instanceof ConnectionError)) throw error
-    throw new CommandFailed(`${describeApiFailure(error)}. ${checkHint}`)
+    throw new CommandFailed(`${describeApiFailure(error)}. ${checkHint}`, exitCodes.failed, { cause: error })
   } finally {
     once.destroy()
     await handle?.close().catch(() => {})

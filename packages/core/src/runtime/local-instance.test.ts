@@ -15,20 +15,21 @@ test('completes an environment with the addresses of the local installation', ()
   expect(withLocalAddresses({ PATH: '/bin' }, undefined)).toEqual({ PATH: '/bin' })
 })
 
-test.each([
-  { DATABASE_URL: 'postgres://elsewhere/rapport' },
-  { SECRET_KEY: 'another' },
-  { REDIS_URL: 'redis://elsewhere' },
-])('does not complete an environment of another installation: %o', (given) => {
-  expect(withLocalAddresses(given, local)).toEqual(given)
-})
-
 test('finds the running installation, and none if the file is missing or invalid', async () => {
   expect(await findLocalInstance({ DATA_DIR: directory })).toBeUndefined()
   writeFileSync(localFileOf(directory), '{"running":')
   expect(await findLocalInstance({ DATA_DIR: directory })).toBeUndefined()
   writeFileSync(localFileOf(directory), JSON.stringify({ secretKey: 'x', running: local }))
-  expect(await findLocalInstance({ DATA_DIR: directory })).toEqual(local)
+  expect(await findLocalInstance({ DATA_DIR: directory, PORT: '3000', SMTP_URL: '' })).toEqual(local)
+})
+
+test.each([
+  { DATABASE_URL: 'postgres://elsewhere/rapport' },
+  { SECRET_KEY: 'another' },
+  { REDIS_URL: 'redis://elsewhere' },
+])('finds none for an environment of another installation: %o', async (given) => {
+  writeFileSync(localFileOf(directory), JSON.stringify({ running: local }))
+  expect(await findLocalInstance({ DATA_DIR: directory, ...given })).toBeUndefined()
 })
 
 test('describes an installation by its addresses and its mail settings', () => {

@@ -27,18 +27,26 @@ export function dataDirectoryOf(environment: Record<string, string | undefined>)
 /** The file contains secrets: only its owner can read it. */
 export const localFileOf = (dataDirectory: string) => join(dataDirectory, 'local.json')
 
-/** Finds the installation that `start` runs on this machine; undefined if there is none. */
+/**
+ * Finds the installation that `start` runs on this machine; undefined if there is none, or if the environment names
+ * another one. A command for another installation must not reach the local one, and a key must not be used with another
+ * database.
+ */
 export async function findLocalInstance(
   environment: Record<string, string | undefined>,
 ): Promise<LocalInstance | undefined> {
   const file = localFileOf(dataDirectoryOf(environment))
   const text = await readFile(file, 'utf8').catch(() => '{}')
   try {
-    return z.object({ running: LocalInstance }).safeParse(JSON.parse(text)).data?.running
+    const local = z.object({ running: LocalInstance }).safeParse(JSON.parse(text)).data?.running
+    return local && isSameInstallation(local, environment) ? local : undefined
   } catch {
     return undefined
   }
 }
+
+const isSameInstallation = (local: LocalInstance, environment: Environment) =>
+  Object.entries(pick(environment, addressNames)).every(([name, value]) => local.environment[name] === value)
 
 /** Identify an installation. */
 const addressNames = [
@@ -67,12 +75,7 @@ function pick(environment: Environment, names: readonly string[]): Record<string
   )
 }
 
-/**
- * Completes an environment with the addresses of the local installation. An environment that names another installation
- * is returned unchanged: the key of one installation must never be used with the database of another.
- */
+/** Completes an environment with the addresses of its local installation. */
 export function withLocalAddresses(environment: Environment, local: LocalInstance | undefined): Environment {
-  const configured = pick(environment, addressNames)
-  const isSame = Object.entries(configured).every(([name, value]) => local?.environment[name] === value)
-  return isSame ? { ...environment, ...local?.environment, ...pick(environment, mailNames) } : environment
+  return { ...environment, ...local?.environment, ...pick(environment, mailNames) }
 }

@@ -184,14 +184,23 @@ describe('the URL of a webhook', () => {
         'http://256.1.1.1',
         'http://1.2.3.4.5',
         'http://ex%00ample.com',
-        'http://example..com',
-        'http://.example.com',
       ],
       ['ws://example.com', 'blob:https://example.com/x', 'http://example.com:80a', 'unix:/var/run/docker.sock'],
       ['http://#@example.com/', 'http://?x', 'hTTp:example.com', ' http://example.com'],
     ].flat(),
   )('"%s" is not an http or https URL', (url) => {
     expect(refusal(url)).toBe('url: must be an http or https URL')
+  })
+
+  test.each(['http://example..com', 'http://.example.com'])('%s has an empty label', (url) => {
+    expect(refusal(url)).toBe('url: must not have an empty label in its hostname')
+  })
+
+  test('the limit counts the characters that are stored', () => {
+    expect(refusal(`https://example.com/${'é'.repeat(338)}`)).toBe('allowed')
+    expect(refusal(`https://example.com/${'é'.repeat(339)}`)).toBe(
+      'url: must have at most 2048 characters when encoded',
+    )
   })
 
   test.each([0, 1, 22, 25, 53, 79, 81, 442, 444, 465, 587, 1023])('port %d is rejected', (port) => {

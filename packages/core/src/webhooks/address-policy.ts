@@ -38,6 +38,12 @@ export function isLoopbackAddress(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
 }
 
+/** Returns whether requests to a host do not leave this machine. Takes the host of a URL, or an address. */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, '')
+  return /(^|\.)localhost$/.test(name) || isLoopbackAddress(name)
+}
+
 /** A cache, because every delivery checks an address. */
 const parsedNetworks = new Map<string, ReturnType<typeof ipaddr.parseCIDR>>()
 
@@ -51,6 +57,8 @@ const privateAddress =
   'must not point to a private address, unless the operator allows its network with WEBHOOK_ALLOWED_NETWORKS'
 const privateName =
   'must have a public hostname, unless the operator allows a private network with WEBHOOK_ALLOWED_NETWORKS'
+
+export const maxUrlLength = 2048
 
 /**
  * Checks the URL of a webhook before it is saved, without DNS. Returns the normalized URL, or throws
@@ -66,9 +74,10 @@ export function checkWebhookUrl(text: string, allowedNetworks: readonly string[]
   const address = isIP(host) ? host : /(^|\.)localhost$/.test(host) ? '127.0.0.1' : undefined
   if (address && !isAllowedAddress(address, allowedNetworks)) throw createError(privateAddress)
   if (!address && !isAllowedName(host, allowedNetworks)) throw createError(privateName)
-  if (/^\.|\.\.[^.]/.test(url.hostname)) throw createError('must be an http or https URL')
+  if (/^\.|\.\.[^.]/.test(url.hostname)) throw createError('must not have an empty label in its hostname')
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   if (port < 1024 && port !== 80 && port !== 443) throw createError(`must not use port ${port}`)
+  if (url.href.length > maxUrlLength) throw createError(`must have at most ${maxUrlLength} characters when encoded`)
   return url.href
 }
 

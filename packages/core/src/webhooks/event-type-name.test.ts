@@ -18,6 +18,10 @@ test.each([
   expect(messagesOf(Type, value)).toEqual([expected])
 })
 
+test('a field with other types has a message of its own', () => {
+  expect(messagesOf(EventTypeName(['deal.won'], 'must be deal.won'), 5)).toEqual(['must be deal.won'])
+})
+
 test('only the first five entries of an array get a suggestion', () => {
   const messages = messagesOf(z.array(Type), Array<string>(1_000).fill('deal.own')) ?? []
   expect(messages).toHaveLength(1_000)

@@ -3,6 +3,7 @@ import { eventTypes } from '../events/event-definition.ts'
 import { RecordId } from '../kernel/ids.ts'
 import { CreatedAt, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
+import { maxUrlLength } from './address-policy.ts'
 import { EventTypeName } from './event-type-name.ts'
 
 const subscribable = [...eventTypes, '*'] as const
@@ -81,9 +82,11 @@ export const CreatedWebhook = z
 export type CreatedWebhook = z.output<typeof CreatedWebhook>
 
 const writable = {
-  url: SingleLine(2048).describe('The URL that receives the events. Its host must be a public name or address.'),
+  url: SingleLine(maxUrlLength).describe(
+    'The URL that receives the events. Its host must be a public name or address.',
+  ),
   eventTypes: z
-    .array(EventTypeName(subscribable))
+    .array(EventTypeName(subscribable, 'must be "*" or an event type of GET /event-types other than webhook.test'))
     .min(1, 'must name at least one event type')
     .max(100, 'must have at most 100 event types')
     .transform((types) => [...new Set(types)])

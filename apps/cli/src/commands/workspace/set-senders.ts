@@ -31,16 +31,16 @@ export const workspaceSetSenders = defineCommand({
     json: jsonFlag('Prints the domains as JSON'),
   }),
   notes: [
-    'The workspace then sends only from these domains, and from MAIL_FROM where it names no sender. Workspaces without',
-    'domains of their own can no longer send from them. Removes the domains that the workspace had before. The command',
-    'connects to the database directly and is recorded in the audit log of the workspace.',
+    'The workspace then sends only from these domains, from those that it has verified, and from MAIL_FROM where it names',
+    'no sender. Workspaces without domains of their own can no longer send from them. Removes the domains that the',
+    'workspace had before. The command connects to the database directly and is recorded in the audit log of the workspace.',
   ].join('\n'),
   async run(cli, { workspace, domains, json }) {
     await withWorkspace(cli, workspace, (ctx) => setSenderDomains(ctx, domains))
     cli.terminal.print(json ? JSON.stringify({ workspaceId: workspace, domains }) : domains.join('\n'))
     cli.terminal.log(
       domains.length > 0
-        ? `${workspace} sends only from these domains.`
+        ? `${workspace} sends only from these domains, and from those that it has verified.`
         : `${workspace} sends from every domain that no other workspace has.`,
     )
     return exitCodes.success

@@ -8,7 +8,7 @@ const dnsServer = z
   .refine(isDnsServer, 'must list addresses of name servers such as 10.0.0.2 or 127.0.0.1:5353')
 
 /** Whether `Resolver.setServers` accepts the text: an IP address, with or without a port. */
-function isDnsServer(text: string): boolean {
+export function isDnsServer(text: string): boolean {
   const [, bracketed, address = bracketed] = /^(?:\[(.+)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? []
   return isIP(address ?? text) > 0
 }
