@@ -122,6 +122,20 @@ test('defaults are safe: no trusted proxy, private network, CORS origin or dashb
   expect(config.REDIS_URL).toBeUndefined()
 })
 
+test.each([
+  ['PUBLIC_URL', 'https://crm.example.com/?team=1'],
+  ['PUBLIC_URL', 'https://crm.example.com/#crm'],
+  ['DASHBOARD_USER', 'ops:team'],
+])('a value of %s that could not work is rejected: %s', (name, value) => {
+  expect(problemsOf(() => readApiConfig({ ...shared, [name]: value }))).toEqual([name])
+})
+
+test('the mailbox of bounces needs a user and a password', () => {
+  const read = (url: string) => problemsOf(() => readWorkerConfig({ ...forWorker, BOUNCE_IMAP_URL: url }))
+  expect(read('imaps://bounces@mail.example.com')).toEqual(['BOUNCE_IMAP_URL'])
+  expect(read('imaps://bounces:secret@mail.example.com')).toEqual([])
+})
+
 test('PUBLIC_URL loses its trailing slash', () => {
   expect(readApiConfig(shared).PUBLIC_URL).toBe('https://crm.example.com')
 })

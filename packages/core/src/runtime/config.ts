@@ -47,6 +47,7 @@ const serviceVariables = {
   ...commonVariables,
   REDIS_URL: RedisUrl.optional(),
   PUBLIC_URL: httpUrlWith('must be set to an http:// or https:// URL')
+    .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
     .transform((url) => url.replace(/\/+$/, ''))
     .describe('The public URL of the API: links in emails start with it'),
   SECRET_KEY: secretKey,
@@ -91,7 +92,11 @@ const ApiEnvironment = z.object({
   RATE_LIMIT_EXEMPT: commaSeparated(cidr).describe('Networks of the own back ends, which have no rate limits'),
   // Browsers send origins without a trailing slash, which a copied URL may have.
   CORS_ORIGINS: commaSeparated(httpUrl.transform((url) => new URL(url).origin)),
-  DASHBOARD_USER: z.string().min(1).default('admin'),
+  DASHBOARD_USER: z
+    .string()
+    .min(1)
+    .regex(/^[^:]*$/, 'must not contain a colon')
+    .default('admin'),
   DASHBOARD_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
   SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(300_000).default(0),
 })

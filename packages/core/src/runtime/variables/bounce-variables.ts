@@ -10,7 +10,10 @@ export const bounceVariables = {
       protocol: /^imaps?$/,
       error: 'must be a URL such as imaps://user:password@mail.example.com/INBOX',
     })
-    .refine((url) => new URL(url).username !== '', 'must contain a user and a password')
+    .refine((url) => {
+      const { username, password } = new URL(url)
+      return username !== '' && password !== ''
+    }, 'must contain a user and a password')
     .optional()
     .describe('The mailbox from which the worker reads bounces'),
 }
