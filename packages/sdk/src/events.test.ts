@@ -83,6 +83,22 @@ test('a position that the feed no longer has continues with its oldest event', a
   expect(paths()).toEqual(['&after=e0', '&after=e1', '&sort=createdAt', '&after=e7', '&after=e8'])
 })
 
+test('after a restore, events that were handled before it are not handled again', async () => {
+  const pages = [page('e5', 'e6'), deleted, page('e1', 'e2'), page('e3'), page(), page('e8')]
+  const { ended, handled, paths } = follow('e4', pages)
+  expect(await settle(ended)).toEqual({ status: 'fulfilled', value: 'e8' })
+  expect(handled).toEqual(['e5', 'e6', 'e8'])
+  expect(paths()).toEqual([
+    '&after=e4',
+    '&after=e6',
+    '&sort=createdAt',
+    '&after=e2',
+    '&after=e3',
+    '&after=e3',
+    '&after=e8',
+  ])
+})
+
 test('a position of the caller counts as known once the feed has accepted it', async () => {
   const { ended, paths } = follow('e0', [page(), deleted, page('e7')])
   expect(await settle(ended)).toEqual({ status: 'fulfilled', value: 'e7' })

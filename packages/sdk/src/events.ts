@@ -15,13 +15,6 @@ export interface FollowOptions {
   onError?: ((error: RapportError) => void) | undefined
 }
 
-interface Position {
-  /** Null: before the oldest event. */
-  after: string | null
-  /** False until the API has accepted the id from the caller, which may be wrong. */
-  isAccepted: boolean
-}
-
 const defaultPollMs = 1_000
 const limit = 100
 
@@ -31,7 +24,8 @@ export class EventsWithFollow extends Events {
    * Calls the handler with each event after the given one, in order and one at a time, and then with each new event.
    *
    * Store the id of each event that you have handled, and pass it as `after` when your program starts again. While the
-   * API is unavailable, the requests are repeated.
+   * API is unavailable, the requests are repeated. If the API no longer has the last event, because of its age or
+   * because a backup was restored, it continues with the events that are newer.
    *
    * @param after The id of the last event that was handled, or null to start with the oldest event of the feed.
    * @returns The id of the last event that was handled, once the signal is aborted.
@@ -43,37 +37,43 @@ export class EventsWithFollow extends Events {
     options: FollowOptions = {},
   ): Promise<string | null> {
     const { signal, pollMs = defaultPollMs } = options
-    let position: Position = { after, isAccepted: false }
+    let handled = after
+    /** The event before the next page; null: read from the oldest event. */
+    let position = after
+    /** False until the API has accepted the id from the caller, which may be wrong. */
+    let isAccepted = false
+    /** Set if the API no longer has the last event: older ids are skipped, as they have been handled. */
+    let skippedUntil = ''
     for (;;) {
       const events = await this.#readPage(position, options).catch((error: unknown) => {
-        if (!signal?.aborted) throw error
+        if (signal?.aborted || (isAccepted && isMissing(error))) return undefined
+        throw error
       })
-      if (events?.length === 0) await sleep(pollMs, signal).catch(() => {})
-      if (!events || signal?.aborted) return position.after
-      position = { ...position, isAccepted: true }
+      if (signal?.aborted) return handled
+      if (!events) {
+        skippedUntil = handled ?? ''
+        position = null
+        continue
+      }
+      isAccepted = true
+      if (events.length === 0) await sleep(pollMs, signal).catch(() => {})
       for (const event of events) {
+        if (signal?.aborted) return handled
+        position = event.id
+        if (event.id <= skippedUntil) continue
         await handler(event)
-        position = { after: event.id, isAccepted: true }
-        if (signal?.aborted) return position.after
+        handled = event.id
       }
     }
   }
 
   /** Repeats the request until it succeeds. */
-  async #readPage({ after, isAccepted }: Position, { signal, type, onError }: FollowOptions): Promise<WebhookEvent[]> {
-    const read = async (start: EventsListData['query']) => {
-      const options = { signal, maxRetries: Infinity, onRetry: onError }
-      return (await this.list({ limit, ...(type && { type }), ...start }, options)).data as WebhookEvent[]
-    }
-    const readOldest = () => read({ sort: 'createdAt' })
-    if (after === null) return readOldest()
-    return read({ after }).catch((error: unknown) => {
-      // The event is older than the feed keeps, so all events that remain are newer.
-      if (isAccepted && isDeleted(error)) return readOldest()
-      throw error
-    })
+  async #readPage(after: string | null, { signal, type, onError }: FollowOptions): Promise<WebhookEvent[]> {
+    const start: EventsListData['query'] = after === null ? { sort: 'createdAt' } : { after }
+    const options = { signal, maxRetries: Infinity, onRetry: onError }
+    return (await this.list({ limit, ...(type && { type }), ...start }, options)).data as WebhookEvent[]
   }
 }
 
-const isDeleted = (error: unknown) =>
+const isMissing = (error: unknown) =>
   error instanceof ValidationError && error.issues.some(({ path }) => path === 'after')
