@@ -13,6 +13,12 @@ export function isInSuspendedWorkspace(workspaceId: SQLWrapper): SQL<boolean> {
     select suspended.suspended_at is not null from workspaces suspended where suspended.id = ${workspaceId}), false)`
 }
 
+/**
+ * A condition on a row with `workspace_id`, for statements that read all workspaces: its workspace is suspended. Not
+ * correlated, so that PostgreSQL runs the sub-select once.
+ */
+export const isOfSuspendedWorkspace = sql`workspace_id in (select id from workspaces where suspended_at is not null)`
+
 /** Throws `workspace_suspended` if the workspace is suspended. */
 export async function requireNotSuspended(ctx: Ctx): Promise<void> {
   if (await isSuspended(ctx)) throw workspaceSuspended()

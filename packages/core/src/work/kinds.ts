@@ -42,5 +42,8 @@ export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
 /** The queue of a job. */
 export const queueOfJob = ({ kind }: Pick<WorkJob, 'kind'>): QueueName => kindsOfWork[kind].queue
 
+/** The kinds that are done while their workspace is suspended, as a parameter. */
+export const passingSuspension = sql`${sql.param(workKinds.filter((kind) => kindsOfWork[kind].passesSuspension))}::text[]`
+
 /** A condition: a drain is not work of its own, its deliveries are. */
 export const isNoDrain = sql`kind is distinct from 'DRAIN'`

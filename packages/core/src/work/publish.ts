@@ -10,7 +10,7 @@ import { work } from '../db/schema/index.ts'
 import { required, timestamptz } from '../db/statements/sql-types.ts'
 import type { Ctx } from '../request/context.ts'
 import type { WorkScope } from './enqueue.ts'
-import { isNoDrain, kindsOfWork, workKinds } from './kinds.ts'
+import { isNoDrain, kindsOfWork, passingSuspension, workKinds } from './kinds.ts'
 import type { WorkJob } from './queues.ts'
 
 /** Makes the next poll publish work again, or the next one after its claim is released. */
@@ -82,7 +82,6 @@ export async function changeByWorkspace(
 const publishedPerKind = JSON.stringify(
   Object.fromEntries(workKinds.map((kind) => [kind, kindsOfWork[kind].published])),
 )
-const passingSuspension = sql.param(workKinds.filter((kind) => kindsOfWork[kind].passesSuspension))
 
 /** After this time published work that no job has claimed is published again: Redis may have lost the job. */
 export const republishMs = 10_000
@@ -115,7 +114,7 @@ const selectPublishable = namedStatement('find publishable work', {
         row_number() over (partition by workspace_id order by created_at, id) as turn from work o
       where o.kind = backlog.kind and o.workspace_id = backlog.workspace_id
         and (published_at is null or published_at <= ${now})
-        and (not backlog.is_suspended or o.kind = any(${passingSuspension}::text[]))
+        and (not backlog.is_suspended or o.kind = any(${passingSuspension}))
       order by created_at, id limit coalesce((${publishedPerKind}::json ->> backlog.kind)::int, 0)) due
     where token is null
       and (published_at is null or published_at < ${republishBefore})

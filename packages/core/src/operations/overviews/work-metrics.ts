@@ -7,10 +7,11 @@ import { workers } from '../../db/schema/index.ts'
 import { float, int, text, textOf } from '../../db/statements/sql-types.ts'
 import { readSecondsAhead } from '../../db/partitions.ts'
 import { isNoDrain } from '../../work/kinds.ts'
+import { isOfSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { queueNames } from '../../work/queues.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
 import { createUnlabeledGauge, createGauge } from '../../runtime/metrics.ts'
-import { queueOfWork, readOutboxLag } from './work-summary.ts'
+import { queueOfWork, readOutboxLag, waitsForResume } from './work-summary.ts'
 import { countFailingWebhooks } from '../../webhooks/health/failing-webhooks.ts'
 
 interface WorkMetrics {
@@ -29,10 +30,14 @@ const countPendingWork = namedStatement('count pending work', {
   sql: () => sql`
     select queue, case when published_at is null then 'waiting' else 'published' end as state,
       count(*)::int as count, greatest(0, extract(epoch from now() - min(created_at)))::float8 as oldest_seconds
-    from (select ${queueOfWork} as queue, published_at, created_at from work where ${isNoDrain}) enqueued group by 1, 2
+    from (
+      select ${queueOfWork} as queue, published_at, case when not (${waitsForResume}) then created_at end as created_at
+      from work where ${isNoDrain}) enqueued
+    group by 1, 2
     union all
     select 'webhooks', 'waiting', count(*)::int,
-      greatest(0, extract(epoch from now() - min(created_at) filter (where coalesce(unreachable_count, 0) = 0)))::float8
+      greatest(0, extract(epoch from now() - min(created_at) filter (
+        where coalesce(unreachable_count, 0) = 0 and not (${isOfSuspendedWorkspace}))))::float8
     from deliveries left join webhook_drains using (workspace_id, webhook_id) where status = 'PENDING'`,
 })
 
@@ -75,7 +80,7 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   })
   createGauge(registry, {
     name: 'outbox_oldest_seconds',
-    help: 'Age of the oldest pending work; for webhooks, only deliveries whose receiver responds',
+    help: 'Age of the oldest pending work, without that of suspended workspaces and of webhooks that do not respond',
     labelNames: ['queue', 'state'],
     read: async () => {
       const { queues } = await read()
@@ -84,7 +89,7 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   })
   createUnlabeledGauge(registry, {
     name: 'outbox_lag_seconds',
-    help: 'Age of the oldest work that could be published but was not',
+    help: 'Age of the oldest work that could be published but was not, without that of suspended workspaces',
     read: cacheResult(async () => (await readOutboxLag(db)) ?? 0),
   })
   createUnlabeledGauge(registry, {

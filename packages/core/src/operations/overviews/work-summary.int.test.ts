@@ -22,6 +22,8 @@ import {
 } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { markPublished } from '../../work/publish.ts'
 import { enqueueMail } from '../../mail/mails.ts'
+import { suspendWorkspace } from '../../workspaces/suspension.ts'
+import { readWorkMetrics } from './work-metrics.ts'
 import { readWorkSummary } from './work-summary.ts'
 
 const database = useTestDatabase()
@@ -109,6 +111,24 @@ test('work delayed by fair sharing has no lag, and neither have deliveries', asy
   // Written as published, but its job was not added: no claim, and the poll has not published it again.
   await database.db.execute(sql`update work set ${backdate('published_at', '1 minute')}`)
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeGreaterThan(250)
+})
+
+test('what waits in a suspended workspace is counted, but has no age and no lag', async () => {
+  await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
+  await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
+  await backdateDeliveries('2 hours')
+  await backdateOutbox('2 hours')
+  expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeGreaterThan(7_000)
+  await suspendWorkspace(ctx)
+  const { queues, outboxLagSeconds } = await readWorkSummary(ctx.db)
+  expect(outboxLagSeconds).toBeNull()
+  expect(queues.flatMap(({ queue, waiting, oldestSeconds }) => (waiting > 0 ? [[queue, oldestSeconds]] : []))).toEqual([
+    ['webhooks', null],
+    ['mail', null],
+  ])
+  const metrics = await readWorkMetrics(ctx.db)
+  const ages = metrics.queues.map(({ queue, oldestSeconds }) => [queue, oldestSeconds] as const)
+  expect(Object.fromEntries(ages)).toEqual({ mail: 0, webhooks: 0 })
 })
 
 test('counts campaigns by status and lists those that are not finished', async () => {

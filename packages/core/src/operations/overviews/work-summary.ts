@@ -4,8 +4,9 @@ import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, bigint, float, int, nullable, text, textOf, uuid } from '../../db/statements/sql-types.ts'
 import { type CampaignId, uuidAt, type WorkspaceId } from '../../kernel/ids.ts'
+import { isOfSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { type QueueName, queueNames } from '../../work/queues.ts'
-import { isNoDrain, kindsOfWork, workKinds } from '../../work/kinds.ts'
+import { isNoDrain, kindsOfWork, passingSuspension, workKinds } from '../../work/kinds.ts'
 import { campaigns, campaignStatuses, deliveries, deliveryStatuses } from '../../db/schema/index.ts'
 import { listWorkers, type WorkerState } from '../../work/worker-registry.ts'
 
@@ -22,7 +23,7 @@ export interface QueueState {
    * campaigns: recipients of campaigns that are SENDING or PAUSED or were sent within the last hour.
    */
   failed: number | null
-  /** Age of the oldest pending work; null if nothing is pending. */
+  /** Age of the oldest pending work, without that of suspended workspaces; null if nothing else is pending. */
   oldestSeconds: number | null
 }
 
@@ -38,7 +39,7 @@ export interface CampaignState {
 
 export interface WorkSummary {
   queues: QueueState[]
-  /** Age of the oldest work that could be published but was not; null if there is none. */
+  /** Age of the oldest work that could be published but was not, without that of suspended workspaces; null if none. */
   outboxLagSeconds: number | null
   workers: WorkerState[]
   /** Deliveries of the last hour, by status. */
@@ -72,6 +73,9 @@ const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 /** The queue of a row of `work`. */
 export const queueOfWork = sql`(${JSON.stringify(Object.fromEntries(workKinds.map((kind) => [kind, kindsOfWork[kind].queue])))}::json ->> kind)`
 
+/** A condition on a row of `work`: it waits until its workspace is resumed. */
+export const waitsForResume = sql`kind <> all(${passingSuspension}) and ${isOfSuspendedWorkspace}`
+
 /** Failures are searched among recent rows only. */
 const readQueues = namedStatement('summarize the queues', {
   params: { queues: arrayOf(text), firstOfLastHour: uuid },
@@ -84,14 +88,17 @@ const readQueues = namedStatement('summarize the queues', {
     oldestSeconds: nullable(float),
   },
   sql: ({ queues, firstOfLastHour }) => sql`
-    with rows as (select ${queueOfWork} as queue, published_at, created_at, token from work where ${isNoDrain}),
+    with rows as (
+      select ${queueOfWork} as queue, published_at, case when not (${waitsForResume}) then created_at end as created_at, token
+      from work where ${isNoDrain}),
     enqueued as materialized (
       select queue, count(*) filter (where published_at is null)::int as waiting,
         count(*) filter (where published_at is not null)::int as published, count(token)::int as active,
         min(created_at) as oldest
       from rows group by queue),
     pending as materialized (
-      select count(*) as count, min(created_at) as oldest from deliveries where status = 'PENDING'),
+      select count(*) as count, min(created_at) filter (where not (${isOfSuspendedWorkspace})) as oldest
+      from deliveries where status = 'PENDING'),
     in_flight as materialized (
       select coalesce(sum(cardinality(in_flight)), 0) as count from work where worker_id is not null),
     due as (
@@ -125,8 +132,8 @@ const isOverdue = (work: 'o' | 'p') =>
   )
 
 /**
- * Excludes work that fair sharing delays, because its workspace already has published work on the queue. Deliveries
- * have no lag: they wait for their receivers.
+ * Excludes work that fair sharing delays, because its workspace already has published work on the queue, and work that
+ * waits until its workspace is resumed. Deliveries have no lag: they wait for their receivers.
  */
 export async function readOutboxLag(db: Db): Promise<number | null> {
   const [row] = await selectLag(db)
@@ -137,7 +144,7 @@ const selectLag = namedStatement('read the lag of the outbox', {
   columns: { lag: nullable(float) },
   sql: () => sql`
     select ${toAgeSeconds('min(o.created_at)')} as lag from work o
-    where ${isOverdue('o')} and ${isNoDrain} and not exists (
+    where ${isOverdue('o')} and ${isNoDrain} and not (${waitsForResume}) and not exists (
       select from work p
       where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))`,
 })

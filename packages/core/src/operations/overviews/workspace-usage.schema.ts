@@ -6,7 +6,9 @@ const UsageOfQuota = z
       .number()
       .int()
       .nullable()
-      .describe('How much is used. `null` for a limit on each process, address or import, whose use is not counted.'),
+      .describe(
+        'How much is used. `null` for a limit whose use is not counted: on each process, address or import, and on what is under way at once.',
+      ),
     isEstimate: z.boolean().describe('Whether `used` is an estimate, as for more than 10,000 contacts.'),
     limit: z.number().int().nullable().describe('The limit. `null` for none.'),
   })
