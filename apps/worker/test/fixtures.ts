@@ -44,6 +44,8 @@ export const shortTimings: WorkerTimings = {
   minRetryPauseMs: 10,
   maxRetryPauseMs: 50,
   shutdownIdleMs: 300,
+  // Long, so that one job of a test ends what it begins.
+  clearTurnMs: 60_000,
 }
 
 /** No server listens on this port. */

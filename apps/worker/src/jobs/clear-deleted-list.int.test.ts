@@ -37,6 +37,16 @@ test('one job deletes a long list with all its subscriptions', async () => {
   await clearList(deps, jobOf(ctx, 'CLEAR_LIST', uuid))
 })
 
+test('a job that has had its turn leaves the rest to the next one', async () => {
+  const uuid = await createDeletedList(2_600)
+  const timings = { ...deps.timings, clearTurnMs: 0 }
+  for (const left of [2_100, 1_600]) {
+    await clearList({ ...deps, timings }, jobOf(ctx, 'CLEAR_LIST', uuid))
+    expect([await count('lists'), await count('subscriptions')]).toEqual([1, left])
+    expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuid])
+  }
+})
+
 test('a worker that shuts down requeues the rest, and two concurrent jobs finish it', async () => {
   const uuid = await createDeletedList(2_600)
   await clearList({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, 'CLEAR_LIST', uuid))

@@ -14,15 +14,23 @@ import type { WorkerDeps } from '../process/worker-deps.ts'
 /** Does the next step. The last one finishes the work. */
 type Step = (ctx: Ctx) => Promise<'continue' | 'waiting' | 'done'>
 
-/** Repeats a step until it is done. A worker that shuts down leaves the rest to another job. */
-function repeat(deps: WorkerDeps, job: WorkJob, step: Step): Promise<void> {
+/**
+ * Repeats a step until it is done. At the end of its turn, or when the worker shuts down, it leaves the rest to another
+ * job, so that an erasure in one workspace does not wait for what another one deletes.
+ */
+function repeat(
+  deps: WorkerDeps,
+  job: WorkJob,
+  { step, turnMs = deps.timings.clearTurnMs }: { step: Step; turnMs?: number },
+): Promise<void> {
+  const endsAt = performance.now() + turnMs
   return runClaimed(deps, job, {
     claim: async (ctx, claim) => ((await claimWork(ctx, claim)) ? claim : undefined),
     async work(ctx) {
       for (;;) {
         const end = await retryWhileDatabaseDown(deps, () => step(ctx))
         if (end !== 'continue') return end === 'waiting' ? 'later' : end
-        if (deps.stopping.aborted) return 'stopped'
+        if (deps.stopping.aborted || performance.now() >= endsAt) return 'stopped'
       }
     },
   })
@@ -32,25 +40,30 @@ const continueIf = async (hasMore: Promise<boolean>) => ((await hasMore) ? 'cont
 
 /** Deletes the rows of a deleted list. */
 export const clearList = (deps: WorkerDeps, job: WorkJob) =>
-  repeat(deps, job, (ctx) => continueIf(clearDeletedList(ctx, job.id)))
+  repeat(deps, job, { step: (ctx) => continueIf(clearDeletedList(ctx, job.id)) })
 
 /** Deletes the rows of a deleted workspace. */
 export const clearWorkspace = (deps: WorkerDeps, job: WorkJob) =>
-  repeat(deps, job, (ctx) => continueIf(clearDeletedWorkspace(ctx, job.id)))
+  repeat(deps, job, { step: (ctx) => continueIf(clearDeletedWorkspace(ctx, job.id)) })
 
 /** Erases what outlives the row of a deleted contact. Waits if other jobs must finish first. */
-export const eraseContact = (deps: WorkerDeps, job: WorkJob) => repeat(deps, job, (ctx) => eraseNextStep(ctx, job.id))
+export const eraseContact = (deps: WorkerDeps, job: WorkJob) =>
+  repeat(deps, job, { step: (ctx) => eraseNextStep(ctx, job.id) })
 
-/** Removes the values of a deleted custom field from all contacts, in the order of their emails. */
+/**
+ * Removes the values of a deleted custom field from all contacts, in the order of their emails. Each job runs to its end,
+ * because a new one would start again with the first contact.
+ */
 export function clearCustomField(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const id = idOf('cfd', job.id)
   let email: string | undefined = ''
-  return repeat(deps, job, async (ctx) => {
+  const step: Step = async (ctx) => {
     if (email !== undefined) {
       email = await clearNextBatch(ctx, id, email)
       return 'continue'
     }
     email = ''
     return continueIf(finishRemoval(ctx, id).then((isFinished) => !isFinished))
-  })
+  }
+  return repeat(deps, job, { step, turnMs: Infinity })
 }

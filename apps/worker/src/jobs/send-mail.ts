@@ -50,8 +50,8 @@ async function render(
     if (!outgoing) return { kind: 'refused', temporary: false, error: 'Nothing to send: the record no longer exists' }
     return { outgoing }
   } catch (error) {
-    // A template that exceeds its limits would exceed them again.
-    if (error instanceof AppError && error.code === 'validation_error')
+    // A template that exceeds its limits would exceed them again, and a deleted list stays deleted.
+    if (error instanceof AppError && error.code !== 'unavailable')
       return { kind: 'refused', temporary: false, error: error.message }
     deps.log.error({ err: error, requestId: ctx.requestId, mailId: mail.id }, 'mail could not be rendered')
     return { kind: 'refused', temporary: true, error: 'The mail could not be rendered' }

@@ -22,6 +22,9 @@ export const defaultTimings = {
   /** Published work that no job has claimed after this time is published again. */
   republishMs,
 
+  /** How long a job deletes what belongs to a deleted record before the jobs of other workspaces have their turn. */
+  clearTurnMs: 5_000,
+
   // The queues
   ...defaultQueueTimings,
   /** The startup fails if PostgreSQL is unreachable, or another worker's migration holds the lock, for longer. */

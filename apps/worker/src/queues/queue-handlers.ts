@@ -56,6 +56,7 @@ export function createQueueHandlers(deps: WorkerDeps, config: WorkerConfig): Rec
     campaigns: { handle: handle('campaigns'), concurrency: 4 },
     mail: { handle: handle('mail'), concurrency: 5 },
     imports: { handle: handle('imports'), concurrency: 2 },
-    maintenance: { handle: handle('maintenance'), concurrency: 1 },
+    // Hourly maintenance and clearing a custom field run to their end: further jobs erase contacts meanwhile.
+    maintenance: { handle: handle('maintenance'), concurrency: 3 },
   }
 }

@@ -1,13 +1,9 @@
+import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 
-export interface NameAddress {
-  address: string
-  family: number
-}
-
 export interface NameResolver {
-  resolve(hostname: string): Promise<NameAddress[]>
+  resolve(hostname: string): Promise<LookupAddress[]>
   close(): void
 }
 
@@ -23,7 +19,7 @@ export function openNameResolver(queryTimeoutMs: number, servers?: readonly stri
   if (servers) resolver.setServers(servers)
   const runLookup = limitConcurrency(maxSystemLookups)
 
-  async function resolveByDns(hostname: string): Promise<NameAddress[]> {
+  async function resolveByDns(hostname: string): Promise<LookupAddress[]> {
     const results = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
     const addresses = results.flatMap((result, index) =>
       result.status === 'fulfilled' ? result.value.map((address) => ({ address, family: index === 0 ? 4 : 6 })) : [],
@@ -33,7 +29,8 @@ export function openNameResolver(queryTimeoutMs: number, servers?: readonly stri
     return addresses
   }
 
-  const resolveBySystem = (hostname: string): Promise<NameAddress[]> => runLookup(() => lookup(hostname, { all: true }))
+  const resolveBySystem = (hostname: string): Promise<LookupAddress[]> =>
+    runLookup(() => lookup(hostname, { all: true }))
 
   return {
     async resolve(hostname) {
