@@ -1,5 +1,6 @@
 /** The events in the OpenAPI document: the request that a webhook receives for each type, and the data of an event. */
 import { describeEventTypes } from '@rapport/core/operations/webhooks/event-types.ts'
+import { webhookTest } from '@rapport/core/webhooks/webhook-events.ts'
 import type { Document } from './document.ts'
 
 const signatureHeaders = Object.entries({
@@ -20,7 +21,10 @@ export function describeEventWebhooks(): Record<string, unknown> {
     const post = {
       operationId: `event.${type}`,
       summary: type,
-      description: 'Sent to every enabled webhook that is subscribed to this event type, in one signed attempt.',
+      description:
+        type === webhookTest.type
+          ? 'Sent to one webhook by `POST /webhooks/{id}/test`, whatever its event types are, in one signed attempt.'
+          : 'Sent to every enabled webhook that is subscribed to this event type, in one signed attempt.',
       tags: ['Events'],
       security: [],
       parameters: signatureHeaders,

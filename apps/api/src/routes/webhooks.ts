@@ -34,7 +34,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'webhooks.create',
         summary: 'Create a webhook',
         description:
-          'Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks.',
+          'Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks by default (`QUOTA_WEBHOOKS`).',
         querystring: NoQuery,
         body: WebhookInput,
         response: { 201: CreatedWebhook },

@@ -12,7 +12,7 @@ const deleted: EmittedType = 'contact.deleted'
  * id. The JSON is a concatenation because Citus allows only immutable functions in an UPDATE; ids need no escaping.
  */
 export async function redactEvents(ctx: Ctx, contactIds: readonly ContactId[]): Promise<StepResult> {
-  // The ids come from a CTE, to prevent partition pruning: see `takeDeliveries` in `backlog-claim.ts`.
+  // The ids come from a CTE, to prevent partition pruning: see `take-deliveries.ts`.
   const { rowCount } = await ctx.db.execute(sql`
     with found as materialized (
       select id from events

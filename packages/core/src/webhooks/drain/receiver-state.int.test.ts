@@ -115,6 +115,15 @@ describe('the health of a webhook', () => {
   })
 
   test.each([
+    ['u', [null, 'new', 'old', 0, null]],
+    ['f', [null, 'new', 'new', 1, null]],
+  ] as const)('whose deliveries could not be signed for long, after %s', async (rounds, health) => {
+    await set({ lastFailureAt: old, failingSince: old, failureCount: 0 })
+    await record(...roundsOf(rounds))
+    expect(await readTimes()).toEqual(health)
+  })
+
+  test.each([
     ['fn', ['old', 'new', 'old', 9, 'old']],
     ['sf', ['new', 'new', 'new', 1, null]],
   ] as const)('counts %s once if it is recorded again after a lost response', async (rounds, health) => {

@@ -95,7 +95,8 @@ export async function updateHealth(db: Db, claim: DrainClaim, ended: readonly En
 
 /**
  * If a user has reset the pause concurrently, it stays reset: then `unreachable_count` differs from the count that the
- * worker knows. Outcomes that do not change the count leave the pause. Skips webhooks that were purged.
+ * worker knows. Outcomes that do not change the count leave the pause. `failing_since` starts anew at the first failed
+ * attempt: deliveries that could not be signed before it are no failure of the receiver. Skips webhooks that were purged.
  */
 const update = namedStatement('update the health of webhooks', {
   isPrepared: true,
@@ -125,7 +126,8 @@ const update = namedStatement('update the health of webhooks', {
       last_success_at = coalesce(excluded.last_success_at, health.last_success_at),
       last_failure_at = coalesce(excluded.last_failure_at, health.last_failure_at),
       failing_since = coalesce(
-        case when excluded.last_success_at is null then health.failing_since end, excluded.failing_since),
+        case when excluded.last_success_at is null and (health.failure_count > 0 or excluded.failure_count = 0)
+          then health.failing_since end, excluded.failing_since),
       failure_count = case when excluded.last_success_at is null then health.failure_count else 0 end
         + excluded.failure_count,
       warned_at = case when excluded.last_success_at is null then health.warned_at end,
