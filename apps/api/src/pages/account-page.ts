@@ -88,11 +88,11 @@ interface Rejection {
   password: string | undefined
 }
 
-/** The status, the sentence and the field for rejected input. Throws any other error again. */
-export function describeRejection(error: unknown, rejection: Rejection): RejectedInput & { statusCode: number } {
-  const body = error instanceof AppError && error.code !== 'invalid_token' ? toErrorBody(error) : undefined
-  if (!body) throw error
-  return { statusCode: body.statusCode, problem: toSentence(body, rejection), field: findField(body) }
+/** The sentence and the field for rejected input. Throws the error again if the link is broken, or if it is a defect. */
+export function describeRejection(error: unknown, rejection: Rejection): RejectedInput {
+  const body = toErrorBody(error)
+  if (!body || body.code === 'invalid_token') throw error
+  return { problem: toSentence(body, rejection), field: findField(body) }
 }
 
 function findField({ code, issues: [issue] = [] }: ErrorBody): RejectedInput['field'] {

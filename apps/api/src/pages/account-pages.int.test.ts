@@ -1,5 +1,5 @@
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, inject, test } from 'vitest'
 import { en } from './texts/en.ts'
 import { type ApiResponse, expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
 
@@ -155,6 +155,7 @@ test('GET and POST /accept-invite: the form adds a user with the entered name', 
 test('GET and POST /verify-email: verifies the address with the right password', async () => {
   const refused = await post(verifyPath, { password: 'a wrong password' })
   expect([refused.status, problemIn(refused.text)]).toEqual([401, 'The password is wrong.'])
+  expect(refused.headers).toMatchObject({ 'www-authenticate': 'Bearer' })
   const done = await post(verifyPath, { password })
   expect([done.status, done.text]).toEqual([200, expect.stringContaining('Your email address is verified')])
   expect((await logIn(workspace.email, password)).body).toMatchObject({ user: { emailVerifiedAt: expect.any(String) } })
@@ -188,6 +189,21 @@ test('an error is shown above the form, which keeps all input except the passwor
   expect([invalidIn(filled), invalidIn(long)]).toEqual([['password'], ['name']])
   // The failed attempts did not consume the link.
   expect(await post(acceptPath, { password })).toMatchObject({ status: 200 })
+})
+
+// A cluster refuses triggers.
+const isOnCitus = inject('testServices').nodeUrls.length > 1
+test.skipIf(isOnCitus)('while the database is busy, the form is shown again with the entered name', async () => {
+  await api.query(`
+    create function refuse() returns trigger language plpgsql as $$
+      begin raise exception 'busy' using errcode = 'too_many_connections'; end $$;
+    create trigger busy before delete on invites for each row execute function refuse()`)
+  const refused = await post(acceptPath, { password, name: 'Grace' })
+  await api.query('drop trigger busy on invites; drop function refuse')
+  expect([refused.status, problemIn(refused.text)]).toEqual([503, 'This did not work. Please try again later.'])
+  expect(refused.headers).toMatchObject({ 'retry-after': '1', 'content-type': 'text/html; charset=utf-8' })
+  expect(refused.text).toContain('value="Grace"')
+  expect(await post(acceptPath, { password, name: 'Grace' })).toMatchObject({ status: 200 })
 })
 
 test('an existing user joins with the password of the account only', async () => {

@@ -10,7 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { ConstantTime } from '../http/constant-time.ts'
-import { toErrorBody } from '../http/errors/error-handler.ts'
+import { startErrorResponse, toErrorBody } from '../http/errors/error-handler.ts'
 import { type AccountPage, describeRejection, parseFields, sendAccountPage } from './account-page.ts'
 import { acceptsHtml, errorPageResponse, pageResponse } from './document.ts'
 import { parsePostedForm } from './posted-form.ts'
@@ -171,9 +171,9 @@ async function submitPage(request: PostRequest, reply: FastifyReply, page: Page)
   try {
     await page.submit(baseCtx, { ...body, token: query.token })
   } catch (error) {
-    const password = body?.['password']
-    const { statusCode, ...rejected } = describeRejection(error, { texts, wrongPassword, password })
-    return sendAccountPage(reply.code(statusCode), shown, { ...rejected, name: body?.['name'] })
+    const rejected = describeRejection(error, { texts, wrongPassword, password: body?.['password'] })
+    startErrorResponse(error, request, reply)
+    return sendAccountPage(reply, shown, { ...rejected, name: body?.['name'] })
   }
   return sendMessage(reply, { language, ...done, branding })
 }

@@ -6,7 +6,7 @@ import { findBranding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type PublicErrorCode, toErrorBody, toLoggedErrorBody } from '../http/errors/error-handler.ts'
+import { type PublicErrorCode, startErrorResponse, toErrorBody } from '../http/errors/error-handler.ts'
 import { IdParams } from '../routes/shapes.ts'
 import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
@@ -139,14 +139,11 @@ async function submitPage(request: PostRequest, reply: FastifyReply, page: Prepa
       repetitionKey: key,
     })
   } catch (error) {
-    const { statusCode = 500, code, issues = [] } = toErrorBody(error) ?? {}
+    const { code, issues = [] } = toErrorBody(error) ?? {}
     const problem = code && problems[code]
     if (!problem) throw error
-    if (statusCode === 503) {
-      toLoggedErrorBody(error, request)
-      reply.header('retry-after', '1')
-    }
-    return sendFormPage(reply.code(statusCode), { ...page, key, filled: { values: texts, issues, problem } })
+    startErrorResponse(error, request, reply)
+    return sendFormPage(reply, { ...page, key, filled: { values: texts, issues, problem } })
   }
   // Relative, so that it also works behind a proxy that adds a path prefix. Not the form's `redirectUrl`, which may
   // redirect to any site: browsers check `form-action` at every step of a redirect.

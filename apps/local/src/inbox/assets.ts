@@ -41,7 +41,9 @@ async function refresh() {
   const list = document.querySelector('#list')
   // A click needs its element until the button is released.
   if (list.matches(':active')) return changes.onmessage()
+  const focused = list.contains(document.activeElement) && document.activeElement.getAttribute('href')
   list.replaceChildren(...page.querySelector('#list').childNodes)
+  if (focused) list.querySelector('[href="' + CSS.escape(focused) + '"]')?.focus()
 }
 document.querySelector('#clear').onclick = async () => {
   if (!confirm('Delete all mails?')) return

@@ -159,21 +159,31 @@ export function toLoggedErrorBody(error: unknown, { id, log }: FastifyRequest): 
 
 /** Sends every error as JSON, and logs the errors that the client did not cause. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const response = withDocUrl(toLoggedErrorBody(error, request), request)
-  if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) {
+  const body = withDocUrl(startErrorResponse(error, request, reply), request)
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
+}
+
+/**
+ * Sets the status and the headers of an error response, and returns its JSON body; a page shows a text of its own. Logs
+ * the errors that the client did not cause.
+ */
+export function startErrorResponse(error: unknown, request: FastifyRequest, reply: FastifyReply): ErrorBody {
+  const body = toLoggedErrorBody(error, request)
+  if (body.statusCode === 401 && !reply.hasHeader('www-authenticate')) {
     // RFC 6750 §3.1: no error code for a request without a credential.
     const hasCredential = request.headers.authorization !== undefined
     reply.header('www-authenticate', hasCredential ? 'Bearer error="invalid_token"' : 'Bearer')
   }
   if (error instanceof HttpError && error.headers) reply.headers(error.headers)
-  if (response.statusCode === 503) reply.header('retry-after', '1')
+  if (body.statusCode === 503) reply.header('retry-after', '1')
   if (error instanceof AppError && error.retryAfterSeconds) {
     reply.header('retry-after', error.retryAfterSeconds)
     // This is not the limit of the endpoint: replace the headers that the endpoint's limit has set.
     if (error.code === 'rate_limited')
       reply.header('x-ratelimit-remaining', 0).header('x-ratelimit-reset', error.retryAfterSeconds)
   }
-  return reply.code(response.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(response))
+  reply.code(body.statusCode)
+  return body
 }
 
 function createErrorBody(
