@@ -83,6 +83,8 @@ test('a workspace without a name is named after its user, without the address', 
   ]
   expect(named.body.workspace.name).toBe("Ada's workspace")
   expect(nameless.body.workspace.name).toBe(`${email.split('@')[0]}'s workspace`)
+  const long = await signUp({ email: freshEmail(), password, name: 'x'.repeat(200) })
+  expect(long.body.workspace.name).toBe(`${'x'.repeat(188)}'s workspace`)
 })
 
 test('a registered address returns 409 in any spelling and creates nothing', async () => {

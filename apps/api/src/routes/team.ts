@@ -62,7 +62,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'workspace.usage',
         summary: 'Retrieve the usage of the quotas',
         description:
-          'Returns the use and the limit of each quota of the workspace. Above a limit, requests fail with 409 and the code `quota_exceeded`.',
+          'Returns the use and the limit of each quota of the workspace. What happens at a limit depends on the quota: most reject a request with 409 and the code `quota_exceeded`.',
         querystring: NoQuery,
         response: { 200: Usage },
       },
@@ -79,7 +79,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'workspace.update',
         summary: 'Update the workspace',
         description:
-          'Updates the name, the currency, the sender of newsletters, and the logo and the accent color of hosted pages: forms, thank-you, confirmation, unsubscribe and account pages.',
+          'Updates the name, the currency, the language, the sender and the postal address of newsletters, the logo and the accent color of hosted pages, and the rules for changed addresses and for tracking without consent. Omitted fields stay unchanged.',
         querystring: NoQuery,
         body: WorkspaceChange,
         response: { 200: Workspace },

@@ -55,7 +55,6 @@ export const auditActions = [
   'suppressions.imported',
   'contact.merged',
   'custom_field.deleted',
-  'list.deleted',
   'segment.deleted',
   'form.deleted',
   'submission.deleted',

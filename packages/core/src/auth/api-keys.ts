@@ -4,7 +4,7 @@ import { audit } from '../audit/audit.ts'
 import { byId, lockById } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
-import { AppError, notFound } from '../kernel/errors.ts'
+import { notFound } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
@@ -18,13 +18,10 @@ import { lockActor } from './lock-actor.ts'
 type ApiKeyRow = typeof apiKeys.$inferSelect
 
 /**
- * Creates an API key whose role is not above the actor's. Only this response contains the key; the database stores its
- * hash. Throws `quota_exceeded` if the workspace has the maximum number of API keys.
+ * Creates an API key. Only an ADMIN may call it, and ADMIN is the highest role of a key, so no key exceeds its creator.
+ * Only this response contains the key; the database stores its hash. Throws `quota_exceeded` if the workspace has the maximum number of API keys.
  */
 export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<CreatedApiKey> {
-  const ownRank = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
-  if (roles.indexOf(input.role) > ownRank)
-    throw new AppError('forbidden', 'The role of the key must not be higher than your own')
   const key = newToken('rpk')
   return inAccountTransaction(ctx, async (ctx) => {
     await requireQuota(ctx, 'apiKeys', { count: () => countApiKeys(ctx) })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Workspace } from '../workspaces/workspaces.schema.ts'
+import { maxWorkspaceName, Workspace } from '../workspaces/workspaces.schema.ts'
 import { CreatedAt, Email, SingleLine, Timestamp, TimestampInput, LinkToken } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -30,7 +30,7 @@ export const SignupInput = z
     email: Email.describe('The email address of the user.'),
     password: Password,
     name: SingleLine(200).default('').describe('The name of the user.'),
-    workspaceName: SingleLine(200, 1)
+    workspaceName: SingleLine(maxWorkspaceName, 1)
       .optional()
       .describe('The name of the new workspace. Default: derived from the name of the user.'),
   })

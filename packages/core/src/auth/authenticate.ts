@@ -34,7 +34,7 @@ export function requireRole(actor: Actor, role: Role): void {
 
 /** Throws `forbidden` if the role is above the actor's own. */
 export function requireRoleNotAboveOwn({ actor }: Ctx, role: Role): void {
-  if ('role' in actor) requireRole(actor, role)
+  if ('role' in actor && !hasRole(actor, role)) throw new AppError('forbidden', `The role ${role} is above your own`)
 }
 
 /** Reads the actor of the request and its workspace. */

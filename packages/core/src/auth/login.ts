@@ -7,6 +7,7 @@ import { onConstraint } from '../db/database-errors.ts'
 import { AppError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { normalizeEmail, toTimestamp } from '../kernel/validation.ts'
+import { startOfText } from '../kernel/values/text.ts'
 import { members, sessions, users, workspaces } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { LoginInput, Session, SignupInput, User } from './auth.schema.ts'
@@ -15,7 +16,7 @@ import { verifyCredentials } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import { createUser, toUser } from './users.ts'
 import { createWorkspace, toWorkspace } from '../workspaces/workspaces.ts'
-import type { Workspace } from '../workspaces/workspaces.schema.ts'
+import { maxWorkspaceName, type Workspace } from '../workspaces/workspaces.schema.ts'
 
 const sessionDays = 30
 
@@ -44,7 +45,8 @@ export async function signUp(
 
 /** Visitors see the name on hosted pages, so it does not contain the email address. */
 function defaultWorkspaceName({ name, email }: SignupInput): string {
-  return `${name || email.slice(0, email.lastIndexOf('@'))}'s workspace`
+  const ending = "'s workspace"
+  return startOfText(name || email.slice(0, email.lastIndexOf('@')), maxWorkspaceName - ending.length) + ending
 }
 
 /**

@@ -28,6 +28,7 @@ import { isCreatedInRange } from '../request/time-range.ts'
 import { invites, members, type Role, roles, workspaces } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import { type Branding, brandingColumns } from '../workspaces/branding.ts'
+import { lockWorkspace } from '../workspaces/workspaces.ts'
 import { requireNotSuspended } from '../request/suspended-workspace.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
 
@@ -199,6 +200,8 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   if (!existingUser) checkPassword(password, invite.email)
   const passwordHash = existingUser?.passwordHash ?? (await hashPassword(password, base.settings.passwordCost))
   await inAccountTransaction(base, async (base) => {
+    // Serializes with the deletion of the workspace: it removes the new member, or no invite is left here.
+    await lockWorkspace(publicContext(base, invite.workspaceId))
     const [accepted] = await base.db.delete(invites).where(isValidInvite(token)).returning()
     if (!accepted) throw invalidToken()
     const user =

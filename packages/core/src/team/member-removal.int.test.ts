@@ -8,13 +8,14 @@ import { type ApiKey, ApiKeyInput } from '../auth/auth.schema.ts'
 import { requestPasswordReset } from '../auth/password-resets.ts'
 import { transaction } from '../db/transaction.ts'
 import type { Ctx } from '../request/context.ts'
-import { lockWorkspace } from '../workspaces/workspaces.ts'
+import { lockWorkspace, readWorkspace } from '../workspaces/workspaces.ts'
 import { apiKeys, members, type Role, sessions, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { deriveMailToken } from '../kernel/crypto.ts'
 import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
-import { createInvite, listInvites, resendInvite } from './invites.ts'
+import { acceptInvite, createInvite, listInvites, resendInvite } from './invites.ts'
 import { updateMember, removeMember } from './members.ts'
 import { deleteWorkspace } from '../operations/workspaces/delete-workspace.ts'
 import { resetPassword } from '../operations/mail/reset-password.ts'
@@ -250,4 +251,15 @@ test('a session that a password reset ends creates no key that outlives the rese
   await resetting
   expect(await readKeys()).toEqual([])
   await expect(issue(session)).rejects.toMatchObject({ code: 'unauthorized' })
+})
+
+test('a member who joins while the workspace is deleted is removed too', async () => {
+  const { id } = await invite(ctx)
+  const input = { token: deriveMailToken(ctx.settings.keys, 'rpi', id), password: 'a long secret sentence', name: '' }
+  const accepting = await openTransaction(database.db, (db) => acceptInvite({ ...ctx, db }, input))
+  const deleting = deleteWorkspace(ctx, { name: (await readWorkspace(ctx)).name })
+  await waitUntilBlocked(database.db)
+  await accepting.commit()
+  await deleting
+  expect(await database.db.$count(members, eq(members.workspaceId, ctx.workspaceId))).toBe(0)
 })

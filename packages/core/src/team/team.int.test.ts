@@ -198,7 +198,7 @@ test.each(['user', 'apiKey'] as const)('an actor (%s) cannot grant or change a r
     () => updateMember(actorCtx, owner, { role: 'OWNER' }),
     () => removeMember(actorCtx, owner),
   ]) {
-    await expect(call()).rejects.toThrow('This request requires the role OWNER')
+    await expect(call()).rejects.toThrow('The role OWNER is above your own')
   }
   expect(await rolesNow()).toEqual(['ADMIN', 'ADMIN', 'OWNER'])
   expect((await listInvites(ctx, all)).data).toMatchObject([{ id: invited.id, expiresAt: invited.expiresAt }])

@@ -7,6 +7,8 @@ import { isWebAddress } from '../kernel/web-address.ts'
 import { describeSender } from '../domains/senders.ts'
 import { computeContrast, minTextContrast } from './color-contrast.ts'
 
+export const maxWorkspaceName = 200
+
 const logoDescription =
   'The logo on hosted pages: the `https` URL of an image. `null`: the pages show the name of the workspace.'
 const accentDescription =
@@ -63,7 +65,7 @@ const isLogoUrl = (text: string) => isWebAddress(text, ['https'])
 
 export const WorkspaceChange = z
   .strictObject({
-    name: SingleLine(200, 1).describe('The name of the workspace.'),
+    name: SingleLine(maxWorkspaceName, 1).describe('The name of the workspace.'),
     currency: z
       .string()
       .refine((code) => currencies.has(code), 'must be an ISO 4217 code such as EUR')
@@ -100,7 +102,7 @@ export type WorkspaceChange = z.output<typeof WorkspaceChange>
 
 export const WorkspaceDeletion = z
   .strictObject({
-    name: SingleLine(200).describe('The name of the workspace, which confirms that you mean this one.'),
+    name: SingleLine(maxWorkspaceName).describe('The name of the workspace, which confirms that you mean this one.'),
   })
   .meta({
     id: 'WorkspaceDeleteRequest',
