@@ -1,9 +1,9 @@
-import { lockCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import {
   updateCampaign,
   createCampaign,
   deleteCampaign,
   listCampaigns,
+  lockCampaign,
   readCampaign,
 } from '@rapport/core/campaigns/campaigns.ts'
 import {

@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { AppError, conflict } from '../kernel/errors.ts'
+import { AppError, notFound } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { testUnsubscribeUrl, unsubscribeUrl } from '../lists/subscription-links.ts'
@@ -23,7 +23,7 @@ import {
 } from '../mail/outgoing-mail.ts'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
-import { findReferencedContact, readCampaignSummary } from './campaigns.ts'
+import { createListDeletedError, findReferencedContact, readCampaignSummary } from './campaigns.ts'
 import { senderOf } from './sending-report/reported-sending.ts'
 import { createExampleRecipient } from './templates/example-recipient.ts'
 import { type Recipient, toRecipient } from './recipient.ts'
@@ -75,11 +75,13 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
   const [found] = await ctx.db
     .select({ campaign: campaigns, list: lists, workspace: workspaces })
     .from(campaigns)
-    .innerJoin(lists, and(eq(lists.workspaceId, campaigns.workspaceId), eq(lists.id, campaigns.listId)))
+    .leftJoin(lists, and(eq(lists.workspaceId, campaigns.workspaceId), eq(lists.id, campaigns.listId)))
     .innerJoin(workspaces, eq(workspaces.id, campaigns.workspaceId))
     .where(and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, campaignId)))
-  if (!found) throw createListDeletedError()
-  const { campaign, list, workspace } = found
+  if (!found) throw notFound('Campaign')
+  const { campaign, workspace } = found
+  if (!found.list) throw createListDeletedError()
+  const { list } = found
   const { subject, html, text } = campaign
   const sharedValues = {
     campaign: { id: campaign.id, name: campaign.name },
@@ -172,8 +174,9 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
   return inTransaction(ctx, async (ctx) => {
     const { listId } = await readCampaignSummary(ctx, id)
     await requireVerifiedOwner(ctx, email)
-    await requireNotSuppressed(ctx, email)
+    // Before the lock of the address, as in every change of a contact.
     await requireMailQuota(ctx, 'CAMPAIGN_TEST', email)
+    await requireNotSuppressed(ctx, email)
     if (listId === null || !(await lockList(ctx, listId))) throw createListDeletedError()
     await enqueueMail(ctx, {
       kind: 'CAMPAIGN_TEST',
@@ -212,5 +215,3 @@ function createRenderingError(code: 'validation_error' | 'wrong_state', { field,
   const issue = `The template cannot be rendered: ${message}`
   return new AppError(code, issue, { issues: [{ path: field, message: issue }] })
 }
-
-const createListDeletedError = () => conflict('wrong_state', 'The list of this campaign was deleted')

@@ -1,25 +1,28 @@
+import { isDeepStrictEqual } from 'node:util'
 import { and, eq, getTableColumns, inArray, or, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { AppError, conflict, invalidField, notFound } from '../kernel/errors.ts'
+import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type CampaignId, type ContactId, newId, type SegmentId } from '../kernel/ids.ts'
 import { containsText } from '../request/contains-text.ts'
 import { checkListId } from '../lists/lists.ts'
-import { checkNewSender } from '../domains/senders.ts'
+import { checkNewSender, requireSender } from '../domains/senders.ts'
 import { lockQuotas, quotaExceeded } from '../quotas/require-quota.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { checkSegmentId } from '../segments/segments.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import { timeAtLeast } from '../db/schema/columns.ts'
 import { campaigns } from '../db/schema/index.ts'
 import type { Campaign, CampaignChange, CampaignInput, CampaignQuery, CampaignSummary } from './campaigns.schema.ts'
 import { checkTemplates } from './templates/check-templates.ts'
 import { plainTemplate } from './templates/template-sources.ts'
 import { readContact } from '../contacts/read-contact.ts'
+import { readWorkspace } from '../workspaces/workspaces.ts'
 
 export type CampaignRow = Omit<typeof campaigns.$inferSelect, 'bodyBytes'>
 export type SummaryRow = Omit<CampaignRow, 'html' | 'text'>
@@ -86,6 +89,17 @@ export async function readCampaignSummary(ctx: Ctx, id: CampaignId): Promise<Cam
   return toCampaignSummary(row)
 }
 
+/** Locks a campaign until the transaction ends. */
+export async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
+  const [row] = await ctx.db
+    .select()
+    .from(campaigns)
+    .where(byId(campaigns, ctx, id))
+    .for('no key update')
+  if (!row) throw notFound('Campaign')
+  return row
+}
+
 /** Lists a page of the workspace's campaigns, without their templates. */
 export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Page<CampaignSummary>> {
   const { status, listId, segmentId, search } = query
@@ -120,17 +134,20 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   if (change.listId) await checkListId(ctx, change.listId)
   if (change.segmentId) await checkSegmentId(ctx, change.segmentId)
   const write = async (ctx: Ctx) => {
-    const [row] = await ctx.db
+    const current = await lockCampaign(ctx, id)
+    if (current.status !== 'DRAFT') throw createNotDraftError(current, 'changed')
+    const changed = { ...current, ...withoutUndefined(change) }
+    if (isDeepStrictEqual(changed, current)) return toCampaign(current)
+    const updatedAt = timeOfUpdate(current.updatedAt)
+    await ctx.db
       .update(campaigns)
-      .set({ ...change, updatedAt: timeAtLeast(campaigns.updatedAt, new Date()) })
-      .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
-      .returning()
+      .set({ ...change, updatedAt })
+      .where(byId(campaigns, ctx, id))
       .catch(listNotFound)
       .catch(segmentNotFound)
-    if (!row) throw await createNotDraftError(ctx, id, 'changed')
-    return toCampaign(row)
+    return toCampaign({ ...changed, updatedAt })
   }
-  return change.html || change.text ? withinBodyQuota(ctx, write) : write(ctx)
+  return change.html || change.text ? withinBodyQuota(ctx, write) : inTransaction(ctx, write)
 }
 
 /** Runs a write that stores bodies. Throws `quota_exceeded`, and rolls back, if they exceed the quota. */
@@ -159,7 +176,7 @@ export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
       .delete(campaigns)
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning({ name: campaigns.name })
-    if (!row) throw await createNotDraftError(ctx, id, 'deleted')
+    if (!row) throw createNotDraftError(await readCampaignSummary(ctx, id), 'deleted')
     await audit(ctx, 'campaign.deleted', { subjectId: id, name: row.name })
   })
 }
@@ -186,14 +203,17 @@ export async function findReferencedContact(ctx: Ctx, contactId: ContactId): Pro
   })
 }
 
-/** Creates the error for an operation that needs a DRAFT. Throws `not_found` if the campaign does not exist. */
-export async function createNotDraftError(
-  ctx: Ctx,
-  id: CampaignId,
+/** Creates the error for an operation that needs a DRAFT. */
+export const createNotDraftError = (
+  { status }: Pick<CampaignSummary, 'status'>,
   action: 'changed' | 'deleted' | 'sent',
-): Promise<AppError> {
-  const { status } = await readCampaignSummary(ctx, id)
-  return conflict('wrong_state', `Only a DRAFT can be ${action}: this campaign is ${status}`)
+) => conflict('wrong_state', `Only a DRAFT can be ${action}: this campaign is ${status}`)
+
+export const createListDeletedError = () => conflict('wrong_state', 'The list of this campaign was deleted')
+
+/** Throws as `requireSender` unless the workspace may send from the address of the campaign now. */
+export async function requireSenderOf(ctx: Ctx, { fromEmail }: Pick<CampaignRow, 'fromEmail'>): Promise<void> {
+  await requireSender(ctx, fromEmail ?? (await readWorkspace(ctx)).fromEmail)
 }
 
 export function toCampaign(row: CampaignRow): Campaign {

@@ -21,6 +21,7 @@ import { sendCampaign } from './send-campaign.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './lifecycle.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients, finishBatch, recordRecipientOutcomes, skipRecipients } from './sending.ts'
+import { deleteList } from '../lists/delete-list.ts'
 import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
 import { releaseClaim } from '../work/claims.ts'
 
@@ -184,6 +185,7 @@ describe('a retry', () => {
     expect(await listPendingWork(ctx, 'campaigns')).toEqual(batches)
     expect(await retryCampaign(ctx, id, { includeInterrupted: false })).toEqual({ queued: 0 })
     const again = await claim(batches[0])
+    expect(again.contactUuids.toSorted()).toEqual(batch.contactUuids.slice(1, 3).toSorted())
     await send(again, [0, 5])
     expect(await finishBatch(ctx, again)).toBe('done')
     expect(await readStats(ctx, id)).toMatchObject({ sent: 3, interrupted: 2, pending: 0 })
@@ -195,6 +197,18 @@ describe('a retry', () => {
     expect(await readStats(ctx, id)).toMatchObject({ sent: 5, interrupted: 0, pending: 0 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
     expect((await listEventTypes(ctx)).filter((type) => type === 'campaign.sent')).toHaveLength(3)
+  })
+
+  test('is refused once the list was deleted: no batch could be sent', async () => {
+    const { id, batches } = await start(2)
+    const batch = await claim(batches[0])
+    await send(batch, [0, 2], 'FAILED')
+    await finishBatch(ctx, batch)
+    const { listId } = await readCampaign(ctx, id)
+    await deleteList(ctx, listId ?? newId('lst'))
+    const retrying = retryCampaign(ctx, id, { includeInterrupted: true })
+    await expect(retrying).rejects.toMatchObject({ message: 'The list of this campaign was deleted' })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
   })
 
   test('run ten times concurrently queues each recipient once', async () => {

@@ -7,7 +7,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { conflict, notFound } from '../kernel/errors.ts'
+import { conflict } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
@@ -22,9 +22,17 @@ import {
   withPublished,
 } from '../work/enqueue.ts'
 import { delayWork, requeueWork } from '../work/publish.ts'
+import { lockList } from '../lists/lists.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
-import { type CampaignRow, toCampaign, toCampaignSummary } from './campaigns.ts'
+import {
+  type CampaignRow,
+  createListDeletedError,
+  lockCampaign,
+  requireSenderOf,
+  toCampaign,
+  toCampaignSummary,
+} from './campaigns.ts'
 import { findRateProblem } from './guard/find-rate-problem.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
@@ -43,12 +51,16 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
   })
 }
 
-/** Continues a PAUSED campaign with its pending recipients. Its rates of bounces and complaints count as accepted. */
+/**
+ * Continues a PAUSED campaign with its pending recipients. Its rates of bounces and complaints count as accepted. Throws as
+ * `sendCampaign` does if the workspace may not send from the sender any more.
+ */
 export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'SENDING') return toCampaign(campaign)
     requireStatus(campaign, ['PAUSED'], 'resumed')
+    await requireSenderOf(ctx, campaign)
     await requeueWork(ctx, await findOpenBatches(ctx, id))
     const accepted = (await findRateProblem(ctx, id)) !== undefined && { ratesAcceptedAt: new Date() }
     return toCampaign(await saveStatus(ctx, campaign, { status: 'SENDING', pauseReason: null, ...accepted }))
@@ -73,12 +85,15 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
 
 /**
  * Sets FAILED recipients to WAITING, with `includeInterrupted` also INTERRUPTED recipients, and returns their number. A
- * SENT campaign becomes SENDING again; a PAUSED campaign stays PAUSED. The second of two concurrent calls returns 0.
+ * SENT campaign becomes SENDING again; a PAUSED campaign stays PAUSED. The second of two concurrent calls returns 0. Throws
+ * as `sendCampaign` does about the sender, and `wrong_state` if the list was deleted.
  */
 export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: RetryInput): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     requireStatus(campaign, ['SENDING', 'PAUSED', 'SENT'], 'retried')
+    await requireSenderOf(ctx, campaign)
+    if (campaign.listId === null || !(await lockList(ctx, campaign.listId))) throw createListDeletedError()
     const batches = await findBatchesToRetry(ctx, id, includeInterrupted)
     let queued = 0
     for (let start = 0; start < batches.length; start += batchesPerStatement) {
@@ -97,17 +112,6 @@ export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: 
 
 /** With 200 recipients per batch, a statement stays well below the statement timeout. */
 const batchesPerStatement = 250
-
-/** Locks a campaign until the transaction ends. */
-export async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
-  const [row] = await ctx.db
-    .select()
-    .from(campaigns)
-    .where(byId(campaigns, ctx, id))
-    .for('no key update')
-  if (!row) throw notFound('Campaign')
-  return row
-}
 
 function requireStatus({ status }: CampaignRow, allowed: CampaignRow['status'][], action: string) {
   if (allowed.includes(status)) return

@@ -82,6 +82,12 @@ test('lists claimed recipients with status, error and time, each once over all p
   }
 })
 
+test('a cursor together with a contact, which has one page, is rejected', async () => {
+  const { id } = await start(1)
+  const query = RecipientQuery.parse({ contactId: newId('con'), cursor: 'x' })
+  await expect(listRecipients(ctx, id, query)).rejects.toMatchObject({ issues: [{ path: 'cursor' }] })
+})
+
 test('lists pending recipients of several batches, each once, in both directions', async () => {
   const { id, batches } = await start(450)
   const [first, second] = batches

@@ -3,6 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import { campaignRecipients, contacts } from '../db/schema/index.ts'
 import { composedStatement } from '../db/statements/named-statement.ts'
 import { nullable, uuid, type ValuesOf } from '../db/statements/sql-types.ts'
+import { invalidField } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type CampaignId, type ContactId, uuidOf } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
@@ -18,6 +19,8 @@ export async function listRecipients(
 ): Promise<Page<CampaignRecipient>> {
   const campaign = await readCampaignSummary(ctx, id)
   if (query.contactId) {
+    if (query.cursor !== undefined)
+      throw invalidField('cursor', 'cursor: must be omitted with contactId: there is one page')
     const found = await findRecipient(ctx, campaign, { ...query, contactId: query.contactId })
     const data = found.filter(({ status }) => query.status === undefined || query.status === status)
     return { data, nextCursor: null }

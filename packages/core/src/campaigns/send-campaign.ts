@@ -16,7 +16,6 @@ import {
 import { AppError, conflict } from '../kernel/errors.ts'
 import type { CampaignId } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
-import { requireSender } from '../domains/senders.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import { byId } from '../request/by-id.ts'
@@ -26,7 +25,14 @@ import { selectSegment } from './segment-of-list.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
 import { checkRenderedSubject } from './campaign-mail.ts'
-import { type CampaignRow, createNotDraftError, readCampaign, toCampaignSummary } from './campaigns.ts'
+import {
+  type CampaignRow,
+  createNotDraftError,
+  readCampaign,
+  readCampaignSummary,
+  requireSenderOf,
+  toCampaignSummary,
+} from './campaigns.ts'
 import type { Campaign, Sending } from './campaigns.schema.ts'
 import {
   hashContent,
@@ -58,12 +64,12 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
       .set({ status: 'SENDING', sentAt: now, updatedAt: timeAtLeast(campaigns.updatedAt, now) })
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
-    if (!draft) throw await createNotDraftError(ctx, id, 'sent')
+    if (!draft) throw createNotDraftError(await readCampaignSummary(ctx, id), 'sent')
     const workspace = await readWorkspace(ctx)
     if (reported) requireReportedContent(reported, await hashContent(ctx, draft, workspace))
     if (templateFields.some((field) => draft[field] !== checked[field]))
       throw conflict('wrong_state', 'The campaign was changed while it was checked')
-    await requireSender(ctx, draft.fromEmail ?? workspace.fromEmail)
+    await requireSenderOf(ctx, draft)
     const { queued, unseen } = await snapshotAudience(ctx, draft)
     if (reported) requireReportedCount(reported, queued)
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
@@ -134,7 +140,7 @@ function checkOnce(ctx: Ctx, id: CampaignId): Promise<Campaign> {
 /** Checks the templates of a DRAFT as when they are saved, because a custom field may have been deleted since. */
 export async function checkCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   const campaign = await readCampaign(ctx, id)
-  if (campaign.status !== 'DRAFT') throw await createNotDraftError(ctx, id, 'sent')
+  if (campaign.status !== 'DRAFT') throw createNotDraftError(campaign, 'sent')
   await checkTemplates(ctx, campaign, 'wrong_state')
   // Without a list, there are no recipients.
   if (campaign.listId !== null) await checkRenderedSubject(ctx, id)

@@ -55,7 +55,7 @@ export function claimBatch(ctx: Ctx, claim: Claim): Promise<ClaimedBatch | undef
     const [row] = await ctx.db
       .select({
         campaignId: campaignBatches.campaignId,
-        contactUuids: campaignBatches.contactIds,
+        contactUuids: unsettledContacts(ctx),
         campaignStatus: campaigns.status,
         tracking: {
           opens: campaigns.trackOpens,
@@ -75,6 +75,16 @@ export function claimBatch(ctx: Ctx, claim: Claim): Promise<ClaimedBatch | undef
     return { claim, ...batch, isCanceled: campaignStatus === 'CANCELED' }
   })
 }
+
+/**
+ * The recipients of a batch without an outcome. In a batch that was reopened for a few of them, the others must not take
+ * up the rate of mails.
+ */
+const unsettledContacts = ({ workspaceId }: Ctx) => sql<string[]>`array(
+  select id from unnest(${campaignBatches.contactIds}) as recipient (id)
+  where not exists (
+    select from campaign_recipients r where r.workspace_id = ${uuidOf(workspaceId)}
+      and r.campaign_id = ${campaignBatches.campaignId} and r.contact_id = recipient.id and r.status <> 'WAITING'))`
 
 /** Sets the pending recipients of a batch to SKIPPED, after its campaign was canceled. Idempotent. */
 export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'done'> {

@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import { loadCampaignRenderer } from '../campaigns/campaign-mail.ts'
 import { updateCampaign } from '../campaigns/campaigns.ts'
+import { pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifecycle.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
 import type { Ctx } from '../request/context.ts'
 import { domains, workspaces } from '../db/schema/index.ts'
@@ -176,4 +177,13 @@ test('with REQUIRE_VERIFIED_DOMAIN, a campaign is sent from a verified domain on
   expect(await sendCampaign(ctx, own.id)).toEqual({ queued: 1, unseen: 0 })
   await addVerifiedDomain(ctx, 'example.com')
   expect(await sendCampaign(ctx, fromDefault.id)).toEqual({ queued: 1, unseen: 0 })
+
+  const setStatus = (status: 'VERIFIED' | 'FAILED') =>
+    ctx.db.update(domains).set({ status }).where(eq(domains.workspaceId, ctx.workspaceId))
+  await setStatus('FAILED')
+  await pauseCampaign(ctx, own.id)
+  const retry = () => retryCampaign(ctx, own.id, { includeInterrupted: true })
+  for (const call of [() => resumeCampaign(ctx, own.id), retry]) await expect(call()).rejects.toMatchObject(refused)
+  await setStatus('VERIFIED')
+  expect(await resumeCampaign(ctx, own.id)).toMatchObject({ status: 'SENDING' })
 })

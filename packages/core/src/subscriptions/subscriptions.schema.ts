@@ -15,7 +15,9 @@ export const Subscription = z
       .nullable()
       .describe('Where the subscription comes from, such as `api` or `public`. `null` if unknown.'),
     confirmedAt: Timestamp.nullable().describe('When the contact confirmed. `null` before.'),
-    unsubscribedAt: Timestamp.nullable().describe('When the contact unsubscribed. `null` unless they did.'),
+    unsubscribedAt: Timestamp.nullable().describe(
+      'When the subscription became `UNSUBSCRIBED`: by the contact, by a removal from the list, or by a suppression. `null` before.',
+    ),
     createdAt: CreatedAt,
   })
   .meta({
