@@ -38,6 +38,7 @@ function compileValidator(recordFields: WeakMap<object, string[]>): FastifySchem
 function toError(issues: Issue[], httpPart: string | undefined): AppError {
   const [first] = issues
   // A malformed id in the path gets the same response as an unknown id.
-  if (httpPart === 'params') return new AppError('not_found', first?.message ?? 'Not found')
+  if (httpPart === 'params' && /(id|token)$/i.test(first?.path ?? ''))
+    return new AppError('not_found', first?.message ?? 'Not found')
   return first?.path ? invalidFields(issues) : invalidField('', 'The body must be a JSON object')
 }

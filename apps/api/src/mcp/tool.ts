@@ -87,12 +87,7 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): ToolDefinition
 
 /** The arguments of a tool that returns a page. */
 export const pageInput = {
-  limit: z
-    .int()
-    .min(1)
-    .max(100)
-    .default(20)
-    .describe('The maximum number of records on the page. Large records end a page after about 1 MiB.'),
+  limit: z.int().min(1).max(100).default(20).describe('The maximum number of records on the page.'),
   cursor: Token(600)
     .optional()
     .describe('The `nextCursor` of the previous page, with the same filters. Omit it to get the first page.'),

@@ -28,10 +28,10 @@ export const Contact = z
     emailSubscribedStatus: z
       .enum(emailSubscribedStatuses)
       .describe(
-        'The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, what stands against the address; `NONE` if nothing does.',
+        'The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, a suppression that was recorded while the contact had the address, or that its import found; otherwise `NONE`.',
       ),
     lastActivityAt: Timestamp.nullable().describe(
-      'When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed. `null` if never.',
+      'When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.',
     ),
     source: z
       .string()

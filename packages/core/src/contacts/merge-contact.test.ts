@@ -64,6 +64,18 @@ test.each(names)('%s without values changes nothing and keeps the time of the la
   expect(withTimeOfUpdate(current, mergeContact(current, {}, mergePolicies[name]))).toBe(current)
 })
 
+test('an empty custom value is overwritten, and overwrites none but in an update', () => {
+  const merge = (name: PolicyName, given: string, stored: string) =>
+    mergeContact(
+      { ...current, customFieldValues: { note: stored } },
+      { customFieldValues: { note: given } },
+      mergePolicies[name],
+    ).customFieldValues['note']
+  expect(names.map((name) => merge(name, 'new', ''))).toEqual(['new', 'new', 'new', 'new'])
+  expect(names.map((name) => merge(name, '', 'old'))).toEqual(['', 'old', 'old', 'old'])
+  expect(names.map((name) => merge(name, '', ''))).toEqual(['', '', '', ''])
+})
+
 test('only a merge of duplicates fills the source of a contact that has none', () => {
   const unknown = { ...current, source: null }
   const sources = names.map((name) => mergeContact(unknown, input, mergePolicies[name]).source)

@@ -124,10 +124,17 @@ function mergeValues(
   const given = mergeCustomValues({}, input)
   // For known contacts too: otherwise the error would reveal that the contact is unknown.
   if (aboveLimit === 'omit') requireCustomValueSize(given)
-  const merged =
-    values === 'fill' ? mergeCustomValues(given, current) : mergeCustomValues(current, values === 'set' ? given : input)
+  const merged = {
+    replace: () => mergeCustomValues(current, input),
+    set: () => mergeCustomValues(current, withoutEmpty(given)),
+    fill: () => ({ ...current, ...given, ...withoutEmpty(current) }),
+  }[values]()
   if (!exceedsCustomValueSize(merged, current)) return merged
   if (aboveLimit === 'omit') return current
   if (aboveLimit === 'reject' || exceedsCustomValueSize(merged, given)) requireCustomValueSize(merged)
   return merged
 }
+
+/** As with the text properties, an empty text is no value that another one would have to give way to. */
+const withoutEmpty = (values: CustomValues): CustomValues =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))

@@ -5,6 +5,7 @@ import { lockKnownContacts } from './find-contact.ts'
 import { createContactIndex } from './identity/contact-index.ts'
 import type { ContactKeys, MatchedBy } from './identity/contact-keys.ts'
 import { type MergePolicy, mergePolicies } from './merge-contact.ts'
+import { readContactQuota } from '../quotas/contact-quota.ts'
 import { writeContacts } from './write-contacts.ts'
 
 interface Upserted {
@@ -32,8 +33,12 @@ export async function findOrCreateContact(ctx: Ctx, input: NewContactInput): Pro
   return contact
 }
 
-/** Locks the contact that an upsert with these keys would update. Throws `identity_conflict`. */
+/**
+ * Locks the contact that an upsert with these keys would update, after the quota, as the upsert does. Throws
+ * `identity_conflict`.
+ */
 export async function lockMatchingContact(ctx: Ctx, keys: ContactKeys): Promise<Contact | undefined> {
+  await readContactQuota(ctx)
   const { contact } = createContactIndex(await lockKnownContacts(ctx, [keys])).match(keys)
   return contact && toContact(contact)
 }

@@ -208,8 +208,8 @@ export function checkCustomValue(
 }
 
 /** The size of `customFieldValues` of one contact, as JSON. */
-export const maxCustomValueBytes = 16_384
-export const customValuesTooLarge = 'customFieldValues: a contact can have at most 16 KiB of custom field values'
+const maxCustomValueBytes = 16_384
+const customValuesTooLarge = 'customFieldValues: a contact can have at most 16 KiB of custom field values'
 
 /** Whether the values of one contact are too large. If they are not larger than `current`, they are accepted. */
 export function exceedsCustomValueSize(values: CustomValues, current?: CustomValues): boolean {
@@ -217,8 +217,8 @@ export function exceedsCustomValueSize(values: CustomValues, current?: CustomVal
 }
 
 /** Throws `validation_error` if the values of one contact are too large. */
-export function requireCustomValueSize(values: CustomValues, current?: CustomValues): void {
-  if (exceedsCustomValueSize(values, current)) throw invalidField('customFieldValues', customValuesTooLarge)
+export function requireCustomValueSize(values: CustomValues): void {
+  if (exceedsCustomValueSize(values)) throw invalidField('customFieldValues', customValuesTooLarge)
 }
 
 /** Applies a change to custom values; null removes a key. */

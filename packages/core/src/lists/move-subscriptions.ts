@@ -8,10 +8,9 @@ import { emitUnsubscribed } from '../subscriptions/apply-suppressions.ts'
 
 /**
  * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
- * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out, and a bounce
- * too, because it concerns the address of its contact. Where the
- * merged contact wins, `subscription.unsubscribed` is emitted. The proofs of consent of both are kept. Returns whether
- * anything moved.
+ * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out. A bounce concerns
+ * the address that the merged contact loses: what it had suspended moves as it was before. Where the merged contact wins,
+ * `subscription.unsubscribed` is emitted. The proofs of consent of both are kept. Returns whether anything moved.
  */
 export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const { workspaceId } = ctx
@@ -51,16 +50,15 @@ const moveToOther = namedStatement('move subscriptions', {
   columns: { listId: subscriptions.listId, isNew: bool },
   sql: ({ workspaceId, from, to }) => sql`
     insert into subscriptions as kept
-      (workspace_id, list_id, contact_id, status, source, confirmations_requested_at, confirmed_at, consent,
-        unsubscribed_at, is_removed, created_at)
-    select workspace_id, list_id, ${to}, status, source, confirmations_requested_at, confirmed_at, consent,
-      unsubscribed_at, is_removed, created_at
+      (workspace_id, list_id, contact_id, status, source, confirmed_at, consent, unsubscribed_at, is_removed, created_at)
+    select workspace_id, list_id, ${to}, case status when 'BOUNCED' then coalesce(replaced_status, status) else status end,
+      source, confirmed_at, consent, unsubscribed_at, is_removed, created_at
     from subscriptions
     where workspace_id = ${workspaceId} and contact_id = ${from}
     on conflict (workspace_id, list_id, contact_id) do update
     set status = excluded.status, confirmed_at = excluded.confirmed_at, unsubscribed_at = excluded.unsubscribed_at,
       is_removed = excluded.is_removed, replaced_status = null
-    where excluded.status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')
+    where excluded.status in ('UNSUBSCRIBED', 'COMPLAINED')
       and ${strictness('excluded')} > ${strictness('kept')}
     returning list_id, xmax = 0 as is_new`,
 })

@@ -22,7 +22,7 @@ export const Suppression = z
     contactId: RecordId('con')
       .nullable()
       .describe(
-        'The contact that has the address. `null` if none had it when it was suppressed, or if it was deleted.',
+        'The contact that has the address. `null` if none had it when it was suppressed and none was imported with it since, or if it was deleted.',
       ),
     reason: reasons.meta({ description: 'The strictest of the reasons: in the order of this list.' }),
     reasons: z
@@ -56,7 +56,7 @@ export const SuppressionInput = z
     reason: z
       .enum(['MANUAL', 'OPTED_OUT', 'BOUNCED'])
       .describe(
-        '`OPTED_OUT`: the person said so, and only they can revert it. `BOUNCED` and `MANUAL` can be lifted by an admin. Report complaints with `POST /mail-events`.',
+        '`OPTED_OUT`: the person said so, and only they can revert it; an admin corrects a mistake within ten minutes with `DELETE /contacts/{id}/opt-out`. `BOUNCED` and `MANUAL` can be lifted by an admin. Report complaints with `POST /mail-events`.',
       ),
     note: MultiLine(1_000)
       .optional()

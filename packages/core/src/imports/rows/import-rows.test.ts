@@ -171,6 +171,7 @@ test.each([
   ['an array', '[]', 'Row is not a JSON object'],
   ['null', 'null', 'Row is not a JSON object'],
   ['an unknown field', '{"email":"ada@example.com","na\\u0000me":1}', 'na\\u0000me: unknown field'],
+  ['half of a character in a field', '{"email":"ada@example.com","\\ud800x":1}', '\\ud800x: unknown field'],
   ['a number as a name', '{"email":"ada@example.com","firstName":1}', 'firstName: must be a string'],
   [
     'an array as custom values',

@@ -52,5 +52,5 @@ test.each([
 })
 
 test('shows invisible characters, and nothing else', () => {
-  expect(showInvisible('\u200bE-Mail\u00a0é 😀\u0007')).toBe('\\u200bE-Mail\\u00a0é 😀\\u0007')
+  expect(showInvisible('\u200bE-Mail\u00a0é 😀\u0007\ud83d')).toBe('\\u200bE-Mail\\u00a0é 😀\\u0007\\ud83d')
 })

@@ -21,9 +21,9 @@ export function startOfText(text: string, maxLength: number): string {
   return text.slice(0, maxLength).replace(/[\ud800-\udbff]$/, '')
 }
 
-/** Makes the invisible characters of a text visible: `\u200b`. Spaces stay as they are. */
+/** Makes the invisible characters of a text visible, and halves of characters: `\u200b`. Spaces stay as they are. */
 export function showInvisible(text: string): string {
-  return text.replaceAll(/[\p{Cf}\p{Cc}\p{Zl}\p{Zp}\u00a0\u2800\u3164]/gu, (character) => {
+  return text.replaceAll(/[\p{Cf}\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u00a0\u2800\u3164]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0
     return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
   })

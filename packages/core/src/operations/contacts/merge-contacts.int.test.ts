@@ -9,6 +9,7 @@ import {
   createTestList,
   listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
+import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { mergeContacts } from './merge-contacts.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
@@ -72,6 +73,22 @@ test.each([
   await mergeContacts(ctx, kept, { contactId: duplicate })
   const rows = await ctx.db.select().from(subscriptions).where(eq(subscriptions.workspaceId, ctx.workspaceId))
   expect(rows).toMatchObject([{ contactId: kept, status: result }])
+})
+
+test.each([true, false])('a bounce of the duplicate does not reach the other, on the list: %s', async (isOnList) => {
+  const list = await createTestList(ctx)
+  const [duplicate = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, name: 'duplicate' })
+  const [kept = newId('con')] = isOnList
+    ? await addSubscribers(ctx, list.id, { count: 1, name: 'kept' })
+    : [(await createTestContact(ctx)).id]
+  const { email } = await readContact(ctx, duplicate)
+  await reportByClient(ctx, { type: 'BOUNCE', email, permanent: true })
+  expect(await readContact(ctx, duplicate)).toMatchObject({ emailSubscribedStatus: 'BOUNCED' })
+  expect(await mergeContacts(ctx, kept, { contactId: duplicate })).toMatchObject({
+    emailSubscribedStatus: 'SUBSCRIBED',
+  })
+  const rows = await ctx.db.select().from(subscriptions).where(eq(subscriptions.workspaceId, ctx.workspaceId))
+  expect(rows).toMatchObject([{ contactId: kept, status: 'CONFIRMED', replacedStatus: null }])
 })
 
 test('an unsubscribe link of a duplicate works after several merges', async () => {
