@@ -72,7 +72,9 @@ describe('removing stages and pipelines', () => {
     for (const [input, dealCount] of removals) {
       await expect(change(input)).rejects.toMatchObject({ code: 'in_use', details: { dealCount } })
     }
-    await expect(deletePipeline(ctx, pipeline.id)).rejects.toMatchObject({ message: 'In use by 2 deals' })
+    await expect(deletePipeline(ctx, pipeline.id)).rejects.toMatchObject({
+      message: '"a", "b" still have 2 deals: move them first',
+    })
     expect(await readPipeline(ctx, pipeline.id)).toEqual(pipeline)
     await updateDeal(ctx, inA.id, { stageId: b })
     expect(names(await change({ stages: [{ id: b }] }))).toBe('0 b')
@@ -130,7 +132,7 @@ describe('removing stages and pipelines', () => {
     const removing = Promise.allSettled([change({ stages: [{ id: b }] })])
     await waitUntilBlocked(database.db)
     await creating.commit()
-    expect(await removing).toMatchObject([{ reason: { message: 'In use by 1 deal' } }])
+    expect(await removing).toMatchObject([{ reason: { message: '"a" still has a deal: move it first' } }])
   })
 
   test('is not undone by a concurrent reordering', async () => {

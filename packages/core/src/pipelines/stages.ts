@@ -135,19 +135,25 @@ export async function replaceStages(
     })
 }
 
-/** Removes stages. Throws `in_use` with the number of deals if they have any. */
+/** Removes stages. Throws `in_use` with the names of the stages that have deals, and the number of deals. */
 export async function removeStages(ctx: Ctx, ids: readonly StageId[]): Promise<void> {
   if (ids.length === 0) return
   const isRemoved = and(eq(stages.workspaceId, ctx.workspaceId), inArray(stages.id, [...ids]))
   // This lock prevents new deals in these stages until the transaction ends, so that the count below is final.
   await ctx.db.select({ id: stages.id }).from(stages).where(isRemoved).orderBy(asc(stages.id)).for('update')
-  const [usage] = await ctx.db
-    .select({ dealCount: count() })
-    .from(deals)
-    .where(and(eq(deals.workspaceId, ctx.workspaceId), inArray(deals.stageId, [...ids])))
-  const { dealCount = 0 } = usage ?? {}
-  if (dealCount > 0) {
-    throw conflict('in_use', `In use by ${dealCount} ${dealCount === 1 ? 'deal' : 'deals'}`, { dealCount })
+  const used = await ctx.db
+    .select({ name: stages.name, dealCount: count() })
+    .from(stages)
+    .innerJoin(deals, and(eq(deals.workspaceId, stages.workspaceId), eq(deals.stageId, stages.id)))
+    .where(isRemoved)
+    .groupBy(stages.id, stages.name, stages.position)
+    .orderBy(asc(stages.position))
+  if (used.length > 0) {
+    const dealCount = used.reduce((sum, stage) => sum + stage.dealCount, 0)
+    const names = used.map(({ name }) => `"${name}"`).join(', ')
+    const holds = used.length === 1 ? 'still has' : 'still have'
+    const held = dealCount === 1 ? 'a deal: move it' : `${dealCount} deals: move them`
+    throw conflict('in_use', `${names} ${holds} ${held} first`, { dealCount })
   }
   await ctx.db.delete(stages).where(isRemoved)
 }

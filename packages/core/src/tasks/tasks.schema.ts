@@ -81,7 +81,9 @@ export const ContactTaskQuery = PageQuery.extend({
   assigneeId: Id('usr').optional().describe('Only tasks that are assigned to this user.'),
   sort: SortBy(['dueAt', 'createdAt'])
     .default('dueAt')
-    .describe('`dueAt` starts with the longest overdue task. Tasks without `dueAt` follow, and DONE tasks are last.'),
+    .describe(
+      '`dueAt` starts with the longest overdue task. Tasks without `dueAt` follow, and DONE tasks are last, in the order of their creation.',
+    ),
 })
 export type ContactTaskQuery = z.output<typeof ContactTaskQuery>
 
