@@ -343,7 +343,7 @@ export class Workspace extends Resource {
   /**
    * Update the workspace.
    *
-   * Updates the name, the currency, the sender of newsletters, and the logo and the accent color of hosted pages: forms, thank-you, confirmation, unsubscribe and account pages.
+   * Updates the name, the currency, the language, the sender and the postal address of newsletters, the logo and the accent color of hosted pages, and the rules for changed addresses and for tracking without consent. Omitted fields stay unchanged.
    *
    * Requires the role ADMIN.
    */
@@ -365,7 +365,7 @@ export class Workspace extends Resource {
   /**
    * Retrieve the usage of the quotas.
    *
-   * Returns the use and the limit of each quota of the workspace. Above a limit, requests fail with 409 and the code `quota_exceeded`.
+   * Returns the use and the limit of each quota of the workspace. What happens at a limit depends on the quota: most reject a request with 409 and the code `quota_exceeded`.
    *
    * Requires the role VIEWER.
    */
@@ -1602,7 +1602,7 @@ export class Webhooks extends Resource {
   /**
    * Create a webhook.
    *
-   * Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks.
+   * Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks by default (`QUOTA_WEBHOOKS`).
    *
    * Requires the role MEMBER.
    */

@@ -908,11 +908,11 @@ export type Contact = {
      */
     tags: Array<string>;
     /**
-     * The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, what stands against the address; `NONE` if nothing does.
+     * The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, a suppression that was recorded while the contact had the address, or that its import found; otherwise `NONE`.
      */
     emailSubscribedStatus: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
     /**
-     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed. `null` if never.
+     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.
      */
     lastActivityAt: string | null;
     /**
@@ -2959,11 +2959,11 @@ export type MergedContact = {
      */
     tags: Array<string>;
     /**
-     * The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, what stands against the address; `NONE` if nothing does.
+     * The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, a suppression that was recorded while the contact had the address, or that its import found; otherwise `NONE`.
      */
     emailSubscribedStatus: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
     /**
-     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed. `null` if never.
+     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.
      */
     lastActivityAt: string | null;
     /**
@@ -3487,7 +3487,7 @@ export type PublicSubscribeRequest = {
  */
 export type QuotaUsage = {
     /**
-     * How much is used. `null` for a limit on each process, address or import, whose use is not counted.
+     * How much is used. `null` for a limit whose use is not counted: on each process, address or import, and on what is under way at once.
      */
     used: number | null;
     /**
@@ -3890,7 +3890,7 @@ export type Subscription = {
      */
     confirmedAt: string | null;
     /**
-     * When the contact unsubscribed. `null` unless they did.
+     * When the subscription became `UNSUBSCRIBED`: by the contact, by a removal from the list, or by a suppression. `null` before.
      */
     unsubscribedAt: string | null;
     /**
@@ -3938,7 +3938,7 @@ export type SubscriptionWithConsents = {
      */
     confirmedAt: string | null;
     /**
-     * When the contact unsubscribed. `null` unless they did.
+     * When the subscription became `UNSUBSCRIBED`: by the contact, by a removal from the list, or by a suppression. `null` before.
      */
     unsubscribedAt: string | null;
     /**
@@ -3960,7 +3960,7 @@ export type Suppression = {
      */
     id: string;
     /**
-     * The contact that has the address. `null` if none had it when it was suppressed, or if it was deleted.
+     * The contact that has the address. `null` if none had it when it was suppressed and none was imported with it since, or if it was deleted.
      */
     contactId: string | null;
     /**
@@ -4007,7 +4007,7 @@ export type SuppressionCreate = {
      */
     email: string;
     /**
-     * `OPTED_OUT`: the person said so, and only they can revert it. `BOUNCED` and `MANUAL` can be lifted by an admin. Report complaints with `POST /mail-events`.
+     * `OPTED_OUT`: the person said so, and only they can revert it; an admin corrects a mistake within ten minutes with `DELETE /contacts/{id}/opt-out`. `BOUNCED` and `MANUAL` can be lifted by an admin. Report complaints with `POST /mail-events`.
      */
     reason: 'MANUAL' | 'OPTED_OUT' | 'BOUNCED';
     /**
@@ -8149,7 +8149,7 @@ export type AuditLogListData = {
         /**
          * Only entries with this action.
          */
-        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'list.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted';
+        action?: 'invite.created' | 'invite.resent' | 'invite.deleted' | 'invite.accepted' | 'member.changed' | 'member.removed' | 'session.created' | 'session.deleted' | 'login.failed' | 'login.locked_out' | 'password_reset.requested' | 'password_reset.completed' | 'api_key.created' | 'api_key.changed' | 'api_key.deleted' | 'workspace.created' | 'workspace.changed' | 'webhook.created' | 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'domain.created' | 'domain.key_rotated' | 'domain.deleted' | 'mail_hook.created' | 'mail_hook.deleted' | 'campaign.sent' | 'campaign.retried' | 'campaign.deleted' | 'workspace.quotas_changed' | 'workspace.senders_changed' | 'workspace.suspended' | 'workspace.resumed' | 'contacts.exported' | 'contacts.imported' | 'contact.exported' | 'contact.opted_out' | 'contact.opt_out_undone' | 'contact.tracking_denied' | 'suppression.created' | 'suppression.lifted' | 'suppressions.searched' | 'suppressions.imported' | 'contact.merged' | 'custom_field.deleted' | 'segment.deleted' | 'form.deleted' | 'submission.deleted' | 'pipeline.deleted' | 'contact.deleted' | 'deal.deleted' | 'task.deleted' | 'list.deleted';
         /**
          * Only entries of the user or API key with this id.
          */
@@ -15069,7 +15069,7 @@ export type TasksListOfContactData = {
          */
         assigneeId?: string;
         /**
-         * `dueAt` starts with the longest overdue task. Tasks without `dueAt` follow, and DONE tasks are last.
+         * `dueAt` starts with the longest overdue task. Tasks without `dueAt` follow, and DONE tasks are last, in the order of their creation.
          */
         sort?: 'dueAt' | '-dueAt' | 'createdAt' | '-createdAt';
     };
@@ -15231,7 +15231,7 @@ export type TasksListData = {
          */
         assigneeId?: string;
         /**
-         * `dueAt` starts with the longest overdue task. Tasks without `dueAt` follow, and DONE tasks are last.
+         * `dueAt` starts with the longest overdue task. Tasks without `dueAt` follow, and DONE tasks are last, in the order of their creation.
          */
         sort?: 'dueAt' | '-dueAt' | 'createdAt' | '-createdAt';
         /**
