@@ -41,7 +41,7 @@ if (flags.help || unknown.length > 0) {
 const log = (line: string) => console.error(line)
 const options = {
   quick: flags.quick,
-  rounds: Number(flags.rounds ?? (flags.quick ? 1 : flags.guard ? 3 : 5)),
+  rounds: Number(flags.rounds ?? (flags.quick ? 1 : 3)),
   minutes: Number(flags.minutes ?? (flags.quick ? 0.3 : 10)),
   log,
 }
