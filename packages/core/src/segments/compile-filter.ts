@@ -272,12 +272,13 @@ function byCampaign(to: Compilation, leaf: LeafWith<'campaign'>, { path, isNegat
 function unseen(to: Compilation, did: 'open' | 'click'): SQL {
   const name = { open: 'opens', click: 'clicks' }[did]
   const trackedByCampaign = sql.identifier(did === 'open' ? 'track_opens' : 'track_clicks')
-  return sql`r.status in ('SENDING', 'SENT', 'INTERRUPTED') and (
-    not coalesce(r.${sql.identifier(`${name}_tracked`)}, (
-      select k.${trackedByCampaign} from ${campaigns} k where ${inWorkspace(to, 'k')} and k.id = r.campaign_id))
-    or exists (
-      select from ${trackingConsents} t where ${inWorkspace(to, 't')} and t.contact_id = ${contacts}.id
-        and (t.${sql.identifier(name)} = 'DENIED' or t.${sql.identifier(`${name}_denied_at`)} >= r.created_at)))`
+  const isUntracked = sql`not coalesce(r.${sql.identifier(`${name}_tracked`)}, (
+    select k.${trackedByCampaign} from ${campaigns} k where ${inWorkspace(to, 'k')} and k.id = r.campaign_id))`
+  const isDenied = sql`exists (
+    select from ${trackingConsents} t where ${inWorkspace(to, 't')} and t.contact_id = ${contacts}.id
+      and (t.${sql.identifier(name)} = 'DENIED' or t.${sql.identifier(`${name}_denied_at`)} >= r.created_at))`
+  return sql`r.status in ('SENDING', 'SENT', 'INTERRUPTED')
+    and ${to.references.hasTrackingConsents ? sql`(${isUntracked} or ${isDenied})` : isUntracked}`
 }
 
 const signs: Record<Comparison, string> = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' }

@@ -1,7 +1,7 @@
 /** What a filter refers to: it is read before the filter is compiled. */
 import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { type CustomFields, findCustomFields, readCustomFieldKeys } from '../custom-fields/custom-fields.ts'
-import { campaigns, contactAliases, lists, pipelines } from '../db/schema/index.ts'
+import { campaigns, contactAliases, lists, pipelines, trackingConsents } from '../db/schema/index.ts'
 import type { CampaignId, ListId, PipelineId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { customPrefix } from './contact-fields.ts'
@@ -16,6 +16,8 @@ export interface FilterReferences {
   pipelines: ReadonlySet<PipelineId>
   /** Whether contacts of the workspace were merged. If none were, PostgreSQL can plan simpler statements. */
   hasMergedContacts: boolean
+  /** The same for contacts who chose about tracking. */
+  hasTrackingConsents: boolean
 }
 
 /** Reads the custom fields, lists, campaigns and pipelines that the filter names and that exist in the workspace. */
@@ -25,6 +27,7 @@ export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterRe
     'field' in leaf && leaf.field.startsWith(customPrefix) ? [leaf.field.slice(customPrefix.length)] : [],
   )
   const customFields = await findCustomFields(ctx, keys)
+  const hasCampaign = leaves.some((leaf) => 'campaign' in leaf)
   return {
     customFields,
     customKeys: keys.some((key) => !customFields.has(key)) ? await readCustomFieldKeys(ctx) : [],
@@ -36,7 +39,8 @@ export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterRe
       ctx,
       leaves.flatMap((leaf) => ('campaign' in leaf && leaf.campaign !== 'any' ? [leaf.campaign] : [])),
     ),
-    hasMergedContacts: leaves.some((leaf) => 'campaign' in leaf) && (await hasMergedContacts(ctx)),
+    hasMergedContacts: hasCampaign && (await hasRows(ctx, contactAliases)),
+    hasTrackingConsents: hasCampaign && (await hasRows(ctx, trackingConsents)),
     pipelines: await findPipelines(
       ctx,
       leaves.flatMap((leaf) => ('deal' in leaf && leaf.deal.pipelineId ? [leaf.deal.pipelineId] : [])),
@@ -50,11 +54,11 @@ function leavesOf(filter: Filter): Leaf[] {
   return 'not' in filter ? leavesOf(filter.not) : [filter]
 }
 
-async function hasMergedContacts(ctx: Ctx): Promise<boolean> {
+async function hasRows(ctx: Ctx, table: typeof contactAliases | typeof trackingConsents): Promise<boolean> {
   const rows = await ctx.db
-    .select({ id: contactAliases.id })
-    .from(contactAliases)
-    .where(eq(contactAliases.workspaceId, ctx.workspaceId))
+    .select({ contactId: table.contactId })
+    .from(table)
+    .where(eq(table.workspaceId, ctx.workspaceId))
     .limit(1)
   return rows.length > 0
 }
