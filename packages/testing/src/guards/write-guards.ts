@@ -181,7 +181,7 @@ export const writeGuards: readonly TestedGuard[] = [
   {
     promise: 'campaigns',
     name: 'two retries count the same recipients',
-    file: lifecycle,
+    file: `${core}/campaigns/campaigns.ts`,
     search: "    .for('no key update')\n  if (!row) throw notFound('Campaign')",
     replacement: "  if (!row) throw notFound('Campaign')",
     tests: [lifecycleTest],
