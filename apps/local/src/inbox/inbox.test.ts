@@ -19,8 +19,8 @@ let inbox: Inbox
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'rapport-inbox-'))
-  smtpPort = await findFreePort(21_025)
-  webPort = await findFreePort(smtpPort + 1)
+  smtpPort = await findFreePort()
+  webPort = await findFreePort()
   inbox = await startInbox({ directory, smtpPort, webPort, credentials })
 })
 afterAll(async () => {
