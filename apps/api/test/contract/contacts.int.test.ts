@@ -92,6 +92,11 @@ test('POST /contacts/{id}/tags, DELETE /contacts/{id}/tags/{tag}', async () => {
   const added = await call('POST', `/contacts/${id}/tags`, { tags: ['b', 'a'] })
   expect(added).toMatchObject({ status: 200, body: { tags: ['a', 'b'] } })
   expect(await call('DELETE', `/contacts/${id}/tags/a`)).toMatchObject({ status: 200, body: { tags: ['b'] } })
+  for (const tag of ['x'.repeat(101), '%0A', '%00'])
+    expect(await call('DELETE', `/contacts/${id}/tags/${tag}`)).toMatchObject({
+      status: 400,
+      body: { issues: [{ path: 'tag' }] },
+    })
 })
 
 test('POST /contacts/{id}/merge: moves deals, tasks and history', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
+import { findTraces } from '@rapport/core/operations/contacts/find-traces.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createTestRedis, withRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
@@ -144,6 +145,15 @@ describe.each([
     const { waiting = 0, delayed = 0 } = await queues.queueOf('maintenance').getJobCounts('waiting', 'delayed')
     expect(waiting + delayed).toBe(1)
   })
+})
+
+test('the search for what is left of a person finds a job in PostgreSQL', async () => {
+  const { queues } = await openQueues(onPostgres())
+  const job: WorkJob = { ...createJob(), kind: 'ERASE_CONTACT' }
+  expect((await findTraces(database.url, [job.id])).traces).toEqual([])
+  await queues.add('maintenance', [job])
+  const { traces } = await findTraces(database.url, [job.id])
+  expect(traces.map(({ table }) => table)).toContain('bullmq.job')
 })
 
 test('creates the schedule again after Redis is flushed', async () => {

@@ -113,7 +113,7 @@ export function truncateText(text: string, maxLength = maxTextLength): string {
   return text.length > maxLength ? `${startOfText(text, maxLength)}…` : text
 }
 
-/** Returns the message of the cause that has no cause itself; if several addresses were tried, the message of each. */
+/** Returns the message of the first cause; if several addresses were tried, the message of each. */
 export function rootMessageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.cause instanceof Error) return rootMessageOf(error.cause)

@@ -66,6 +66,7 @@ test.each([
   ['UNSUBSCRIBED', 'CONFIRMED', 'UNSUBSCRIBED'],
   ['UNSUBSCRIBED', 'COMPLAINED', 'COMPLAINED'],
   ['PENDING', 'CONFIRMED', 'PENDING'],
+  ['CONFIRMED', 'BOUNCED', 'CONFIRMED'],
 ] as const)('%s merged with %s results in %s: the strictest opt-out wins', async (here, there, result) => {
   const list = await createTestList(ctx)
   const [kept = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, status: here, name: 'kept' })
