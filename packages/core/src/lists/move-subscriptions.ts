@@ -8,8 +8,9 @@ import { emitUnsubscribed } from '../subscriptions/apply-suppressions.ts'
 
 /**
  * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
- * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out. A bounce concerns
- * the address that the merged contact loses: what it had suspended moves as it was before. Where the merged contact wins,
+ * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out. What a bounce or
+ * a block suspended moves as it was before: a bounce concerns the address that is lost, and a block, which is copied to
+ * the other address, suspends it again. Where the merged contact wins,
  * `subscription.unsubscribed` is emitted. The proofs of consent of both are kept. Returns whether anything moved.
  */
 export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
@@ -45,14 +46,18 @@ const strictness = (row: 'excluded' | 'kept') =>
   sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'removed', 'BOUNCED', 'UNSUBSCRIBED', 'COMPLAINED'],
     case when ${row}.is_removed then 'removed' else ${row}.status end)`)
 
+/** As in `restoreReplaced`. */
+const isSuspended = sql`(replaced_status is not null and (status = 'BOUNCED' or is_removed))`
+
 const moveToOther = namedStatement('move subscriptions', {
   params,
   columns: { listId: subscriptions.listId, isNew: bool },
   sql: ({ workspaceId, from, to }) => sql`
     insert into subscriptions as kept
       (workspace_id, list_id, contact_id, status, source, confirmed_at, consent, unsubscribed_at, is_removed, created_at)
-    select workspace_id, list_id, ${to}, case status when 'BOUNCED' then coalesce(replaced_status, status) else status end,
-      source, confirmed_at, consent, unsubscribed_at, is_removed, created_at
+    select workspace_id, list_id, ${to}, case when ${isSuspended} then replaced_status else status end, source,
+      confirmed_at, consent, case when not ${isSuspended} then unsubscribed_at end, is_removed and not ${isSuspended},
+      created_at
     from subscriptions
     where workspace_id = ${workspaceId} and contact_id = ${from}
     on conflict (workspace_id, list_id, contact_id) do update

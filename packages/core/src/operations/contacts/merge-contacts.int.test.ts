@@ -13,6 +13,8 @@ import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { mergeContacts } from './merge-contacts.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
+import { createSuppression, listSuppressions } from '../../suppressions/suppressions.ts'
+import { liftSuppression } from '../../suppressions/lift-suppression.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -90,6 +92,20 @@ test.each([true, false])('a bounce of the duplicate does not reach the other, on
   })
   const rows = await ctx.db.select().from(subscriptions).where(eq(subscriptions.workspaceId, ctx.workspaceId))
   expect(rows).toMatchObject([{ contactId: kept, status: 'CONFIRMED', replacedStatus: null }])
+})
+
+test('a block of the duplicate holds for the remaining contact until it is lifted', async () => {
+  const list = await createTestList(ctx)
+  const [duplicate = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, name: 'duplicate' })
+  const [kept = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, name: 'kept' })
+  const { email } = await readContact(ctx, duplicate)
+  await createSuppression(ctx, { email, reason: 'MANUAL' })
+  await mergeContacts(ctx, kept, { contactId: duplicate })
+  const readRows = () => ctx.db.select().from(subscriptions).where(eq(subscriptions.workspaceId, ctx.workspaceId))
+  expect(await readRows()).toMatchObject([{ contactId: kept, status: 'UNSUBSCRIBED', replacedStatus: 'CONFIRMED' }])
+  const { data } = await listSuppressions(ctx, { limit: 10, sort: '-createdAt' })
+  for (const { id } of data) await liftSuppression(ctx, id, { note: 'a mistake' })
+  expect(await readRows()).toMatchObject([{ contactId: kept, status: 'CONFIRMED', replacedStatus: null }])
 })
 
 test('an unsubscribe link of a duplicate works after several merges', async () => {
