@@ -25,6 +25,8 @@ export const defaultDeadlines: RenderingDeadlines = { checkMs: 3_000, minMs: 1_0
 /** The deadline of a group also grows with the number of recipients. */
 const msPerRecipient = 50
 const deadlineSteps = 10
+/** How much a step counts in which the process got less than half of a processor. */
+const starvedStep = 1 / 30
 /** The maximum number of queued tasks per workspace. */
 const maxQueueLength = 20
 
@@ -171,14 +173,18 @@ function waitForResult(worker: Worker, { task, deadlineMs }: Job): Promise<JobRe
   return new Promise((resolve) => {
     const onMessage = (response: ThreadResponse) => finish({ kind: 'responded', response })
     const onError = (error: Error) => finish({ kind: 'crashed', error })
-    // Counted in steps, because time also passes while the whole process is suspended or starved of CPU time. An
+    // Counted in steps, because time also passes while the whole process is suspended or starved of processor time. An
     // interval does not make up for the steps that it missed.
+    const stepMs = deadlineMs / deadlineSteps
     let steps = 0
+    let usage = process.cpuUsage()
     const timer = setInterval(() => {
-      steps += 1
+      const { user, system } = process.cpuUsage(usage)
+      usage = process.cpuUsage()
+      steps += user + system < stepMs * 500 ? starvedStep : 1
       // The response may already be in the queue of the event loop.
-      if (steps === deadlineSteps) setImmediate(() => finish({ kind: 'timed-out' }))
-    }, deadlineMs / deadlineSteps)
+      if (steps >= deadlineSteps) setImmediate(() => finish({ kind: 'timed-out' }))
+    }, stepMs)
     worker.on('message', onMessage).on('error', onError).postMessage(task)
 
     function finish(result: JobResult) {
