@@ -8,7 +8,6 @@ import { slowRequests } from '../body/slow-requests.ts'
 import { readUpload } from './read-upload.ts'
 
 const timeoutMs = 150
-const idleMs = 80
 let app: FastifyInstance
 let port: number
 let stopping: AbortController
@@ -25,7 +24,8 @@ beforeEach(async () => {
   app.post('/json', async () => 'ok')
   await app.register(async (scope) => {
     scope.addContentTypeParser('text/csv', async () => undefined)
-    scope.post('/upload', { config: { streamsBody: true } }, async (request) => {
+    scope.post('/upload/:idleMs', { config: { streamsBody: true } }, async (request) => {
+      const idleMs = Number((request.params as { idleMs: string }).idleMs)
       for await (const piece of readUpload(request, { coding: 'identity', stopping: stopping.signal, idleMs }))
         received += piece.length
       return { received }
@@ -47,7 +47,7 @@ test('a slow body gets a 408', async () => {
 })
 
 test('an upload has no time limit while data keeps arriving', async () => {
-  const client = open('/upload', 'text/csv')
+  const client = open('/upload/20000', 'text/csv')
   for (let round = 0; round < 10; round += 1) {
     client.send('x'.repeat(1_000))
     await sleep(timeoutMs / 5)
@@ -57,13 +57,13 @@ test('an upload has no time limit while data keeps arriving', async () => {
 })
 
 test('a stalled upload gets a 408', async () => {
-  const client = open('/upload', 'text/csv')
+  const client = open('/upload/80', 'text/csv')
   client.send('x')
   expect(await client.response(/}/)).toMatch(/^HTTP\/1.1 408 .*No data received for 0.08 seconds/s)
 })
 
 test('an upload that is still running at shutdown gets a 503', async () => {
-  const client = open('/upload', 'text/csv')
+  const client = open('/upload/20000', 'text/csv')
   client.send('x')
   setTimeout(() => stopping.abort(), 20)
   expect(await client.response(/}/)).toMatch(/^HTTP\/1.1 503 .*try again/s)
