@@ -64,7 +64,8 @@ function openPool(url: string): ProcessPool {
   const database = openDatabase(url, {
     applicationName: 'rapport simulation',
     maxConnections: 12,
-    // Only the scheduler ends a wait.
+    // Only the scheduler ends a wait, and a busy machine must not fail a connection.
+    connectionTimeoutMs: 60_000,
     settings: {
       lock_timeout: '0',
       statement_timeout: '0',
