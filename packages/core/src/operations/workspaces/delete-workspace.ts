@@ -104,12 +104,12 @@ function orderChildrenFirst(): PgTable[] {
   const excluded: unknown[] = [workspaces, members, sessions, work, webhookHealth]
   const tables = Object.values(schema).filter((value): value is typeof value & PgTable => value instanceof PgTable)
   const tenantTables: PgTable[] = tables.filter((table) => 'workspaceId' in table && !excluded.includes(table))
+  const listParents = (table: PgTable) => getTableConfig(table).foreignKeys.map((key) => key.reference().foreignTable)
+  const parentsOf = new Map(tenantTables.map((table) => [table, listParents(table)]))
   const ordered = new Set<PgTable>()
   const visit = (table: PgTable, ancestors: PgTable[]) => {
-    const referencesTable = (child: PgTable) =>
-      getTableConfig(child).foreignKeys.some((key) => key.reference().foreignTable === table)
-    for (const child of tenantTables)
-      if (referencesTable(child) && !ancestors.includes(child)) visit(child, [...ancestors, child])
+    for (const [child, parents] of parentsOf)
+      if (parents.includes(table) && !ancestors.includes(child)) visit(child, [...ancestors, child])
     ordered.add(table)
   }
   for (const table of tenantTables) visit(table, [table])
