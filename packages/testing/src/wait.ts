@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { TimeoutError, withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 
-const [minPollMs, maxPollMs] = [15, 50]
+const [minPollMs, maxPollMs] = [15, 150]
 
 type Falsy = false | 0 | 0n | '' | null | undefined
 
