@@ -15,7 +15,7 @@ describe.skipIf(findBrowserSkipReason())('a form that is embedded in another web
   let site: Site
   const open: Site[] = []
   beforeAll(async () => {
-    ;[stack, browser] = await Promise.all([startStack('postgres'), launchBrowser()])
+    ;[stack, browser] = await Promise.all([startStack('postgres', {}, { worker: 'none' }), launchBrowser()])
     ;({ key } = await stack.api.createWorkspace())
   })
   beforeEach(async () => {
