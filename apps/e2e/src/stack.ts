@@ -1,11 +1,16 @@
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { isFullRun } from '@rapport/testing/runs.ts'
 import { startSmtpReceiver, type SmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createUnreliableRedis, type UnreliableRedis } from '@rapport/testing/redis/unreliable-redis.ts'
 
 export const queueBackends = ['redis', 'postgres'] as const
 export type QueueBackend = (typeof queueBackends)[number]
+
+/** For the longest tests of faults: both backends in a full run, one at the gate, where shorter tests use both. */
+export const backendsOrAtGate = (backend: QueueBackend): readonly QueueBackend[] =>
+  isFullRun ? queueBackends : [backend]
 
 export interface ApiResponse<Body> {
   status: number
