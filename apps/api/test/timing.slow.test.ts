@@ -11,7 +11,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { defaultTimings } from '../src/http/server/api-timings.ts'
 import { type Json, startTestApi } from './testing.ts'
 
-const pairs = countRuns({ gate: 50, full: 200 })
+const pairs = countRuns({ gate: 30, full: 200 })
 /** Equal series exceed this score once in a million times; two such scores in a row are no coincidence. */
 const isSure = (score: number) => Math.abs(score) > 4.9
 const { constantTimeStepMs: stepMs } = defaultTimings

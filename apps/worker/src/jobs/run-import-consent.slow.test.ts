@@ -16,7 +16,7 @@ import { startWorkerProcess } from '../../test/worker-processes.ts'
 const database = useTestDatabase()
 const redis = useForFile(createTestRedis)
 
-const rowCount = countRuns({ gate: 8_000, full: 20_000 })
+const rowCount = countRuns({ gate: 6_000, full: 20_000 })
 /** Every fifth row opts out, and so do the last rows, of people whom earlier rows confirm. */
 const file = [
   'email,status\n',

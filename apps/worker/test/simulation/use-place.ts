@@ -19,7 +19,7 @@ export function useSimulation(): (seed: number, limits: Limits) => Promise<Run> 
   return (seed, limits) => simulate(place, choicesOfSeed(seed), limits)
 }
 
-const gates = { mails: 8, campaign: 5, cancellation: 5, drain: 8, consent: 4, import: 4, bounces: 2 }
+const gates = { mails: 8, campaign: 3, cancellation: 3, drain: 5, consent: 3, import: 3, bounces: 2 }
 
 /** The seeds of a scenario. Those of a campaign have the most statements. */
 export const seedsOf = (scenario: keyof typeof gates): number[] =>
