@@ -41,7 +41,10 @@ test('with the recipe applied, the types, format, migration and tests pass', asy
   await expectSuccess(`biome format --vcs-enabled=false ${paths.join(' ')}`)
   await expectSuccess('drizzle-kit generate --config packages/core/drizzle.config.ts --name notes')
   const { postgresUrl, redisUrl } = inject('testServices')
-  await expectSuccess(`vitest run ${tests.join(' ')}`, { DATABASE_URL: postgresUrl, REDIS_URL: redisUrl })
+  await expectSuccess(`vitest run --maxWorkers=1 ${tests.join(' ')}`, {
+    DATABASE_URL: postgresUrl,
+    REDIS_URL: redisUrl,
+  })
 })
 
 test('the resource of the recipe is created, read, changed and deleted over HTTP', async () => {
