@@ -1,7 +1,8 @@
 /**
  * Customers write the templates, and a thread cannot interrupt its own work. So templates are parsed and rendered in a
  * separate thread, which is terminated and replaced if a template takes too long or too much memory. The thread runs
- * one task at a time, and workspaces take turns: a slow template delays another workspace by at most its deadline.
+ * one task at a time, and workspaces take turns: a slow template delays another workspace by at most its deadline,
+ * counted in processor time.
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -25,8 +26,8 @@ export const defaultDeadlines: RenderingDeadlines = { checkMs: 3_000, minMs: 1_0
 /** The deadline of a group also grows with the number of recipients. */
 const msPerRecipient = 50
 const deadlineSteps = 10
-/** How much a step counts in which the process got less than half of a processor. */
-const starvedStep = 1 / 30
+/** The least that a step counts, so that a thread which only waits is ended too. */
+const minStep = 1 / 30
 /** The maximum number of queued tasks per workspace. */
 const maxQueueLength = 20
 
@@ -181,7 +182,7 @@ function waitForResult(worker: Worker, { task, deadlineMs }: Job): Promise<JobRe
     const timer = setInterval(() => {
       const { user, system } = process.cpuUsage(usage)
       usage = process.cpuUsage()
-      steps += user + system < stepMs * 500 ? starvedStep : 1
+      steps += Math.min(1, Math.max((user + system) / 1_000 / stepMs, minStep))
       // The response may already be in the queue of the event loop.
       if (steps >= deadlineSteps) setImmediate(() => finish({ kind: 'timed-out' }))
     }, stepMs)
