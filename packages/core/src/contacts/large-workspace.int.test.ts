@@ -54,8 +54,13 @@ const calls: Record<string, (ctx: Ctx, contacts: readonly Contact[]) => Promise<
 }
 
 test.skipIf(hidesPlans).each(Object.keys(calls))('%s reads no other contact of the workspace', async (name) => {
-  // All of a test, as other connections report their reads some time later.
-  const one = openDatabase(database.url, { applicationName: 'rapport test', maxConnections: 1, onError: () => {} })
+  // The whole test uses one connection, as others report their reads later. All its calls wait for this one.
+  const one = openDatabase(database.url, {
+    applicationName: 'rapport test',
+    maxConnections: 1,
+    connectionTimeoutMs: 20_000,
+    onError: () => {},
+  })
   onTestFinished(() => one.close())
   const { db } = one
   const alone = { ...ctx, db }

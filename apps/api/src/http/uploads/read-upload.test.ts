@@ -14,7 +14,9 @@ let stopping: AbortController
 let received: number
 const sockets: Socket[] = []
 
-beforeEach(async () => {
+beforeEach(() => startApp(timeoutMs))
+
+async function startApp(timeoutMs: number) {
   stopping = new AbortController()
   received = 0
   app = Fastify()
@@ -34,7 +36,8 @@ beforeEach(async () => {
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
   port = (app.server.address() as AddressInfo).port
-})
+}
+
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()
   await app.close()
@@ -79,6 +82,8 @@ test('discards the rest of a rejected upload for a limited time', async () => {
 })
 
 test('keeps the connection open after a rejected upload that was sent completely', async () => {
+  await app.close()
+  await startApp(20_000)
   const client = open('/refuse', 'text/csv')
   await client.response(/{}/)
   client.send('x'.repeat(200_000))
