@@ -8,7 +8,7 @@ import { createUnreliableRedis, type UnreliableRedis } from '@rapport/testing/re
 export const queueBackends = ['redis', 'postgres'] as const
 export type QueueBackend = (typeof queueBackends)[number]
 
-/** For the longest tests of faults: both backends in a full run, one at the gate, where shorter tests use both. */
+/** For the longest tests of faults: both backends in a full run, one at the gate, where shorter ones of the worker use both. */
 export const backendsOrAtGate = (backend: QueueBackend): readonly QueueBackend[] =>
   isFullRun ? queueBackends : [backend]
 

@@ -8,7 +8,7 @@ import { changedFilesVariable } from '../changed-tests.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
-const timeout = 120_000
+const timeout = 300_000
 
 /** With `pnpm test:changed`, the linter reads only what changed. The compiler finds what else a change breaks. */
 const changed = inheritedEnvironment()[changedFilesVariable]?.split(delimiter)

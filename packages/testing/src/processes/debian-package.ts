@@ -108,7 +108,8 @@ function apt(folders: { lists: string; cache: string }, ...parameters: string[])
 /** Returns the folder with the lists of packages. Downloads them if they are older than an hour. */
 async function findPackageLists(): Promise<string> {
   const lists = join(cacheDirectory, 'apt-lists')
-  const age = await stat(lists).then(
+  // Only an update writes into this folder.
+  const age = await stat(join(lists, 'partial')).then(
     ({ mtimeMs }) => Date.now() - mtimeMs,
     () => Infinity,
   )
