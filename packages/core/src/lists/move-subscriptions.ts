@@ -4,14 +4,14 @@ import type { Ctx } from '../request/context.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { bool } from '../db/statements/sql-types.ts'
 import type { ContactId } from '../kernel/ids.ts'
-import { emitUnsubscribed } from '../subscriptions/apply-suppressions.ts'
+import { emitUnsubscribed, isSuspended } from '../subscriptions/apply-suppressions.ts'
 
 /**
  * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
  * opt-out wins; of two opt-outs, the stricter one. A removal by the operator is weaker than an opt-out. What a bounce or
  * a block suspended moves as it was before: a bounce concerns the address that is lost, and a block, which is copied to
- * the other address, suspends it again. Where the merged contact wins,
- * `subscription.unsubscribed` is emitted. The proofs of consent of both are kept. Returns whether anything moved.
+ * the other address, suspends it again. Where the merged contact wins, `subscription.unsubscribed` is emitted. The proofs
+ * of consent of both are kept. Returns whether anything moved.
  */
 export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const { workspaceId } = ctx
@@ -45,9 +45,6 @@ const moveConsents = namedStatement('move proofs of consent', {
 const strictness = (row: 'excluded' | 'kept') =>
   sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'removed', 'BOUNCED', 'UNSUBSCRIBED', 'COMPLAINED'],
     case when ${row}.is_removed then 'removed' else ${row}.status end)`)
-
-/** As in `restoreReplaced`. */
-const isSuspended = sql`(replaced_status is not null and (status = 'BOUNCED' or is_removed))`
 
 const moveToOther = namedStatement('move subscriptions', {
   params,

@@ -128,6 +128,13 @@ const endSubscriptions = namedStatement('end suppressed subscriptions', {
     returning s.contact_id, s.list_id`,
 })
 
+/**
+ * Whether a bounce or a block has suspended the subscription, which has the replaced status again once that is lifted. The
+ * previous release does not clear `replacedStatus` when the person unsubscribes.
+ */
+export const isSuspended = sql<boolean>`(${subscriptions.replacedStatus} is not null
+  and (${subscriptions.status} = 'BOUNCED' or ${subscriptions.isRemoved}))`
+
 async function restoreReplaced(ctx: Ctx, contactId: ContactId): Promise<void> {
   const restored = await ctx.db
     .update(subscriptions)
@@ -137,15 +144,7 @@ async function restoreReplaced(ctx: Ctx, contactId: ContactId): Promise<void> {
       isRemoved: false,
       unsubscribedAt: null,
     })
-    .where(
-      and(
-        eq(subscriptions.workspaceId, ctx.workspaceId),
-        eq(subscriptions.contactId, contactId),
-        isNotNull(subscriptions.replacedStatus),
-        // The previous release does not clear `replacedStatus` when the person unsubscribes.
-        or(eq(subscriptions.status, 'BOUNCED'), eq(subscriptions.isRemoved, true)),
-      ),
-    )
+    .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.contactId, contactId), isSuspended))
     .returning(subscriptionColumns)
   const records = restored.map(toSubscription)
   await emitMany(
