@@ -8,7 +8,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { addConfirmedSubscribers, readRecipientCounts } from './campaign-recipients.ts'
 import { startLoadBalancer } from './load-balancer.ts'
-import { backendsOrAtGate, createApi, startStack, timeoutMs } from './stack.ts'
+import { chooseBackends, createApi, startStack, timeoutMs } from './stack.ts'
 import { expectConsistentDeliveries } from './write-stream.ts'
 
 const recipients = countRuns({ gate: 300, full: 1_000 })
@@ -16,7 +16,7 @@ const rounds = countRuns({ gate: 1, full: 3 })
 /** A moderate load leaves processor time for the processes that start. */
 const pauseMs = isFullRun ? 20 : 200
 
-test.each(backendsOrAtGate('postgres'))(
+test.each(chooseBackends({ gate: 'postgres' }))(
   'a rolling restart fails no request and interrupts no work, queues in %s',
   { timeout: 300_000 },
   async (backend) => {

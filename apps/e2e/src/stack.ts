@@ -8,9 +8,9 @@ import { createUnreliableRedis, type UnreliableRedis } from '@rapport/testing/re
 export const queueBackends = ['redis', 'postgres'] as const
 export type QueueBackend = (typeof queueBackends)[number]
 
-/** For the longest tests of faults: both backends in a full run, one at the gate, where shorter ones of the worker use both. */
-export const backendsOrAtGate = (backend: QueueBackend): readonly QueueBackend[] =>
-  isFullRun ? queueBackends : [backend]
+/** The backends of the longest tests of faults. At the gate, shorter ones try the faults of a worker with both. */
+export const chooseBackends = ({ gate }: { gate: QueueBackend }): readonly QueueBackend[] =>
+  isFullRun ? queueBackends : [gate]
 
 export interface ApiResponse<Body> {
   status: number

@@ -4,7 +4,7 @@ import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { chooseSeed, createRandom } from '@rapport/testing/runs.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { startRestartablePostgres } from './restartable-postgres.ts'
-import { backendsOrAtGate, queueBackends, startStack } from './stack.ts'
+import { chooseBackends, queueBackends, startStack } from './stack.ts'
 import { type ChaosRun, type ChaosPlan, startChaosRun } from './webhook-chaos.ts'
 
 type Fault = Parameters<ChaosRun['injectFault']>[0]
@@ -42,7 +42,7 @@ const times: Partial<Record<Fault, number>> = isLong
     }
 const timeoutMs = isLong ? 900_000 : 120_000
 
-test.for(isLong ? queueBackends : backendsOrAtGate('redis'))(
+test.for(isLong ? queueBackends : chooseBackends({ gate: 'redis' }))(
   `every delivery is accounted for under faults, queues in %s (seed ${seed})`,
   { timeout: timeoutMs },
   async (backend, { annotate }) => {

@@ -7,9 +7,9 @@ const [minPollMs, maxPollMs] = [15, 150]
 type Falsy = false | 0 | 0n | '' | null | undefined
 
 /**
- * Calls `condition` repeatedly until it returns a truthy value, and returns that value. Calls it less often
- * the longer it waits, to leave the processors to what it waits for. Tries again after an error. Fails after `timeoutMs`
- * (default: 20 seconds) with `describe` and the last value or error.
+ * Calls `condition` repeatedly until it returns a truthy value, and returns that value. Calls it less often the longer it
+ * waits, to leave the processors to what it waits for. Tries again after an error. Fails after `timeoutMs` (default: 20
+ * seconds) with `describe` and the last value or error.
  */
 export async function waitUntil<T>(
   condition: () => T | Promise<T>,

@@ -5,9 +5,9 @@ import { AppError, notFound } from '../kernel/errors.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 
 /**
- * Gives domains to a workspace, for the operator: it then sends only from these and from those that it has
- * verified, and workspaces without domains of their own no longer send from them. An empty list removes the restriction.
- * Throws `not_found`, and `validation_error` for a domain that `MAIL_FROM_DOMAINS` does not allow.
+ * Gives domains to a workspace, for the operator: it then sends only from these and from those that it has verified, and
+ * workspaces without domains of their own no longer send from them. An empty list removes the restriction. Throws
+ * `not_found`, and `validation_error` for a domain that `MAIL_FROM_DOMAINS` does not allow.
  */
 export async function setSenderDomains(ctx: Ctx, domains: readonly string[]): Promise<void> {
   const { mailFromDomains } = ctx.settings

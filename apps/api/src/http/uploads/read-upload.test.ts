@@ -7,14 +7,14 @@ import { handleError } from '../errors/error-handler.ts'
 import { slowRequests } from '../body/slow-requests.ts'
 import { readUpload } from './read-upload.ts'
 
-const timeoutMs = 150
+const bodyTimeoutMs = 150
 let app: FastifyInstance
 let port: number
 let stopping: AbortController
 let received: number
 const sockets: Socket[] = []
 
-beforeEach(() => startApp(timeoutMs))
+beforeEach(() => startApp(bodyTimeoutMs))
 
 async function startApp(timeoutMs: number) {
   stopping = new AbortController()
@@ -53,7 +53,7 @@ test('an upload has no time limit while data keeps arriving', async () => {
   const client = open('/upload/20000', 'text/csv')
   for (let round = 0; round < 10; round += 1) {
     client.send('x'.repeat(1_000))
-    await sleep(timeoutMs / 5)
+    await sleep(bodyTimeoutMs / 5)
   }
   client.finish()
   expect(await client.response(/"received":10000/)).toMatch(/^HTTP\/1.1 200/)
