@@ -91,6 +91,11 @@ test.each(empty)('%j is an empty value: omitted, or rejected if the field is req
   }
 })
 
+test.each(['tel:', '\u200d'])('%j is an empty phone number: omitted, or rejected if it is required', (input) => {
+  expect(checkFormValues([field('PHONE')], { it: input })).toEqual({})
+  expect(check(field('PHONE', { required: true }), input)).toEqual([{ path: 'it', message: expect.any(String) }])
+})
+
 test('rejects an unchecked box that is required', () => {
   for (const type of ['CHECKBOX', 'CONSENT'] as const) {
     expect(check(field(type, { required: true }), false)).toEqual([{ path: 'it', message: 'Please check this box.' }])

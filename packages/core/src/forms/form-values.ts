@@ -56,13 +56,17 @@ function checkFormValue(
 ): { value: FormValues[string] | undefined } | { message: string } {
   const texts = formTexts[language.language]
   const isCheckbox = field.type === 'CHECKBOX' || field.type === 'CONSENT'
-  const isEmpty = input === undefined || input === null || (typeof input === 'string' && trimInvisible(input) === '')
+  const isEmpty = input === undefined || input === null || (typeof input === 'string' && isEmptyText(field, input))
   if (field.required && isCheckbox && (isEmpty || input === false)) return { message: texts.emptyBox }
   if (field.required && isEmpty) return { message: texts.empty }
   if (isEmpty) return { value: undefined }
   const result = checks[field.type](field).safeParse(input)
   return result.success ? { value: result.data } : { message: describeCheck(field, language) }
 }
+
+/** Without what the eye does not see, and `tel:` of a phone number, which is not stored. */
+const isEmptyText = ({ type }: FormField, text: string) =>
+  trimInvisible(text) === '' || (type === 'PHONE' && Phone.safeParse(text).data === '')
 
 const checks: Record<FormField['type'], (field: FormField) => z.ZodType<FormValues[string]>> = {
   TEXT: (field) => SingleLine(maxLength(field)),
