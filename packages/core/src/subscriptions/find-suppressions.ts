@@ -85,6 +85,7 @@ async function selectReasons(ctx: Ctx, hashes: string[], listId: ListId | undefi
   return [...(await ofWorkspace), ...ofList.map((row) => ({ ...row, reasons: reasonsOfOptOut(row) }))]
 }
 
+/** `reasonsOf` adds a complaint or a bounce by the status. */
 function reasonsOfOptOut({ status, createdAt }: Pick<typeof optOuts.$inferSelect, 'status' | 'createdAt'>) {
   if (status !== 'UNSUBSCRIBED') return []
   return [{ reason: 'OPTED_OUT', source: 'LINK', createdAt: createdAt.toISOString() } satisfies SuppressionReason]

@@ -9,8 +9,9 @@ import type { SuppressionReason } from '../db/schema/index.ts'
 import { newId } from '../kernel/ids.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
-import { readSubscriber } from '../lists/subscribers.ts'
+import { addSubscriber, readSubscriber } from '../lists/subscribers.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
+import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { suppress } from './suppress.ts'
 
@@ -63,6 +64,22 @@ test.each(['COMPLAINED', 'OPTED_OUT'] as const)('%s: a later link lifts it, for 
   expect([await statusOf(list), await statusOf(other)]).toEqual(['CONFIRMED', 'UNSUBSCRIBED'])
   expect(await findContactByEmail(ctx, ada.email)).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
 })
+
+test.each(['COMPLAINED', 'OPTED_OUT'] as const)(
+  '%s of a deleted contact: a later link lifts it, for its list alone',
+  async (reason) => {
+    await give(reason)
+    await deleteContact(ctx, await idOfAda())
+    await signUp()
+    await confirmSubscription(ctx, await readMailedToken(ctx, ada.email))
+    expect(await statusOf(list)).toBe('CONFIRMED')
+    const adding = addSubscriber(ctx, other.id, { email: ada.email, status: 'CONFIRMED' })
+    await expect(adding).rejects.toMatchObject({ code: 'opted_out' })
+    await signUp(other)
+    await confirmSubscription(ctx, await readMailedToken(ctx, ada.email))
+    expect(await statusOf(other)).toBe('CONFIRMED')
+  },
+)
 
 test.each(['BOUNCED', 'MANUAL'] as const)(
   '%s from before a link, but known only later: it confirms nothing',

@@ -39,6 +39,13 @@ export async function clickUnsubscribe(ctx: Ctx, link: { contactId: ContactId; e
   await unsubscribe(ctx, new URL(unsubscribeUrl(ctx, link)).searchParams.get('token') ?? '')
 }
 
+async function readListsOf(ctx: Ctx, contactId: ContactId): Promise<ListId[]> {
+  const { rows } = await ctx.db.execute(sql`
+    select list_id from subscriptions
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contactId)}`)
+  return rows.map((row) => idOf('lst', String(row['list_id'])))
+}
+
 async function findSuppression(ctx: Ctx, email: string) {
   const { data } = await listSuppressions(ctx, SuppressionQuery.parse({ email }))
   return data[0]?.id ?? newId('sup')
@@ -69,7 +76,9 @@ export const consentSteps = {
   },
   async complain(ctx, { email }) {
     await suppress(ctx, [{ email, reason: 'COMPLAINED', source: 'MAIL_EVENT' }], { emitsEvents: false })
-    return say({ email, scope: 'all' })
+    // A link of one list lifts the complaint: the others remain ended.
+    const ended = await readListsOf(ctx, await idOfEmail(ctx, email))
+    return (model) => (['all', ...ended] as const).forEach((scope) => say({ email, scope })(model))
   },
   async bounce(ctx, { email }) {
     await suppress(ctx, [{ email, reason: 'BOUNCED', source: 'MAIL_EVENT' }], { emitsEvents: false })
