@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, inArray } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { lockContact, lockContactOf, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
-import { byId } from '../request/by-id.ts'
+import { byId, isAmongFirst } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
@@ -61,7 +61,7 @@ export async function moveDeals(ctx: Ctx, { from, to }: { from: ContactId; to: C
       ctx.db
         .update(deals)
         .set(change)
-        .where(isAmongFirst(ctx, { contactId: from, limit }))
+        .where(isAmongFirst(deals, ctx, { where: eq(deals.contactId, from), limit }))
         .returning(),
     event: dealUpdated,
     toData: toDeal,
@@ -71,18 +71,14 @@ export async function moveDeals(ctx: Ctx, { from, to }: { from: ContactId; to: C
 /** Deletes the deals of a locked contact, and emits `deal.deleted` for each. */
 export async function deleteDealsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await changeWithEvents(ctx, {
-    changeBatch: (limit) => ctx.db.delete(deals).where(isAmongFirst(ctx, { contactId, limit })).returning(),
+    changeBatch: (limit) =>
+      ctx.db
+        .delete(deals)
+        .where(isAmongFirst(deals, ctx, { where: eq(deals.contactId, contactId), limit }))
+        .returning(),
     event: dealDeleted,
     toData: toDeal,
   })
-}
-
-/** Matches the first `limit` deals of a contact. */
-function isAmongFirst(ctx: Ctx, { contactId, limit }: { contactId: ContactId; limit: number }) {
-  const ofWorkspace = eq(deals.workspaceId, ctx.workspaceId)
-  const ofContact = and(ofWorkspace, eq(deals.contactId, contactId))
-  const first = ctx.db.select({ id: deals.id }).from(deals).where(ofContact).limit(limit)
-  return and(ofWorkspace, inArray(deals.id, first))
 }
 
 async function applyChange(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {

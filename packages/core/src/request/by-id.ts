@@ -1,4 +1,4 @@
-import { and, eq, type GetColumnData, type SQL } from 'drizzle-orm'
+import { and, eq, type GetColumnData, inArray, type SQL } from 'drizzle-orm'
 import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import type { Ctx } from './context.ts'
 
@@ -9,6 +9,17 @@ export function byId<Id extends AnyPgColumn>(
   id: GetColumnData<NoInfer<Id>, 'raw'>,
 ): SQL | undefined {
   return and(eq(table.workspaceId, ctx.workspaceId), eq(table.id, id))
+}
+
+/** The condition for the first `limit` records of the workspace that meet another one. */
+export function isAmongFirst(
+  table: AnyPgTable & { workspaceId: AnyPgColumn; id: AnyPgColumn },
+  ctx: Ctx,
+  { where, limit }: { where: SQL; limit: number },
+): SQL | undefined {
+  const ofWorkspace = eq(table.workspaceId, ctx.workspaceId)
+  const first = ctx.db.select({ id: table.id }).from(table).where(and(ofWorkspace, where)).limit(limit)
+  return and(ofWorkspace, inArray(table.id, first))
 }
 
 /**

@@ -1,5 +1,6 @@
 /** What a filter refers to: it is read before the filter is compiled. */
-import { and, eq, inArray, isNull } from 'drizzle-orm'
+import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm'
+import type { AnyPgColumn, AnyPgTable } from 'drizzle-orm/pg-core'
 import { type CustomFields, findCustomFields, readCustomFieldKeys } from '../custom-fields/custom-fields.ts'
 import { campaigns, contactAliases, lists, pipelines, trackingConsents } from '../db/schema/index.ts'
 import type { CampaignId, ListId, PipelineId } from '../kernel/ids.ts'
@@ -31,20 +32,21 @@ export async function readReferences(ctx: Ctx, filter: Filter): Promise<FilterRe
   return {
     customFields,
     customKeys: keys.some((key) => !customFields.has(key)) ? await readCustomFieldKeys(ctx) : [],
-    lists: await findLists(
-      ctx,
-      leaves.flatMap((leaf) => ('list' in leaf ? [leaf.list] : [])),
-    ),
-    campaigns: await findCampaigns(
-      ctx,
-      leaves.flatMap((leaf) => ('campaign' in leaf && leaf.campaign !== 'any' ? [leaf.campaign] : [])),
-    ),
+    lists: await findIds(ctx, {
+      table: lists,
+      ids: leaves.flatMap((leaf) => ('list' in leaf ? [leaf.list] : [])),
+      condition: isNull(lists.deletedAt),
+    }),
+    campaigns: await findIds(ctx, {
+      table: campaigns,
+      ids: leaves.flatMap((leaf) => ('campaign' in leaf && leaf.campaign !== 'any' ? [leaf.campaign] : [])),
+    }),
     hasMergedContacts: hasCampaign && (await hasRows(ctx, contactAliases)),
     hasTrackingConsents: hasCampaign && (await hasRows(ctx, trackingConsents)),
-    pipelines: await findPipelines(
-      ctx,
-      leaves.flatMap((leaf) => ('deal' in leaf && leaf.deal.pipelineId ? [leaf.deal.pipelineId] : [])),
-    ),
+    pipelines: await findIds(ctx, {
+      table: pipelines,
+      ids: leaves.flatMap((leaf) => ('deal' in leaf && leaf.deal.pipelineId ? [leaf.deal.pipelineId] : [])),
+    }),
   }
 }
 
@@ -63,29 +65,18 @@ async function hasRows(ctx: Ctx, table: typeof contactAliases | typeof trackingC
   return rows.length > 0
 }
 
-async function findLists(ctx: Ctx, ids: ListId[]): Promise<Set<ListId>> {
-  if (ids.length === 0) return new Set()
-  const rows = await ctx.db
-    .select({ id: lists.id })
-    .from(lists)
-    .where(and(eq(lists.workspaceId, ctx.workspaceId), inArray(lists.id, ids), isNull(lists.deletedAt)))
-  return new Set(rows.map(({ id }) => id))
+interface Wanted<Id> {
+  table: AnyPgTable & Record<'workspaceId' | 'id', AnyPgColumn>
+  ids: Id[]
+  condition?: SQL
 }
 
-async function findCampaigns(ctx: Ctx, ids: CampaignId[]): Promise<Set<CampaignId>> {
+/** Returns those of the ids that records of the workspace have. */
+async function findIds<Id>(ctx: Ctx, { table, ids, condition }: Wanted<Id>): Promise<Set<Id>> {
   if (ids.length === 0) return new Set()
   const rows = await ctx.db
-    .select({ id: campaigns.id })
-    .from(campaigns)
-    .where(and(eq(campaigns.workspaceId, ctx.workspaceId), inArray(campaigns.id, ids)))
-  return new Set(rows.map(({ id }) => id))
-}
-
-async function findPipelines(ctx: Ctx, ids: PipelineId[]): Promise<Set<PipelineId>> {
-  if (ids.length === 0) return new Set()
-  const rows = await ctx.db
-    .select({ id: pipelines.id })
-    .from(pipelines)
-    .where(and(eq(pipelines.workspaceId, ctx.workspaceId), inArray(pipelines.id, ids)))
-  return new Set(rows.map(({ id }) => id))
+    .select({ id: table.id })
+    .from(table)
+    .where(and(eq(table.workspaceId, ctx.workspaceId), inArray(table.id, ids), condition))
+  return new Set(rows.map(({ id }) => id as Id))
 }

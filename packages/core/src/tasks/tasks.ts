@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, inArray, isNotNull, type SQL } from 'drizzle-orm'
+import { and, eq, isNotNull, type SQL } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { lockContactOf, lockContacts, recordsOfContacts, withContactLocked } from '../contacts/lock-contact.ts'
 import { owningContact, touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
-import { byId } from '../request/by-id.ts'
+import { byId, isAmongFirst } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
@@ -128,7 +128,7 @@ export async function deleteTasksOfContact(ctx: Ctx, contactId: ContactId): Prom
     changeBatch: (limit) =>
       ctx.db
         .delete(tasks)
-        .where(isAmongFirst(ctx, { where: eq(tasks.contactId, contactId), limit }))
+        .where(isAmongFirst(tasks, ctx, { where: eq(tasks.contactId, contactId), limit }))
         .returning(),
     event: taskDeleted,
     toData: toTask,
@@ -143,18 +143,11 @@ function updateAll(ctx: Ctx, where: SQL, change: Partial<Pick<TaskRow, 'contactI
       ctx.db
         .update(tasks)
         .set({ ...change, updatedAt })
-        .where(isAmongFirst(ctx, { where, limit }))
+        .where(isAmongFirst(tasks, ctx, { where, limit }))
         .returning(),
     event: taskUpdated,
     toData: toTask,
   })
-}
-
-/** Matches the first `limit` tasks that meet a condition. */
-function isAmongFirst(ctx: Ctx, { where, limit }: { where: SQL; limit: number }) {
-  const ofWorkspace = eq(tasks.workspaceId, ctx.workspaceId)
-  const first = ctx.db.select({ id: tasks.id }).from(tasks).where(and(ofWorkspace, where)).limit(limit)
-  return and(ofWorkspace, inArray(tasks.id, first))
 }
 
 async function emitTaskEvents(ctx: Ctx, before: TaskRow, after: TaskRow): Promise<void> {
