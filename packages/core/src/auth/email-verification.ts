@@ -19,11 +19,13 @@ import { markEmailVerified } from './users.ts'
 const purpose = 'verify email'
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
-/** Emails the user a link that verifies the address. Throws `quota_exceeded` within an hour of the previous email. */
-async function sendVerificationMail(
-  ctx: Ctx,
-  { userId, locale }: { userId: UserId; locale: string | undefined },
-): Promise<void> {
+/**
+ * Sends another verification email to the user of the session, whose browser has this locale. Throws `forbidden` for an
+ * API key, and `quota_exceeded` within an hour of the previous email.
+ */
+export async function resendVerificationMail(ctx: Ctx, locale?: string): Promise<void> {
+  if (ctx.actor.kind !== 'user') throw new AppError('forbidden', 'An API key has no email address')
+  const { userId } = ctx.actor
   const waitSeconds = sql<
     number | null
   >`ceil(extract(epoch from ${users.verificationMailedAt} + interval '1 hour' - now()))::int`
@@ -53,15 +55,6 @@ interface UnverifiedUser {
 export async function enqueueVerificationMail(ctx: Ctx, { id, email, locale }: UnverifiedUser): Promise<void> {
   const data = { userId: id, ...(locale !== undefined && { locale }) }
   await enqueueMail(ctx, { kind: 'EMAIL_VERIFICATION', to: email, data })
-}
-
-/**
- * Sends another verification email to the user of the session, whose browser has this locale. Throws `forbidden` for an
- * API key.
- */
-export async function resendVerificationMail(ctx: Ctx, locale?: string): Promise<void> {
-  if (ctx.actor.kind !== 'user') throw new AppError('forbidden', 'An API key has no email address')
-  await sendVerificationMail(ctx, { userId: ctx.actor.userId, locale })
 }
 
 /** Finds the account that a token verifies. Changes nothing. Throws `invalid_token` if the token is expired. */

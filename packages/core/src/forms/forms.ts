@@ -5,7 +5,7 @@ import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
-import { AppError, invalidField, type Issue, notFound } from '../kernel/errors.ts'
+import { invalidField, invalidFields, type Issue, notFound } from '../kernel/errors.ts'
 import { hashText } from '../kernel/values/encode-text.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { requireSize } from '../kernel/stored-size.ts'
@@ -190,8 +190,7 @@ async function checkFields(ctx: Ctx, input: readonly FormFieldInput[]): Promise<
   )
   const fields = withIds(input)
   const issues = [...repeated, ...findPurposeIssues(fields), ...(await findMappingIssues(ctx, fields))]
-  const [first] = issues
-  if (first) throw new AppError('validation_error', `${first.path}: ${first.message}`, { issues })
+  if (issues.length > 0) throw invalidFields(issues)
   return fields
 }
 

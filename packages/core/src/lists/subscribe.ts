@@ -21,7 +21,6 @@ import {
   recordSubscriptionChange,
   subscriptionColumns,
   type SubscriptionKey,
-  type SubscriptionRow,
 } from '../subscriptions/subscription-record.ts'
 import {
   type ConsentSource,
@@ -155,10 +154,10 @@ export function optOutByPerson(ctx: Ctx, link: SubscriptionKey): Promise<boolean
  * Removes a locked contact that is PENDING or CONFIRMED from the list for the operator. It is UNSUBSCRIBED too, but can
  * be subscribed again without its own request, because it has not opted out.
  */
-export async function removeByOperator(ctx: Ctx, link: SubscriptionKey): Promise<boolean> {
+export async function removeByOperator(ctx: Ctx, link: SubscriptionKey): Promise<void> {
   // A bounce or a block that is lifted later must not restore the subscription.
   const isOpen = or(isActive, isNotNull(subscriptions.replacedStatus))
-  if (await setUnsubscribed(ctx, isOpen, { link, isRemoved: true })) return true
+  if (await setUnsubscribed(ctx, isOpen, { link, isRemoved: true })) return
   // The token that undoes a recent opt-out is bound to its time: the contact must not undo the removal with it.
   const undoableSince = new Date(Date.now() - undoLifetimeMs)
   await ctx.db
@@ -172,7 +171,6 @@ export async function removeByOperator(ctx: Ctx, link: SubscriptionKey): Promise
         gt(subscriptions.unsubscribedAt, undoableSince),
       ),
     )
-  return false
 }
 
 const isActive = inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])
@@ -216,11 +214,11 @@ export async function reopenAsPending(ctx: Ctx, { link, email, source, consent }
 
 const hasBounced = and(eq(subscriptions.status, 'BOUNCED'), isNull(subscriptions.unsubscribedAt))
 
-/** Confirms a locked contact that is PENDING or new to the list. Returns undefined if it is neither. */
+/** Confirms a locked contact that is PENDING or new to the list. Returns false if it is neither. */
 export async function confirmWithoutLink(
   ctx: Ctx,
   { link, email, source, consent: consentSource }: Subscribing,
-): Promise<SubscriptionRow | undefined> {
+): Promise<boolean> {
   const now = new Date()
   const consent = givenConsent(ctx, email, consentSource)
   const [row] = await ctx.db
@@ -241,11 +239,11 @@ export async function confirmWithoutLink(
     })
     .returning({ ...subscriptionColumns, inserted: sql<boolean>`xmax = 0` })
     .catch(listNotFound)
-  if (!row) return undefined
+  if (!row) return false
   const { inserted, ...subscription } = row
   const events = [subscriptionCreated, subscriptionConfirmed] as const
   await recordSubscriptionChange(ctx, subscription, inserted ? [...events] : [subscriptionConfirmed])
-  return subscription
+  return true
 }
 
 /**

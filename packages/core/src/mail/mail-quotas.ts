@@ -17,6 +17,7 @@ import { normalizeAddress } from './normalize-address.ts'
 
 const singleMailKinds = ['CAMPAIGN_TEST', 'INVITE'] as const
 type SingleMailKind = (typeof singleMailKinds)[number]
+const isSingleMail = inArray(mailRequests.kind, [...singleMailKinds])
 
 const day = '1 day'
 
@@ -39,13 +40,20 @@ export async function requireMailQuota(ctx: Ctx, kind: SingleMailKind, to: strin
     throw new AppError('quota_exceeded', 'This address was invited recently', { retryAfterSeconds })
   const limits = [
     ['mailsPerAddress', isToAddress],
-    ['singleMails', inArray(mailRequests.kind, [...singleMailKinds])],
+    ['singleMails', isSingleMail],
   ] as const
   for (const [name, condition] of limits) {
     const waitSeconds = await readWait(ctx, condition, { limit: quotas[name], window: day })
     if (waitSeconds > 0) throw quotaExceeded(name, quotas[name], waitSeconds)
   }
   await recordRequest(ctx, { kind, to })
+}
+
+/** Counts the mails that the quota of single mails counts now. */
+export function countSingleMails(ctx: Ctx): Promise<number> {
+  const { workspaceId, createdAt } = mailRequests
+  const isOfDay = gt(createdAt, sql`now() - ${day}::interval`)
+  return ctx.db.$count(mailRequests, and(eq(workspaceId, ctx.workspaceId), isSingleMail, isOfDay))
 }
 
 /**

@@ -106,7 +106,7 @@ function byField(to: Compilation, { field: name, ...operators }: LeafWith<'field
     const at = `${path}.${operator}`
     if (!allowed.includes(operator)) return reject(to, at, `does not fit ${name}: use ${allowed.join(', ')}`)
     const problem = findProblem(field, operator, { value, checksOptions: to.checksOptions })
-    return problem === undefined ? compileOperator(field, operator, { value, now: to.now }) : reject(to, at, problem)
+    return problem === undefined ? operatorsInSql[operator](field, value as never, to.now) : reject(to, at, problem)
   })
   return sql.join(conditions, sql` and `)
 }
@@ -165,10 +165,6 @@ const operatorsInSql: Record<Operator, Compile> = {
   within: (field, value: string, now) => isWithin(field, value, now),
   notWithin: (field, value: string, now) => not(isWithin(field, value, now)),
   isSet: ({ value }, isSet: boolean) => (isSet ? sql`${value} is not null` : sql`${value} is null`),
-}
-
-function compileOperator(field: ContactField, operator: Operator, { value, now }: { value: unknown; now: Date }): SQL {
-  return operatorsInSql[operator](field, value as never, now)
 }
 
 /** An address is stored with international domains in ASCII. */
@@ -238,7 +234,7 @@ function byList(to: Compilation, { list, status }: LeafWith<'list'>, path: strin
       ${status ? sql`and s.status = ${status}` : sql``})`
 }
 
-const momentsOfDeeds = { receive: 'settled_at', open: 'opened_at', click: 'clicked_at' }
+const columnOfAction = { receive: 'settled_at', open: 'opened_at', click: 'clicked_at' }
 
 /**
  * A contact also did what the contacts did that were merged into it. Within a `not`, the condition is also true for a
@@ -248,21 +244,21 @@ function byCampaign(to: Compilation, leaf: LeafWith<'campaign'>, { path, isNegat
   const { campaign, did, within } = leaf
   if (campaign !== 'any' && !to.references.campaigns.has(campaign))
     return reject(to, `${path}.campaign`, 'Campaign not found')
-  const at = sql`r.${sql.identifier(momentsOfDeeds[did])}`
+  const at = sql`r.${sql.identifier(columnOfAction[did])}`
   const isRecent = (moment: SQL) => within && sql`${moment} >= ${startOf(within, to.now).toISOString()}::timestamptz`
   const isDone = isRecent(at) ?? sql`${at} is not null`
   const isUnseen = isNegated && !to.matchesUnseen && did !== 'receive' ? unseen(to, did) : undefined
   const isRecentMail = isRecent(sql`r.created_at`) ?? sql`true`
-  const deed = sql`${inWorkspace(to, 'r')}
+  const isAction = sql`${inWorkspace(to, 'r')}
     ${campaign === 'any' ? sql`` : sql`and r.campaign_id = ${uuidOf(campaign)}::uuid`}
     ${did === 'receive' ? sql`and r.status = 'SENT'` : sql``}
     and ${isUnseen ? sql`(${isDone} or (${isRecentMail} and ${isUnseen}))` : isDone}`
-  const didItself = sql`exists (select from ${campaignRecipients} r where ${deed} and r.contact_id = ${contacts}.id)`
-  if (!to.references.hasMergedContacts) return didItself
-  return sql`${didItself}
+  const hasAction = sql`exists (select from ${campaignRecipients} r where ${isAction} and r.contact_id = ${contacts}.id)`
+  if (!to.references.hasMergedContacts) return hasAction
+  return sql`${hasAction}
     or exists (
       select from ${contactAliases} a join ${campaignRecipients} r on r.contact_id = a.id
-      where ${inWorkspace(to, 'a')} and a.contact_id = ${contacts}.id and ${deed})`
+      where ${inWorkspace(to, 'a')} and a.contact_id = ${contacts}.id and ${isAction})`
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Sending in two steps: a report, and a token that sends exactly what the report describes. */
 import { signPayload, verifyPayload } from '../../kernel/crypto.ts'
-import { AppError, conflict, invalidField } from '../../kernel/errors.ts'
+import { AppError, invalidField } from '../../kernel/errors.ts'
 import type { CampaignId, SegmentId } from '../../kernel/ids.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
 import { readList } from '../../lists/lists.ts'
@@ -10,6 +10,7 @@ import { readSegment } from '../../segments/segments.ts'
 import { readWorkspace } from '../../workspaces/workspaces.ts'
 import { readAudience } from './read-audience.ts'
 import type { Sending } from '../campaigns.schema.ts'
+import { createListDeletedError } from '../campaigns.ts'
 import { checkCampaign, sendCampaign } from '../send-campaign.ts'
 import { hashContent, type ReportedSending, senderOf } from './reported-sending.ts'
 import type { SendingReport } from './sending-report.schema.ts'
@@ -19,7 +20,7 @@ const tokenLifetimeMs = 10 * 60 * 1000
 /** Reports what `sendCampaign` would do now, after the same checks. Sends and changes nothing. */
 export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()): Promise<SendingReport> {
   const campaign = await checkCampaign(ctx, id)
-  if (campaign.listId === null) throw conflict('wrong_state', 'The list of this campaign was deleted')
+  if (campaign.listId === null) throw createListDeletedError()
   const list = await readList(ctx, campaign.listId)
   const workspace = await readWorkspace(ctx)
   await requireSender(ctx, campaign.fromEmail ?? workspace.fromEmail)

@@ -6,7 +6,7 @@
 import { type Arguments, type Template, type Token, toValueSync, TypeGuards, Value } from 'liquidjs'
 import { showInvisible, startOfText } from '../../kernel/values/text.ts'
 import { suggestNear } from '../../kernel/suggestion.ts'
-import { findEncodedDelimiters } from './encoded-delimiters.ts'
+import { findEncodedDelimiters, positionOf } from './encoded-delimiters.ts'
 import { createEngine } from './engine/liquid.ts'
 import { createKnownVariables, type KnownVariables, type PathStep } from './known-variables.ts'
 import {
@@ -189,10 +189,8 @@ function describe(
   { source }: Check,
   fault: { what: string; name: string; offset: number; near: string | undefined },
 ): string {
-  const before = source.slice(0, fault.offset)
-  const position = `line ${before.split('\n').length}, column ${before.length - before.lastIndexOf('\n')}`
   const shown = fault.name.length > maxNameLength ? `${startOfText(fault.name, maxNameLength)}…` : fault.name
   const name = showInvisible(shown)
   const suggestion = fault.near === undefined ? '' : ` (did you mean "${fault.near}"?)`
-  return `unknown ${fault.what} "${name}" at ${position}${suggestion}`
+  return `unknown ${fault.what} "${name}" at ${positionOf(source, fault.offset)}${suggestion}`
 }

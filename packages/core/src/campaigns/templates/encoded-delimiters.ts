@@ -31,7 +31,8 @@ export function* findEncodedDelimiters(source: string): Generator<string> {
     yield `"${found}" is not Liquid: write a variable as {{ contact.firstName }} at ${positionOf(source, index)}`
 }
 
-function positionOf(source: string, index: number): string {
+/** Where an offset is: `line 2, column 5`. */
+export function positionOf(source: string, index: number): string {
   const before = source.slice(0, index).split('\n')
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
 }

@@ -22,7 +22,7 @@ test('a workspace may hold half of the slots that other workspaces leave', async
 
 test('a workspace may hold at least one slot and at most its maximum', async () => {
   expect(await acquireAll(createFairSlots(1), a)).toBe(1)
-  const slots = createFairSlots(100, 3)
+  const slots = createFairSlots(100, () => 3)
   expect([await acquireAll(slots, a), await acquireAll(slots, b)]).toEqual([3, 3])
 })
 

@@ -1,16 +1,17 @@
-import { and, eq, gt, inArray, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { countApiKeys } from '../../auth/api-keys.ts'
 import { measureBodies } from '../../campaigns/campaigns.ts'
 import { countCustomFields } from '../../custom-fields/custom-fields.ts'
 import { measureOptions } from '../../custom-fields/option-quota.ts'
 import { countContacts } from '../../contacts/listing/count-contacts.ts'
 import { countMailsOfDay } from '../../campaigns/send-campaign.ts'
-import { contacts, mailRequests } from '../../db/schema/index.ts'
+import { contacts } from '../../db/schema/index.ts'
 import { countDomains } from '../../domains/domains.ts'
 import { countForms } from '../../forms/forms.ts'
 import { countUnfinishedImports } from '../../imports/unfinished-imports.ts'
 import { type QuotaName, quotaNames } from '../../kernel/quotas.ts'
 import { countLists } from '../../lists/lists.ts'
+import { countSingleMails } from '../../mail/mail-quotas.ts'
 import { countPipelines } from '../../pipelines/pipelines.ts'
 import { readQuotas } from '../../quotas/require-quota.ts'
 import type { Ctx } from '../../request/context.ts'
@@ -55,16 +56,7 @@ const measurements: Record<QuotaName, Measurement | undefined> = {
   campaignBytes: exact(measureBodies),
   imports: exact(countUnfinishedImports),
   campaignMails: exact(countMailsOfDay),
-  singleMails: exact((ctx) =>
-    ctx.db.$count(
-      mailRequests,
-      and(
-        eq(mailRequests.workspaceId, ctx.workspaceId),
-        inArray(mailRequests.kind, ['CAMPAIGN_TEST', 'INVITE']),
-        gt(mailRequests.createdAt, sql`now() - interval '1 day'`),
-      ),
-    ),
-  ),
+  singleMails: exact(countSingleMails),
   exports: undefined,
   requests: undefined,
   importBytes: undefined,

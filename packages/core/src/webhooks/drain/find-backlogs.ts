@@ -28,9 +28,8 @@ const pageSize = 500
  * without a backlog cost nothing, and a long backlog costs as much as a page. A recursive CTE could skip from workspace to
  * workspace, but not over several servers.
  */
-export async function findBacklogs(db: Db, after?: WorkspaceId): Promise<BacklogPage> {
-  const start = after ?? lowestId
-  const rows = await transaction(db, (db) => findPage(db, { after: start, now: new Date() }), indexScanSettings)
+export async function findBacklogs(db: Db, after = lowestId): Promise<BacklogPage> {
+  const rows = await transaction(db, (db) => findPage(db, { after, now: new Date() }), indexScanSettings)
   const workspaceIds = rows.filter((row) => row.isClaimable).map((row) => row.workspaceId)
   const lastRow = rows.at(-1)
   return { workspaceIds, last: lastRow?.isFullPage ? lastRow.workspaceId : undefined }

@@ -4,7 +4,11 @@
  */
 import { Context, type FilterImplOptions, type Liquid, toValue } from 'liquidjs'
 
-type Filter = (this: ThisParameterType<Exclude<FilterImplOptions, { raw: boolean }>>, ...values: unknown[]) => unknown
+/** A filter of the engine. */
+export type Filter = (
+  this: ThisParameterType<Exclude<FilterImplOptions, { raw: boolean }>>,
+  ...values: unknown[]
+) => unknown
 
 /** Replaces filters of the engine for a text. Returns undefined where the engine's own filter is right. */
 const filtersOfText: Record<string, (text: string, separator?: unknown, replacement?: unknown) => unknown> = {

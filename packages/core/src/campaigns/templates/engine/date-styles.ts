@@ -1,18 +1,14 @@
 /** The formats `full`, `long`, `medium` and `short` of the filter `date`, in the language of the email. */
-import { type FilterImplOptions, type Liquid, toValue } from 'liquidjs'
+import { type Liquid, toValue } from 'liquidjs'
 import { LRUCache } from 'lru-cache'
 import { canonicalLocale } from '../../../kernel/values/locale.ts'
-
-type DateFilter = (
-  this: ThisParameterType<Exclude<FilterImplOptions, { raw: boolean }>>,
-  ...values: unknown[]
-) => unknown
+import type { Filter } from './characters.ts'
 
 const styles = ['full', 'long', 'medium', 'short'] as const
 
 /** Adds the formats to the filter. Every other format means what it means in Liquid. */
 export function useDateStyles(liquid: Liquid): void {
-  const formatDate = liquid.filters['date'] as DateFilter
+  const formatDate = liquid.filters['date'] as Filter
   liquid.registerFilter('date', function (value: unknown, format: unknown, ...rest: unknown[]): unknown {
     const name: unknown = toValue(format)
     const style = styles.find((known) => known === name)
