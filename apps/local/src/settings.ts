@@ -4,7 +4,7 @@ import { findFreePort, isPortFree } from '@rapport/embedded-postgres/free-port.t
 export type Environment = Record<string, string | undefined>
 
 const defaultApiPort = 3000
-export const embeddedDatabase = 'embedded'
+const embeddedDatabase = 'embedded'
 /** The role of the API, the worker and the migrations in the embedded PostgreSQL. It is not a superuser. */
 export const databaseRole = 'rapport_app'
 

@@ -35,7 +35,7 @@ export const secretKeyCheck: Check = {
 const advice = 'Add the old SECRET_KEY to SECRET_KEY_PREVIOUS, for the API and the worker.'
 
 /** A key is weak if it consists of words, or if its characters have little entropy. */
-export function isWeak(key: string): boolean {
+function isWeak(key: string): boolean {
   const counts = [...Map.groupBy(key, (letter) => letter).values()].map((letters) => letters.length)
   const bitsEach = counts.reduce((sum, count) => sum - (count / key.length) * Math.log2(count / key.length), 0)
   const isWords = /^[a-z]+([^a-z0-9]+[a-z]+){2,}[^a-z0-9]*$/i.test(key)

@@ -9,7 +9,7 @@ type Deletion = Extract<EventType, `${string}.deleted`>
 const deletions = eventTypes.filter((type): type is Deletion => type.endsWith('.deleted'))
 
 /** Log-ins, and actions that grant or revoke access, reach many recipients or cannot be undone. */
-export const auditActions = [
+const auditActions = [
   'invite.created',
   'invite.resent',
   'invite.deleted',

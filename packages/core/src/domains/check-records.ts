@@ -50,7 +50,7 @@ async function checkDkim(dns: DnsReader, record: ExpectedRecord, domain: string)
 }
 
 /** The tags of a record such as `v=DKIM1; k=rsa; p=…` (RFC 6376 §3.2). Values without whitespace. */
-export function parseTags(text: string): Map<string, string> {
+function parseTags(text: string): Map<string, string> {
   const pairs = text.split(';').map((tag) => {
     const at = tag.indexOf('=')
     return [tag.slice(0, Math.max(at, 0)).trim(), tag.slice(at + 1).replace(/\s/g, '')] as const
@@ -59,7 +59,7 @@ export function parseTags(text: string): Map<string, string> {
 }
 
 /** What keeps receivers from verifying signatures with a published key (RFC 6376 §3.6.1). */
-export function findKeyProblem(tags: ReadonlyMap<string, string>, expected: string): string | undefined {
+function findKeyProblem(tags: ReadonlyMap<string, string>, expected: string): string | undefined {
   const { p = '', v = 'DKIM1', k = 'rsa', h = 'sha256', s = '*', t = '' } = Object.fromEntries(tags)
   const has = (list: string, ...names: string[]) => list.split(':').some((name) => names.includes(name.toLowerCase()))
   if (v !== 'DKIM1') return `has the version ${quote(v)} instead of DKIM1`

@@ -85,7 +85,7 @@ export const campaigns = tenantTable(
   },
 )
 
-export const batchStatuses = ['PENDING', 'DONE'] as const
+const batchStatuses = ['PENDING', 'DONE'] as const
 
 /** A part of the recipients of a campaign, fixed at `send`. Each batch is one job. */
 export const campaignBatches = tenantTable(
@@ -127,7 +127,7 @@ export const campaignBatches = tenantTable(
   },
 )
 
-export const recipientStatuses = ['SENDING', 'WAITING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const
+const recipientStatuses = ['SENDING', 'WAITING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const
 
 /**
  * One row for each recipient that was claimed, skipped or interrupted. Only the job that moves it to SENDING may

@@ -15,7 +15,7 @@ import { bigint, boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/
 import { timestamptz, bytea, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
-export const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED'] as const
+const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED'] as const
 
 /** What an import reads: contacts and what they want, or addresses to suppress. */
 export const importKinds = ['CONTACTS', 'SUPPRESSIONS'] as const

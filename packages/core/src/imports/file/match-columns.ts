@@ -13,7 +13,7 @@ import type { ColumnMatcher } from './import-header.ts'
 export const customPrefix = 'customFieldValues.'
 
 /** Properties of a row that say what the person wants, beside those of the contact. */
-export const rowProperties = ['name', 'status', 'confirmedAt', 'unsubscribedAt', 'optInAddress'] as const
+const rowProperties = ['name', 'status', 'confirmedAt', 'unsubscribedAt', 'optInAddress'] as const
 const contactProperties = ['email', 'externalId', ...textPropertyNames, 'tags', 'source']
 const properties = [...contactProperties, ...rowProperties]
 /** Properties that an export contains and an import ignores. */

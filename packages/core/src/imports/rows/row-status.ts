@@ -46,7 +46,7 @@ const momentMessage =
   'must be a moment such as 2026-11-21T06:35:49Z or 2026-11-21 06:35:49, or a date such as 2026-11-21'
 
 /** A moment without a time zone can seem to be in the future for some hours: it becomes the present. */
-export function readMoment(text: string): Date | undefined {
+function readMoment(text: string): Date | undefined {
   const moment = parseMoment(text)
   const now = Date.now()
   return moment && moment.getTime() <= now + dayMs ? new Date(Math.min(moment.getTime(), now)) : undefined

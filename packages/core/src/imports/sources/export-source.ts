@@ -1,12 +1,7 @@
 import type { FileStatus } from '../../db/schema/imports.ts'
 
 /** Columns that exports of other systems have beside the properties that every file can have. */
-export const sourceColumns = [
-  'listmonk.attributes',
-  'resend.unsubscribed',
-  'brevo.subscribed',
-  'brevo.blocklisted',
-] as const
+const sourceColumns = ['listmonk.attributes', 'resend.unsubscribed', 'brevo.subscribed', 'brevo.blocklisted'] as const
 
 /** The property that a column of an export contains; null for one that is left out. */
 export type SourceColumn =

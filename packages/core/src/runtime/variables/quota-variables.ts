@@ -37,7 +37,7 @@ export const quotaVariables = {
 export type QuotaVariable = keyof typeof quotaVariables
 
 /** The environment variable of a quota: `QUOTA_API_KEYS` for `apiKeys`. */
-export const quotaVariableOf = (name: QuotaName) =>
+const quotaVariableOf = (name: QuotaName) =>
   `QUOTA_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}` as QuotaVariable
 
 export function quotasFrom(config: Readonly<Record<QuotaVariable, number>>): Quotas {
