@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Database, openDatabase } from './client.ts'
 import { isDatabaseUnavailable } from './database-errors.ts'
 import { AppError } from '../kernel/errors.ts'
@@ -80,6 +80,36 @@ describe('a pool', () => {
     }
     expect(calls).toBe(1 + 3)
     await verified.close()
+  })
+
+  test('a connection whose caller gave up while it was prepared is not lost', async () => {
+    const [isVerifying, isVerified] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let connections = 0
+    const single = openDatabase(proxy.url, {
+      applicationName: 'rapport test',
+      maxConnections: 1,
+      onError: () => {},
+      async verifyDatabase() {
+        connections += 1
+        if (connections === 1) return false
+        isVerifying.resolve()
+        await isVerified.promise
+        return true
+      },
+    })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const first = await single.pool.connect()
+    const waiting = single.pool.connect()
+    first.release(true)
+    await isVerifying.promise
+    vi.advanceTimersByTime(2_000)
+    vi.useRealTimers()
+    await expect(waiting).rejects.toThrow('timeout exceeded when trying to connect')
+    isVerified.resolve()
+    const next = await single.pool.connect()
+    next.release()
+    expect([connections, single.pool.totalCount]).toEqual([2, 1])
+    await single.close()
   })
 
   test('a connection lost during the rollback does not hide the original error', async () => {

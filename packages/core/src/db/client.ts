@@ -53,9 +53,9 @@ export function openDatabase(
   },
 ): Database {
   let isVerified = options.verifyDatabase === undefined
-  async function prepare(client: pg.PoolClient): Promise<void> {
+  async function prepare(client: pg.ClientBase): Promise<void> {
     await prepareConnection(client, options.settings)
-    if (!isVerified) isVerified = (await options.verifyDatabase?.(openConnection(client))) ?? true
+    if (!isVerified) isVerified = (await options.verifyDatabase?.(openConnection(client as pg.PoolClient))) ?? true
   }
   const pool = new FairPool({
     connectionString: databaseUrl,
@@ -70,7 +70,8 @@ export function openDatabase(
     keepAlive: true,
     // Limits the age of cached plans: a plan that was made for a small table may be slow once the table has grown.
     maxLifetimeSeconds: options.lifetimeSeconds ?? 600,
-    verify: (client, done) => void prepare(client).then(() => done(), done),
+    // With `verify`, pg-pool would never release a connection whose caller gave up meanwhile.
+    onConnect: prepare,
   })
   pool.on('error', options.onError)
   // A connection that is lost during a transaction fails its next statement. Without a listener the error would end the
@@ -112,10 +113,10 @@ export async function isBehindPooler(client: pg.ClientBase): Promise<boolean> {
   return processID !== rows[0]?.real
 }
 
-const connectionsBehindPooler = new WeakSet<pg.PoolClient>()
+const connectionsBehindPooler = new WeakSet<pg.ClientBase>()
 
 /** Behind a pooler it sets nothing: server connections are shared, so the settings would apply to other clients. */
-async function prepareConnection(client: pg.PoolClient, settings: Record<string, string> = {}): Promise<void> {
+async function prepareConnection(client: pg.ClientBase, settings: Record<string, string> = {}): Promise<void> {
   if (await isBehindPooler(client)) {
     connectionsBehindPooler.add(client)
     return

@@ -18,6 +18,13 @@ export function runForWorkspace<Result>(workspaceId: WorkspaceId, work: () => Re
 
 type Callback = Parameters<pg.Pool['connect']>[0]
 
+type Config = Omit<pg.PoolConfig, 'onConnect'> & {
+  max: number
+  connectionTimeoutMillis: number
+  /** Prepares a new connection. The pool waits for the promise, although the types of pg declare none. */
+  onConnect: (client: pg.ClientBase) => Promise<void>
+}
+
 /**
  * A pool whose connections the workspaces share fairly, so that slow statements of one do not use up all connections: a
  * workspace may use half of those that the other workspaces leave.
@@ -27,7 +34,7 @@ export class FairPool extends pg.Pool {
   readonly #maxWaitMs: number
   readonly #holders = new WeakMap<pg.PoolClient, WorkspaceId>()
 
-  constructor(config: pg.PoolConfig & { max: number; connectionTimeoutMillis: number }) {
+  constructor(config: Config) {
     super(config)
     this.#slots = createFairSlots(config.max)
     this.#maxWaitMs = config.connectionTimeoutMillis
