@@ -24,10 +24,11 @@ const database = useTestDatabase()
 const ctx = useTestCtx(database)
 const http = useForFile(() => startHttpReceiver(() => ({ delayMs: 200 })))
 const otherHttp = useForFile(() => startHttpReceiver())
-const smtp = useForFile(() => startSmtpReceiver())
+/** Holds the first mails, so that the campaign does not end before the suspension. */
+const smtp = useForFile(() => startSmtpReceiver({ decide: () => ({ delayMs: 1_000 }) }))
 
-const until = (describe: string, isSo: () => Promise<boolean>) => waitUntil(isSo, { describe })
-/** Each takes about two seconds. */
+const until = (describe: string, isSo: () => Promise<boolean>) => waitUntil(isSo, { describe, timeoutMs: 60_000 })
+/** The import and the deliveries take about two seconds each. */
 const size = { rows: 9_000, recipients: 100, deliveries: 100 }
 
 /** Queues an import, a campaign and deliveries. */
@@ -83,6 +84,7 @@ test('running work stops within a step, and is done exactly once after the resum
   expect(before.created).toBeLessThanOrEqual(Math.min(created + 2_000, size.rows - 1))
   expect(before.mails).toBeLessThan(size.recipients)
   const requests = http.requests.length
+  smtp.decide(() => 'accept')
   // Meanwhile, the same kinds of work of another workspace run to their end.
   const other = await createTestCtx(database.db)
   const small = { rows: 1_500, recipients: 20, deliveries: 20 }

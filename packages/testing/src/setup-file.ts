@@ -8,8 +8,8 @@ import { collectStatementResults, requireDeclaredColumns } from './postgres/coll
 import { killStartedProcesses } from './processes/processes.ts'
 import { recordStatementsOfApplication, takeRecordedStatements } from './tenancy/record-statements-patch.ts'
 
-/** Sockets take a moment to close, Vitest's own timers about 100 ms. */
-const graceMs = 2_000
+/** Sockets take a moment to close, Vitest's own timers about 100 ms. Counted, as a starved process may lose seconds. */
+const maxPauses = 100
 const before = countOpenHandles()
 recordStatementsOfApplication()
 collectStatementResults()
@@ -17,9 +17,8 @@ collectStatementResults()
 // Registered before the hooks of the test file, so it runs after them.
 afterAll(async () => {
   await killStartedProcesses()
-  const deadline = Date.now() + graceMs
   let leaks = findLeaks()
-  while (leaks.length > 0 && Date.now() < deadline) {
+  for (let count = 0; leaks.length > 0 && count < maxPauses; count += 1) {
     await pause(20)
     leaks = findLeaks()
   }

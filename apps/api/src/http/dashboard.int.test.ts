@@ -1,3 +1,4 @@
+import { connectRedis } from '@rapport/core/runtime/redis.ts'
 import { once } from 'node:events'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
@@ -10,7 +11,6 @@ import {
   startTestApi,
   type TestApi,
 } from '../../test/testing.ts'
-import { openRedis } from './rate-limit/redis-connection.ts'
 
 const password = 'the password of the operators'
 const api = useForFile(() => startTestApi({ environment: { DASHBOARD_PASSWORD: password } }))
@@ -100,7 +100,8 @@ test('an address of an exempt network is locked out too, for 15 minutes', async 
 
 test('with Redis, API processes share the lock-out', async () => {
   const server = await createTestRedis()
-  const redis = openRedis(server.url, () => {})
+  // Without the timeout of `openRedis`, after which a process would count alone.
+  const redis = connectRedis(server.url, {})
   await once(redis, 'ready')
   const start = () => startTestApi({ redis, environment: { DASHBOARD_PASSWORD: password } })
   const [first, second] = [await start(), await start()]

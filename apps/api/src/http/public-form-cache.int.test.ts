@@ -66,19 +66,23 @@ test('does not cache a missing form; concurrent requests share the lookup', asyn
   expect(lookups).toBe(2)
 })
 
-test('a dropped form is read again; other caches expire within a second', async () => {
-  const elsewhere = createPublicFormCache(defaultTimings.publicFormTtlMs)
+test('a dropped form is read again, but not by another cache', async () => {
+  const elsewhere = createPublicFormCache(60_000)
   expect([await nameIn(), await nameIn(elsewhere)]).toEqual(['Before', 'Before'])
   await rename()
   cache.drop(ctx, form.id)
   expect([await nameIn(), await nameIn(elsewhere)]).toEqual(['After', 'Before'])
-  await waitUntil(async () => (await nameIn(elsewhere)) === 'After', {
-    describe: 'the change is visible',
-    timeoutMs: 1_500,
-  })
   await deleteForm({ ...ctx, db: database.db }, form.id)
   cache.drop(ctx, form.id)
   await expect(get()).rejects.toMatchObject(notFound)
+})
+
+test('a cache expires within a second', async () => {
+  expect(defaultTimings.publicFormTtlMs).toBeLessThan(1_000)
+  const shortLived = createPublicFormCache(50)
+  await nameIn(shortLived)
+  await rename()
+  await waitUntil(async () => (await nameIn(shortLived)) === 'After', { describe: 'the change is visible' })
 })
 
 test('a form dropped during a lookup fails no request, and the result is not cached', async () => {

@@ -17,7 +17,7 @@ import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/te
 import { type ReceivedRequest, startHttpReceiver, verifySignature } from '@rapport/testing/network/receivers.ts'
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, drain, type TestDeps } from '../../test/fixtures.ts'
+import { createTestDeps, drain, shortTimings, type TestDeps } from '../../test/fixtures.ts'
 import { createUnsignedLog } from '../webhook-delivery/attempt-delivery.ts'
 import { describeResult } from './drain-webhooks.ts'
 
@@ -169,7 +169,9 @@ describe('records FAILED with the reason and does not retry', () => {
 
 describe('a delivery that cannot be signed', () => {
   const wrongKeys = { ...testSettings, keys: deriveKeys('the key of another installation') }
-  const runWithWrongKey = (more: Partial<TestDeps> = {}) => run({ ...deps, settings: wrongKeys, ...more })
+  /** The pause does not end during a test. */
+  const timings = { ...shortTimings, firstPauseMs: 60_000 }
+  const runWithWrongKey = (more: Partial<TestDeps> = {}) => run({ ...deps, timings, settings: wrongKeys, ...more })
   const error = 'Not sent: the secret of the webhook cannot be decrypted with SECRET_KEY'
 
   test('stays PENDING and pauses its webhook, and is sent once the key is right', async () => {

@@ -14,6 +14,7 @@ import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { defaultTimings } from '../process/worker-timings.ts'
 import type { QueueBackend } from './queue-backend.ts'
 import { shortTimings, startTestPoller, testWorkerConfig, type TestPollerOptions } from '../../test/fixtures.ts'
 
@@ -34,7 +35,8 @@ const onPostgres = () => testWorkerConfig({ DATABASE_URL: database.url })
 async function start(config: WorkerConfig, options: Omit<TestPollerOptions, 'database'> & { pollMs?: number } = {}) {
   const { pollMs = shortTimings.pollMs, ...rest } = options
   // Only the polling worker polls.
-  const timings = { ...shortTimings, pollMs, otherWorkersPollMs: 3_600_000 }
+  const { addTimeoutMs } = defaultTimings
+  const timings = { ...shortTimings, addTimeoutMs, pollMs, otherWorkersPollMs: 3_600_000 }
   const started = await startTestPoller(config, { database, timings, ...rest })
   closers.push(started.close)
   return started

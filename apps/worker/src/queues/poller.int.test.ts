@@ -12,7 +12,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { QueueBackend } from './queue-backend.ts'
 import { shortTimings, startTestPoller, testWorkerConfig } from '../../test/fixtures.ts'
-import type { WorkerTimings } from '../process/worker-timings.ts'
+import { defaultTimings, type WorkerTimings } from '../process/worker-timings.ts'
 
 let testDatabase: TestDatabase
 let redis: TestRedis
@@ -74,7 +74,7 @@ async function start(config: WorkerConfig, options: Partial<WorkerTimings> & { p
   const started = await startTestPoller(config, {
     database,
     publishes,
-    timings: { ...shortTimings, republishMs: 30_000, ...timings },
+    timings: { ...shortTimings, addTimeoutMs: defaultTimings.addTimeoutMs, republishMs: 30_000, ...timings },
   })
   closers.push(started.close)
   return started

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { WebhookId, WorkspaceId } from '@rapport/core/kernel/ids.ts'
 
 const maxConcurrency = 20
-const slowMs = 1_000
+const defaultSlowMs = 1_000
 /** The number of durations that decide whether a receiver is slow. */
 const rememberedDurations = 20
 const rememberedWorkspaces = 10_000
@@ -31,7 +31,7 @@ type Round = readonly { responseStatus: number | null; durationMs?: number | nul
 export const initialPace: ReceiverPace = { concurrency: 1, isSlow: false, durations: [] }
 
 /** Doubles the concurrency after a round of responses. Resets it to one after a timeout or a failed connection. */
-export function nextPace({ concurrency, durations }: ReceiverPace, round: Round): ReceiverPace {
+export function nextPace({ concurrency, durations }: ReceiverPace, round: Round, slowMs = defaultSlowMs): ReceiverPace {
   const recent = [...durations, ...round.flatMap(({ durationMs }) => durationMs ?? [])].slice(-rememberedDurations)
   if (round.some(({ responseStatus }) => responseStatus === null)) {
     return { concurrency: 1, isSlow: true, durations: recent }
@@ -40,14 +40,15 @@ export function nextPace({ concurrency, durations }: ReceiverPace, round: Round)
   return { concurrency: Math.min(concurrency * 2, maxConcurrency), isSlow: median > slowMs, durations: recent }
 }
 
-export function createReceiverMemory(): ReceiverMemory {
+/** A receiver with a median response time above `slowMs` is slow. */
+export function createReceiverMemory(slowMs = defaultSlowMs): ReceiverMemory {
   const workspaces = new LRUCache<WorkspaceId, Map<WebhookId, ReceiverPace>>({ max: rememberedWorkspaces })
   return {
     read: (workspaceId) => workspaces.get(workspaceId) ?? new Map(),
     adapt(workspaceId, webhookId, round) {
       if (round.length === 0) return
       const paces = workspaces.get(workspaceId) ?? new Map<WebhookId, ReceiverPace>()
-      const pace = nextPace(paces.get(webhookId) ?? initialPace, round)
+      const pace = nextPace(paces.get(webhookId) ?? initialPace, round, slowMs)
       // At the end, so that the first one had no attempt for the longest time.
       paces.delete(webhookId)
       paces.set(webhookId, pace)

@@ -47,8 +47,9 @@ const extendWaits = () =>
 test('throttles an email after ten failures, even with the right password', async () => {
   for (const address of [email, 'unknown@example.com']) {
     for (let count = 0; count < 10; count++) expect(await attempt(address)).toBe('unauthorized')
-    expect(await attempt(address)).toBe('rate_limited 1')
-    expect(await attempt(address.toUpperCase(), password)).toBe('rate_limited 1')
+    await extendWaits()
+    expect(await attempt(address)).toMatch(/^rate_limited/)
+    expect(await attempt(address.toUpperCase(), password)).toMatch(/^rate_limited/)
   }
 })
 
@@ -63,8 +64,9 @@ test('each failure doubles the wait, up to 15 minutes', async () => {
     [21, 900],
     [1_000_000, 900],
   ] as const) {
-    await setFailures(count, seconds - 0.5)
-    expect(await attempt(email, password)).toBe('rate_limited 1')
+    // Its last 30 seconds, which a busy machine does not use up.
+    await setFailures(count, seconds - 30)
+    expect(await attempt(email, password)).toMatch(/^rate_limited (2\d|30)$/)
     await setFailures(count, seconds + 0.1)
     expect(await attempt()).toBe('unauthorized')
   }
@@ -124,8 +126,9 @@ test('all unknown clients share fifty attempts, even for an unknown email', asyn
 })
 
 test('throttles one client only, and an IPv6 network is one client', async () => {
-  for (let count = 0; count < 11; count++) await attempt(email, 'wrong', `2001:db8::${count}`)
-  expect(await attempt(email, password, '2001:db8::99')).toBe('rate_limited 1')
+  for (let count = 0; count < 10; count++) await attempt(email, 'wrong', `2001:db8::${count}`)
+  await extendWaits()
+  expect(await attempt(email, password, '2001:db8::99')).toMatch(/^rate_limited/)
   expect(await attempt(email, password, '2001:db8:0:1::1')).toBe('in')
 })
 
@@ -133,7 +136,8 @@ test('a client is unknown again after 90 days without a login', async () => {
   await attempt(email, password)
   await database.db.execute(sql`update login_failures set known_until = now()`)
   for (let client = 0; client < 50; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
-  expect(await attempt(email, password)).toBe('rate_limited 1')
+  await extendWaits()
+  expect(await attempt(email, password)).toMatch(/^rate_limited/)
 })
 
 test('verifies ten of forty concurrent attempts, and throttles no other email', async () => {

@@ -38,13 +38,17 @@ afterEach(() => database.close())
 
 const dayMs = 86_400_000
 const inDays = (days: number) => new Date(Date.now() + days * dayMs)
-const maintainIn = (days: number, options = {}) => maintainPartitions(database.db, { now: inDays(days), ...options })
-/** Maintains until nothing is held up, by a transaction or by a slow machine. Returns what was dropped. */
-async function dropIn(days: number): Promise<string[]> {
-  const { dropped, heldUp } = await maintainIn(days)
-  return heldUp.length === 0 ? dropped : [...dropped, ...(await dropIn(days))]
+const maintainOnceIn = (days: number, options = {}) =>
+  maintainPartitions(database.db, { now: inDays(days), ...options })
+/** Maintains until nothing is held up, by a transaction or by a slow machine. */
+async function maintainIn(days: number, options = {}): Promise<{ added: string[]; dropped: string[] }> {
+  const { added, dropped, heldUp } = await maintainOnceIn(days, options)
+  if (heldUp.length === 0) return { added, dropped }
+  const rest = await maintainIn(days, options)
+  return { added: [...added, ...rest.added], dropped: [...dropped, ...rest.dropped] }
 }
-const noChanges = { added: [], dropped: [], heldUp: [] }
+const dropIn = async (days: number) => (await maintainIn(days)).dropped
+const noChanges = { added: [], dropped: [] }
 
 /** The number of rows in each partition that is not empty. */
 async function countRows(table: 'events' | 'deliveries'): Promise<number[]> {
@@ -86,8 +90,10 @@ test('expired partitions are dropped, and rows younger than 30 days are kept', a
 })
 
 test('partitions are created one or two weeks ahead', async () => {
+  // The template of the database may be from before Monday.
+  await maintainIn(0)
   expect(await readSecondsAhead(database.db)).toBeGreaterThan((7 * dayMs) / 1_000)
-  expect(await maintainPartitions(database.db)).toEqual(noChanges)
+  expect(await maintainIn(0)).toEqual(noChanges)
   for (const week of [7, 14, 21, 28]) expect((await maintainIn(week)).added).toHaveLength(2)
   await maintainIn(30)
   expect(await readSecondsAhead(database.db)).toBeLessThan(((30 + 15) * dayMs) / 1_000)
@@ -122,7 +128,7 @@ test.each([
   await waitUntil(() => written > before + 10, { describe: 'contacts are still written' })
   stopping.abort()
   await writing
-  expect(changes).toMatchObject({ heldUp: [] })
+  expect(changes.added).not.toEqual([])
   expect((await listEventTypes(ctx)).length).toBe(3_000 + written)
   expect(await countRows('events')).toEqual([written, 3_000])
   expect(await maintainIn(35)).toEqual(noChanges)
@@ -198,7 +204,7 @@ test('an event is not dropped during its redelivery', async () => {
       }),
   ]) {
     const redelivering = await openTransaction(database.db, (db) => again({ ...ctx, db }))
-    expect(await maintainIn(45)).toMatchObject({ dropped: [], heldUp: ['events', 'deliveries'] })
+    expect(await maintainOnceIn(45)).toMatchObject({ dropped: [], heldUp: ['events', 'deliveries'] })
     await redelivering.commit()
     expect(await dropIn(45)).toEqual([])
     await deliverAll()
@@ -227,7 +233,7 @@ test('a long transaction delays maintenance but blocks no writes', async () => {
   await createTestContact(ctx)
   const dump = await openTransaction(database.db, (db) => db.execute(sql`select from events`))
   // A slow machine may hold up the deliveries, too, but not every time.
-  const maintaining = waitUntil(async () => (await maintainIn(70)).heldUp.join() === 'events', {
+  const maintaining = waitUntil(async () => (await maintainOnceIn(70)).heldUp.join() === 'events', {
     describe: 'only the events are held up',
   })
   await Promise.all([maintaining, createTestContact(ctx)])

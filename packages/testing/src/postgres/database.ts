@@ -79,7 +79,6 @@ async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   // A closed connection remains listed for a moment.
   const leaked = await waitUntil(async () => (await findConnections()).length === 0, {
     describe: 'all connections are closed',
-    timeoutMs: 1_000,
   })
     .then(() => [])
     .catch(findConnections)

@@ -45,10 +45,11 @@ const isReady = async (base: string, status: string) =>
 /** The `commandTimeout` of `openRedis`. */
 const commandTimeoutMs = 250
 
-async function medianMs(): Promise<number> {
+/** Of nine requests, each of which would wait for Redis. */
+async function fastestMs(): Promise<number> {
   const times = []
   for (let count = 0; count < 9; count++) times.push((await call(second, freshAddress())).tookMs)
-  return times.toSorted((a, b) => a - b)[4] ?? Number.NaN
+  return Math.min(...times)
 }
 
 /** Whether both processes use the same count. */
@@ -95,7 +96,6 @@ test.each(Object.entries(outages))(
     expect(lastKnown.remaining).toBe('39')
     await repeat(50, first, sparing)
 
-    const usualMs = await medianMs()
     await outage.begin()
     // All requests concurrently, as in a busy process.
     const during = (await Promise.all([repeat(60, first, known), repeat(120, second, unknown)])).flat()
@@ -110,7 +110,7 @@ test.each(Object.entries(outages))(
     expect(after.map(({ status }) => status)).toEqual([429, 429, 401, 401])
     expect((await call(first, sparing)).remaining).toBe('49')
     // The first requests wait until the command times out; later ones do not.
-    expect(await medianMs()).toBeLessThan(usualMs + commandTimeoutMs)
+    expect(await fastestMs()).toBeLessThan(commandTimeoutMs)
     expect(await isReady(first, 'degraded')).toBe(true)
 
     await outage.end()

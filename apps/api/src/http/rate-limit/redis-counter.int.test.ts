@@ -1,15 +1,16 @@
 import { once } from 'node:events'
-import { createTestRedis, withRedis } from '@rapport/testing/redis/redis.ts'
+import { connectRedis } from '@rapport/core/runtime/redis.ts'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { startTestApi } from '../../../test/testing.ts'
-import { openRedis } from './redis-connection.ts'
 import { createRedisCounter } from './redis-counter.ts'
 
+// The tests connect by `connectRedis`: after the timeout of `openRedis`, 250 ms, the API would count alone.
 const server = useForFile(() => createTestRedis())
 
 test('concurrent hits get the same counts as sequential hits', async () => {
-  const redis = openRedis(server.url, () => {})
+  const redis = connectRedis(server.url, {})
   await once(redis, 'ready')
   const count = createRedisCounter(redis, { isUnavailable: () => false })
   // Some clients more often than others, in irregular order.
@@ -26,14 +27,12 @@ test('concurrent hits get the same counts as sequential hits', async () => {
 })
 
 test('concurrent requests are counted in a few Redis commands', async () => {
-  const redis = openRedis(server.url, () => {})
+  const redis = connectRedis(server.url, {})
   await once(redis, 'ready')
-  // Commands of the API fail after 250 ms, those of `withRedis` later.
-  await withRedis(server.url, (other) => other.config('RESETSTAT'))
+  await redis.config('RESETSTAT')
   const shared = await startTestApi({ redis })
   await Promise.all(Array.from({ length: 200 }, () => shared.call('GET', '/contacts')))
-  let stats = ''
-  await withRedis(server.url, async (other) => (stats = await other.info('commandstats')))
+  const stats = await redis.info('commandstats')
   const asked = [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)]
   const times = asked.reduce((sum, [, calls]) => sum + Number(calls), 0)
   expect(times).toBeGreaterThan(0)
