@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Database, openDatabase } from './client.ts'
 import { isDatabaseUnavailable } from './database-errors.ts'
 import { AppError } from '../kernel/errors.ts'
@@ -23,8 +23,11 @@ afterAll(async () => {
 
 describe('a pool', () => {
   let database: Database
+  let errors: Error[]
   beforeEach(() => {
-    database = openDatabase(proxy.url, { applicationName: 'rapport test', maxConnections, onError: () => {} })
+    errors = []
+    const onError = (error: Error) => void errors.push(error)
+    database = openDatabase(proxy.url, { applicationName: 'rapport test', maxConnections, onError })
   })
   afterEach(async () => {
     proxy.cut(undefined)
@@ -98,6 +101,11 @@ describe('a pool', () => {
       },
     })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(async () => {
+      vi.useRealTimers()
+      isVerified.resolve()
+      await single.close()
+    })
     const first = await single.pool.connect()
     const waiting = single.pool.connect()
     first.release(true)
@@ -109,7 +117,6 @@ describe('a pool', () => {
     const next = await single.pool.connect()
     next.release()
     expect([connections, single.pool.totalCount]).toEqual([2, 1])
-    await single.close()
   })
 
   test('a connection lost during the rollback does not hide the original error', async () => {
@@ -143,6 +150,9 @@ describe('a pool', () => {
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()`)
     await waitUntil(() => runTransaction(), { describe: 'the pool has replaced its connections' })
+    // The connection would be logged with the key that cancels its statements.
+    await waitUntil(() => errors.length > 0, { describe: 'the errors are reported' })
+    expect(errors.filter((error) => 'client' in error)).toEqual([])
   })
 })
 

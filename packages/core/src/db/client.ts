@@ -35,7 +35,7 @@ const minConnections = 5
 
 /**
  * Opens a pool. Timeouts: 2 s for a connection, 3 s for a lock, 10 s for a statement, 12 s for the response of a server
- * that hangs. `onError` receives the errors of idle connections, which the pool replaces. `settings` are PostgreSQL
+ * that hangs. `onError` receives the errors of idle and new connections, which the pool replaces. `settings` are PostgreSQL
  * settings for each connection; they are not applied behind a transaction pooler. `lifetimeSeconds` limits the age of a
  * connection and its cached plans (default: 10 minutes). `verifyDatabase` runs on each new connection before it is used,
  * until it has returned true; if it throws, the connection is not used.
@@ -73,7 +73,11 @@ export function openDatabase(
     // With `verify`, pg-pool would never release a connection whose caller gave up meanwhile.
     onConnect: prepare,
   })
-  pool.on('error', options.onError)
+  pool.on('error', (error: Error & { client?: unknown }) => {
+    // pg-pool adds the connection, with the key that cancels its statements.
+    delete error.client
+    options.onError(error)
+  })
   // A connection that is lost during a transaction fails its next statement. Without a listener the error would end the
   // process.
   pool.on('connect', (client) => client.on('error', () => {}))
