@@ -84,3 +84,22 @@ test('the elected worker reads at each interval, and reconnects after an error',
   await expect.poll(listBounces).toEqual(['mail.bounced'])
   await Promise.all([idle.close(), reader.close()])
 })
+
+test('no pass begins once the reader is closed', async () => {
+  addMessage(`Delivered-To: ${returnPath}`)
+  const [isAsked, isElected] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()]
+  const reader = startMailboxReader(base(), {
+    url: imap.url,
+    intervalMs: 5,
+    log: silentLog,
+    isElected() {
+      isAsked.resolve()
+      return isElected.promise
+    },
+  })
+  await isAsked.promise
+  const closed = reader.close()
+  isElected.resolve(true)
+  await closed
+  expect([isSeen(), await listBounces()]).toEqual([[false], []])
+})

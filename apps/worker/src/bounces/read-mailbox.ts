@@ -23,6 +23,7 @@ export async function readMailbox(
   base: Omit<BaseCtx, 'requestId'>,
   { url, log, closing }: { url: string; log: Logger; closing?: AbortSignal },
 ): Promise<number> {
+  closing?.throwIfAborted()
   const { options, mailbox } = parseImapUrl(url, timeoutMs)
   const client = new ImapFlow(options)
   // Without a listener, a lost connection would end the process. The pending call fails too.

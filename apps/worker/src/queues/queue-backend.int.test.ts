@@ -39,3 +39,14 @@ test('the queues in PostgreSQL reject writes while its transactions are read-onl
   await database.pool.query(ended)
   await expect(backend.probeWrites()).rejects.toThrow('read-only transaction')
 })
+
+test('a start that fails leaves no connection open', async () => {
+  const database = await createTestDatabase()
+  const { rows } = await database.pool.query<{ name: string }>('select current_database() as name')
+  await database.pool.query(`alter database "${rows[0]?.name}" set default_transaction_read_only to on`)
+  const options = { log: silentLog, timings: shortTimings }
+  const opening = openQueueBackend(testWorkerConfig({ DATABASE_URL: database.url }), options)
+  await expect(opening).rejects.toThrow('read-only transaction')
+  // It fails if a connection is left.
+  await database.close()
+})

@@ -124,7 +124,14 @@ async function openPostgresBackend(connectionString: string, { log, timings }: B
   const onError = errorLogger(log, 'PostgreSQL queues unavailable; retrying')
   const postgres = withBackend(createPostgresBackend)
   const pool = openQueuePool(connectionString, onError)
-  await withTimeout(migrateQueues(pool), timings.queueStartTimeoutMs)
+  // The pool would wait for a connection that did not close in time.
+  const close = () => withTimeout(pool.end()).catch(onError)
+  try {
+    await withTimeout(migrateQueues(pool), timings.queueStartTimeoutMs)
+  } catch (error) {
+    await close()
+    throw error
+  }
   // BullMQ and @types/pg declare `on` differently.
   const connection = pool as unknown as PgPool
   return {
@@ -147,8 +154,7 @@ async function openPostgresBackend(connectionString: string, { log, timings }: B
     ping: undefined,
     // PostgreSQL rejects the statement in a read-only transaction, although it deletes nothing.
     probeWrites: () => pool.query('delete from job where false'),
-    // The pool would wait for the connection of a worker that did not close in time.
-    close: () => withTimeout(pool.end()).catch(onError),
+    close,
   }
 }
 
