@@ -29,8 +29,8 @@ const schema = (operationId: string, summary: string, description: string) => ({
   response: { 200: pageResponse, 400: errorPageResponse },
 })
 
-/** The schema of a page or a POST behind a link in an email that a suspended workspace may refuse. */
-export const writingSchema = (...texts: Parameters<typeof schema>) => ({
+/** For a POST that a suspended workspace refuses. */
+const writingSchema = (...texts: Parameters<typeof schema>) => ({
   ...schema(...texts),
   response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse },
 })

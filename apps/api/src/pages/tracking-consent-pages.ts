@@ -5,10 +5,19 @@ import { findBranding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
+import { errorPageResponse, pageResponse } from './document.ts'
 import { sendMessage, showBrokenLinks } from './message-page.ts'
-import { readPageLanguage, type TokenQuery } from './page-language.ts'
+import { readPageLanguage, TokenQuery } from './page-language.ts'
 import { discardBodies } from './posted-form.ts'
-import { writingSchema } from './subscription-pages.ts'
+
+const schema = (operationId: string, summary: string, description: string) => ({
+  tags: ['Hosted pages'],
+  operationId,
+  summary,
+  description,
+  querystring: TokenQuery,
+  response: { 200: pageResponse, 400: errorPageResponse, 403: errorPageResponse },
+})
 
 /** The page of the link that confirms a grant of tracking. GET changes nothing, because mail scanners follow links. */
 export const trackingConsentPages: FastifyPluginAsyncZod = async (app) => {
@@ -18,7 +27,7 @@ export const trackingConsentPages: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/public/tracking/confirm',
     {
-      schema: writingSchema(
+      schema: schema(
         'pages.showTrackingConfirmation',
         'Show the page "Confirm what may be recorded"',
         'The page that the link in an email opens after a request to grant tracking. It changes nothing: its button sends the POST.',
@@ -29,7 +38,7 @@ export const trackingConsentPages: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/tracking/confirm',
     {
-      schema: writingSchema(
+      schema: schema(
         'public.confirmTracking',
         'Confirm a grant of tracking',
         'Opens and clicks of the contact are recorded from now on, as far as the email named them. Emits `tracking_consent.changed`. The body is ignored: the token is sufficient.',
