@@ -13,7 +13,7 @@ import { createPostgresBackend, type Job, Queue, runMigrations, withBackend } fr
 import { pino } from 'pino'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startTestApi, testEnvironment, type TestApi } from '../../test/testing.ts'
-import { openPublisher } from './publisher.ts'
+import { openPublisher, publisherTimings } from './publisher.ts'
 
 const redis = useForFile(createTestRedis)
 
@@ -55,7 +55,9 @@ async function start({ environment, prepare }: { environment: Record<string, str
   const logged: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) })
   const config = readApiConfig({ ...testEnvironment(database.url), ...environment })
-  const publisher = openPublisher(config, { db: database.db, log })
+  // A busy machine may take longer than the API waits for an add, which it then leaves to the poll.
+  const timings = { ...publisherTimings, ...(prepare && { addTimeoutMs: 20_000, redisCommandTimeoutMs: 20_000 }) }
+  const publisher = openPublisher(config, { db: database.db, log, timings })
   onTestFinished(async () => {
     await publisher.close()
     await api.close()
@@ -72,6 +74,20 @@ async function createDelivery({ api, key }: { api: TestApi; key: string }): Prom
   await api.create('/contacts', key, { email: 'ada@example.com' })
 }
 
+/** Until the publisher is connected, an add fails, and is left to the poll. */
+async function waitUntilConnected({ api, publisher, logged }: Awaited<ReturnType<typeof start>>): Promise<void> {
+  const other = api.ctx((await api.signUp()).id)
+  const hasAdded = async () => (await publisher.published.get()).values.some(({ value }) => value > 0)
+  await waitUntil(
+    async () => {
+      await enqueue(other, 'CLEAR_LIST', newId('lst'))
+      return hasAdded()
+    },
+    { describe: 'the publisher is connected' },
+  )
+  logged.length = 0
+}
+
 /** Enqueues work without a subject. Returns its UUID. */
 async function enqueueOne(ctx: Ctx): Promise<string> {
   const id = newId('imp')
@@ -82,6 +98,7 @@ async function enqueueOne(ctx: Ctx): Promise<string> {
 describe.each(backends)('with the queues in $name', ({ environment, prepare, open }) => {
   async function startPrepared() {
     const started = await start({ environment: environment(), prepare })
+    await waitUntilConnected(started)
     const findJobs = async (name: QueueName): Promise<Job[]> => {
       const queue = open(name, started.database)
       const jobs = await queue.getJobs(['waiting', 'delayed', 'active'])

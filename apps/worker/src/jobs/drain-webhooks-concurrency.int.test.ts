@@ -192,12 +192,12 @@ describe('a receiver that refuses connections', () => {
     const { pausedUntil, lastFailureAt } = (await readHealth(ctx, webhookId)) ?? {}
     return pausedUntil && lastFailureAt ? (pausedUntil.getTime() - lastFailureAt.getTime()) / 1_000 : 0
   }
-  const endPauseIn = (seconds: number) =>
+  const setPause = (seconds: number) =>
     database.pool.query(`update webhook_drains set paused_until = $2 where webhook_id = $1`, [
       uuidOf(webhookId),
       new Date(Date.now() + seconds * 1_000),
     ])
-  const endPause = () => endPauseIn(0)
+  const endPause = () => setPause(0)
   /** Reads all pages, because another test leaves a long backlog. */
   const isBacklogFound = async () => {
     let page = await findBacklogs(database.db)
@@ -212,7 +212,7 @@ describe('a receiver that refuses connections', () => {
     expect(await readHealth(ctx, webhookId)).toMatchObject({ unreachableCount: 3 })
     expect(await readDrain(ctx)).toBeUndefined()
     expect(await pauseSeconds()).toBe(1)
-    await endPauseIn(60)
+    await setPause(60)
     expect(await isBacklogFound()).toBe(false)
     await endPause()
     expect(await isBacklogFound()).toBe(true)
@@ -222,7 +222,7 @@ describe('a receiver that refuses connections', () => {
     await runOnce()
     const pauses: number[] = []
     for (let round = 0; round < 8; round++) {
-      await endPauseIn(60)
+      await setPause(60)
       expect(await runOnce()).toMatchObject({ delivered: 0, failed: 0 })
       await endPause()
       expect(await runOnce()).toMatchObject({ delivered: 0, failed: 1 })

@@ -102,7 +102,7 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
 
   function gate(text: string, query: SentStatement['query']) {
     const task = currentTask()
-    if (!task || text.startsWith('select pg_backend_pid') || text.includes('set_config(')) return query()
+    if (!task || text.includes('set_config(')) return query()
     if (lostError !== undefined) return failLost()
     const label = describeStatement(text)
     const faults = label === 'rollback' ? [] : faultsOf(label)

@@ -90,7 +90,7 @@ test('expired partitions are dropped, and rows younger than 30 days are kept', a
 })
 
 test('partitions are created one or two weeks ahead', async () => {
-  // The template of the database may be from before Monday.
+  // The template may have been created last week.
   await maintainIn(0)
   expect(await readSecondsAhead(database.db)).toBeGreaterThan((7 * dayMs) / 1_000)
   expect(await maintainIn(0)).toEqual(noChanges)

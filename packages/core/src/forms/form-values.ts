@@ -64,7 +64,7 @@ function checkFormValue(
   return result.success ? { value: result.data } : { message: describeCheck(field, language) }
 }
 
-/** Without what the eye does not see, and `tel:` of a phone number, which is not stored. */
+/** Whether nothing is left without invisible characters, and without the `tel:` of a phone number. */
 const isEmptyText = ({ type }: FormField, text: string) =>
   trimInvisible(text) === '' || (type === 'PHONE' && Phone.safeParse(text).data === '')
 

@@ -11,7 +11,7 @@ export function byId<Id extends AnyPgColumn>(
   return and(eq(table.workspaceId, ctx.workspaceId), eq(table.id, id))
 }
 
-/** The condition for the first `limit` records of the workspace that meet another one. */
+/** The condition for the first `limit` records of the workspace that meet `where`. */
 export function isAmongFirst(
   table: AnyPgTable & { workspaceId: AnyPgColumn; id: AnyPgColumn },
   ctx: Ctx,

@@ -45,11 +45,10 @@ const isReady = async (base: string, status: string) =>
 /** The `commandTimeout` of `openRedis`. */
 const commandTimeoutMs = 250
 
-/** Of nine requests, each of which would wait for Redis. */
-async function fastestMs(): Promise<number> {
+async function medianMs(): Promise<number> {
   const times = []
   for (let count = 0; count < 9; count++) times.push((await call(second, freshAddress())).tookMs)
-  return Math.min(...times)
+  return times.toSorted((a, b) => a - b)[4] ?? Number.NaN
 }
 
 /** Whether both processes use the same count. */
@@ -110,7 +109,7 @@ test.each(Object.entries(outages))(
     expect(after.map(({ status }) => status)).toEqual([429, 429, 401, 401])
     expect((await call(first, sparing)).remaining).toBe('49')
     // The first requests wait until the command times out; later ones do not.
-    expect(await fastestMs()).toBeLessThan(commandTimeoutMs)
+    expect(await medianMs()).toBeLessThan(commandTimeoutMs)
     expect(await isReady(first, 'degraded')).toBe(true)
 
     await outage.end()

@@ -13,9 +13,9 @@ export interface FairSlots {
 }
 
 /**
- * A workspace may hold half of the slots that other workspaces leave: at least one, at most its maximum (`maxOf`). A released
- * slot goes to the waiting workspace that holds the fewest slots, and among equals to the one that has waited longest.
- * Within a workspace, the order is that of arrival.
+ * A workspace may hold half of the slots that other workspaces leave: at least one, at most its maximum (`maxOf`). A
+ * released slot goes to the waiting workspace that holds the fewest slots, and among equals to the one that has waited
+ * longest. Within a workspace, the order is that of arrival.
  */
 export function createFairSlots(size: number, maxOf: (workspaceId: WorkspaceId) => number = () => size): FairSlots {
   const held = new Map<WorkspaceId, number>()
