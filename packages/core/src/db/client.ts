@@ -73,11 +73,7 @@ export function openDatabase(
     // With `verify`, pg-pool would never release a connection whose caller gave up meanwhile.
     onConnect: prepare,
   })
-  pool.on('error', (error: Error & { client?: unknown }) => {
-    // pg-pool adds the connection, with the key that cancels its statements.
-    delete error.client
-    options.onError(error)
-  })
+  pool.on('error', options.onError)
   // A connection that is lost during a transaction fails its next statement. Without a listener the error would end the
   // process.
   pool.on('connect', (client) => client.on('error', () => {}))

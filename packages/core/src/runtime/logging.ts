@@ -9,7 +9,11 @@ export async function openLog(name: string, loggerOptions: LoggerOptions): Promi
   return pino(options, build({ ignore: 'pid,hostname', sync: true }))
 }
 
-const serializeError = (error: Error) => pino.stdSerializers.err(withoutParameters(error) as Error)
+/** Without the connection that pg-pool adds to an error, with the key that cancels its statements. */
+export function serializeError(error: Error): object {
+  const { client: _, ...shown } = pino.stdSerializers.err(withoutParameters(error) as Error)
+  return shown
+}
 
 /** Logs at most one error every ten seconds: during an outage every connection reports the same error repeatedly. */
 export function errorLogger(log: { warn(details: object, message: string): void }, message: string) {
