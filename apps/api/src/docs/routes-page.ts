@@ -38,7 +38,7 @@ What a route says about its handler:
 | – | The handler runs once, and its verbs open the transactions that they need. |
 
 A public handler that must not reveal whether an address is known calls
-[\`inConstantTime\`](../apps/api/src/http/constant-time.ts) itself.
+[\`roundUpDuration\`](../apps/api/src/http/constant-time.ts) itself.
 `
 
 /** `files` names the sources by the tag of their routes, relative to `docs`. */

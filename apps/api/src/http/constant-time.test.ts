@@ -4,7 +4,7 @@ const { sleep } = vi.hoisted(() => ({ sleep: vi.fn<(ms: number) => Promise<void>
 // Test files share a module cache: load fresh modules that use the mock, and remove them afterwards.
 vi.mock('node:timers/promises', () => ({ setTimeout: sleep }))
 vi.resetModules()
-const { inConstantTime } = await import('./constant-time.ts')
+const { roundUpDuration } = await import('./constant-time.ts')
 afterAll(() => void vi.resetModules())
 
 let now = 0
@@ -29,7 +29,7 @@ test.each([
   [51, 49],
   [120, 30],
 ])('after %d ms of work, waits %d ms until the end of the step', async (spentMs, restMs) => {
-  expect(await inConstantTime({ constantTimeStepMs: 50 }, workFor(spentMs))).toBe('done')
+  expect(await roundUpDuration({ constantTimeStepMs: 50 }, workFor(spentMs))).toBe('done')
   expect(slept()).toEqual([restMs])
 })
 
@@ -38,6 +38,6 @@ test('failed work takes the same time and rejects with its own error', async () 
     await workFor(7)()
     throw new Error('so')
   }
-  await expect(inConstantTime({ constantTimeStepMs: 50 }, failing)).rejects.toThrow('so')
+  await expect(roundUpDuration({ constantTimeStepMs: 50 }, failing)).rejects.toThrow('so')
   expect(slept()).toEqual([43])
 })

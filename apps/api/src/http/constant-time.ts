@@ -5,10 +5,9 @@ export type ConstantTime = Pick<ApiTimings, 'constantTimeStepMs'>
 
 /**
  * Runs work whose duration depends on whether an email address is known, confirmed or already mailed. Resolves or
- * rejects only at a multiple of `constantTimeStepMs` after the start. Nearly all work takes one step of 50 ms, so the
- * duration reveals nothing.
+ * rejects only at a multiple of `constantTimeStepMs` after the start, which hides differences below 50 ms.
  */
-export async function inConstantTime<Result>(
+export async function roundUpDuration<Result>(
   { constantTimeStepMs: stepMs }: ConstantTime,
   work: () => Promise<Result>,
 ): Promise<Result> {

@@ -1,7 +1,7 @@
 import { isMember } from '@rapport/core/auth/users.ts'
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { Sending, SendResult, SendTestInput } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { reportSending, sendReportedCampaign } from '@rapport/core/campaigns/sending-report/report-sending.ts'
+import { reportSending, sendReviewedCampaign } from '@rapport/core/campaigns/sending-report/report-sending.ts'
 import { SendingReport } from '@rapport/core/campaigns/sending-report/sending-report.schema.ts'
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
@@ -57,7 +57,7 @@ const sendCampaign = defineTool({
   async run(ctx, { campaignId, confirmationToken }) {
     if (confirmationToken === undefined)
       return { status: 'CONFIRMATION_REQUIRED' as const, report: await reportSending(ctx, campaignId) }
-    const result = await sendReportedCampaign(ctx, campaignId, { confirmationToken }).catch(async (error: unknown) => {
+    const result = await sendReviewedCampaign(ctx, campaignId, { confirmationToken }).catch(async (error: unknown) => {
       if (!(error instanceof AppError) || error.code !== 'precondition_failed') throw error
       throw new ToolError(error, { report: await reportSending(ctx, campaignId) })
     })

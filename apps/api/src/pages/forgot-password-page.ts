@@ -4,7 +4,7 @@ import { formTexts } from '@rapport/core/forms/texts/form-texts.ts'
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, roundUpDuration } from '../http/constant-time.ts'
 import { sendAccountPage } from './account-page.ts'
 import { errorPageResponse, pageResponse } from './document.ts'
 import { sendMessage } from './message-page.ts'
@@ -58,7 +58,7 @@ export const forgotPasswordPage: FastifyPluginAsyncZod<ConstantTime> = async (ap
         const problem = formTexts[page.language.language].email
         return sendAccountPage(reply.code(400), { ...page, email: email ?? '' }, { problem, field: 'email' })
       }
-      await inConstantTime(timings, () =>
+      await roundUpDuration(timings, () =>
         requestPasswordReset(request.baseCtx, { ...input, locale: readVisitorLocale(request) }),
       )
       return sendMessage(reply, { language: page.language, ...done })

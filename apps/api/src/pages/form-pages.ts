@@ -8,7 +8,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type PublicErrorCode, startErrorResponse, toErrorBody } from '../http/errors/error-handler.ts'
 import { IdParams } from '../routes/shapes.ts'
-import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, roundUpDuration } from '../http/constant-time.ts'
 import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
 import { type FormProblem, sendFormPage } from './form-page.ts'
 import { sendMessage, suspendedMessage } from './message-page.ts'
@@ -77,7 +77,7 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
     },
     async (request, reply) => {
       const prepared = await preparePage(request)
-      return inConstantTime(timings, () => submitPage(request, reply, prepared))
+      return roundUpDuration(timings, () => submitPage(request, reply, prepared))
     },
   )
 

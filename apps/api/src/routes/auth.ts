@@ -22,7 +22,7 @@ import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import { resetPassword } from '@rapport/core/operations/mail/reset-password.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../http/authentication.ts'
-import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, roundUpDuration } from '../http/constant-time.ts'
 import { readVisitorLocale } from '../pages/page-language.ts'
 import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
@@ -67,7 +67,7 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         response: { 200: Session },
       },
     },
-    (request) => inConstantTime(timings, () => logIn(request.baseCtx, request.body)),
+    (request) => roundUpDuration(timings, () => logIn(request.baseCtx, request.body)),
   )
 
   app.post(
@@ -87,7 +87,7 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
     },
     async (request, reply) => {
       const input = { ...request.body, locale: readVisitorLocale(request) }
-      await inConstantTime(timings, () => requestPasswordReset(request.baseCtx, input))
+      await roundUpDuration(timings, () => requestPasswordReset(request.baseCtx, input))
       reply.code(202).serializer(() => '')
       return null
     },

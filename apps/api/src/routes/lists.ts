@@ -22,7 +22,7 @@ import { z } from 'zod'
 import { PageQuery } from '../pages/page-language.ts'
 import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, roundUpDuration } from '../http/constant-time.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const SubscribeResult = z
@@ -233,7 +233,7 @@ export const publicListRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
     },
     async (request, reply) => {
       const input = { ...request.body, locale: canonicalLocale(request.query.lang ?? '') }
-      await inConstantTime(timings, () => subscribe(request.baseCtx, request.params.id, input))
+      await roundUpDuration(timings, () => subscribe(request.baseCtx, request.params.id, input))
       reply.code(202)
       return { success: true as const }
     },

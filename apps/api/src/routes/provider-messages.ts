@@ -6,7 +6,7 @@ import { MailReportResult } from '@rapport/core/operations/mail/mail-events.sche
 import { receiveHookMessage } from '@rapport/core/operations/mail/receive-hook-message.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, roundUpDuration } from '../http/constant-time.ts'
 import { PublicQuery } from './shapes.ts'
 
 export interface ProviderMessageOptions extends ConstantTime {
@@ -49,7 +49,7 @@ export const providerMessageRoutes: FastifyPluginAsyncZod<ProviderMessageOptions
         readUrl: options.readUrl,
         now: new Date(options.now()),
       }
-      await inConstantTime(options, async () => {
+      await roundUpDuration(options, async () => {
         const { data: hookId } = Id('mhk').safeParse(token)
         if (!hookId) throw refusedMessage()
         await receiveHookMessage(request.baseCtx, { ...received, provider, hookId })

@@ -7,7 +7,7 @@ import { PageQuery } from '../pages/page-language.ts'
 import { isNotModified, readIfMatch, toVersions } from '../http/conditional-requests/entity-tags.ts'
 import { readIdempotencyKey } from '../http/handlers/idempotency.ts'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
-import { type ConstantTime, inConstantTime } from '../http/constant-time.ts'
+import { type ConstantTime, roundUpDuration } from '../http/constant-time.ts'
 import { IdParams, PublicQuery } from './shapes.ts'
 
 const params = IdParams('frm')
@@ -60,7 +60,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
           repetitionKey: readIdempotencyKey(request),
           versions: versionsIn(request.headers['if-match']),
         }
-        const result = await inConstantTime(timings, () => submitForm(request.baseCtx, request.params.id, submit))
+        const result = await roundUpDuration(timings, () => submitForm(request.baseCtx, request.params.id, submit))
         reply.code(201)
         return result
       },

@@ -1,4 +1,4 @@
-import { findNearlyUsedQuotas } from '@rapport/core/operations/overviews/nearly-used-quotas.ts'
+import { findQuotasNearLimit } from '@rapport/core/operations/overviews/find-quotas-near-limit.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { quotasFrom, quotaVariables } from '@rapport/core/runtime/variables/quota-variables.ts'
 import { formatCount } from '../terminal.ts'
@@ -12,7 +12,7 @@ export const quotasCheck: Check = {
   about: 'Quotas',
   async run({ database, config, invalid }) {
     if (!database || Object.keys(quotaVariables).some((name) => invalid.has(name))) return []
-    const { data, isIncomplete } = await findNearlyUsedQuotas(database.db, quotasFrom(config as ApiConfig), threshold)
+    const { data, isIncomplete } = await findQuotasNearLimit(database.db, quotasFrom(config as ApiConfig), threshold)
     const findings = data
       .slice(0, maxListed)
       .map(({ workspaceId, name, quota, used, limit }) =>

@@ -8,7 +8,7 @@ import {
   releaseUnansweredDrain,
   type TakeResult,
 } from '@rapport/core/webhooks/drain/drain.ts'
-import { getConclusiveOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
+import { getReachabilityOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
 import type { TakeLimits } from '@rapport/core/webhooks/drain/take-deliveries.ts'
 import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
@@ -145,7 +145,7 @@ async function readLimits(deps: WorkerDeps, claim: DrainClaim, requests: Request
 
 function adaptPaces({ receivers }: WorkerDeps, claim: DrainClaim, ended: readonly EndedDelivery[]): void {
   for (const [webhookId, round] of Map.groupBy(ended, (delivery) => delivery.webhookId)) {
-    receivers.adapt(claim.workspaceId, webhookId, getConclusiveOutcomes(claim.receivers.get(webhookId) ?? {}, round))
+    receivers.adapt(claim.workspaceId, webhookId, getReachabilityOutcomes(claim.receivers.get(webhookId) ?? {}, round))
   }
 }
 

@@ -50,6 +50,6 @@ export async function purgeExpired(deps: WorkerDeps): Promise<void> {
 
 async function updatePartitions({ db, log, retention }: WorkerDeps): Promise<void> {
   const changes = await maintainPartitions(db, { lifetimeDays: retention.eventsDays })
-  if (changes.heldUp.length > 0) log.warn(changes, 'partitions locked for too long; retrying in an hour')
+  if (changes.lockedTables.length > 0) log.warn(changes, 'partitions locked for too long; retrying in an hour')
   else if (changes.added.length + changes.dropped.length > 0) log.info(changes, 'partitions updated')
 }

@@ -7,7 +7,7 @@ import type { TemplateFault } from '@rapport/core/campaigns/templates/template-s
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { findRateProblem } from '@rapport/core/campaigns/guard/find-rate-problem.ts'
 import {
-  minConclusiveGroupSize,
+  minGroupSizeToPause,
   decideOutcomes,
   type RecipientOutcome,
   type SmtpOutcome,
@@ -75,8 +75,8 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     deps.log.debug({ requestId, campaignId: batch.campaignId, mails: outcomes.length, sent }, 'mail group processed')
     // The rest of the batch would be refused as well: the queue retries the job after a delay.
     if (refusal?.isFinal === false) throw new Error(`No mail of the group was sent; retrying: ${refusal.reason}`)
-    // With long templates, a full group may be smaller than the conclusive size. Then a full group is enough.
-    const reason = refusal?.reason ?? findTemplateFault(smtpOutcomes, Math.min(maxGroupSize, minConclusiveGroupSize))
+    // With long templates, a full group may be smaller than `minGroupSizeToPause`. Then a full group is enough.
+    const reason = refusal?.reason ?? findTemplateFault(smtpOutcomes, Math.min(maxGroupSize, minGroupSizeToPause))
     if (reason !== undefined) await pauseForReason(deps, ctx, { batch, reason })
     if (refusal) return 'stopped'
   }
@@ -109,7 +109,7 @@ async function reportRefusals(
 /**
  * Renders the mails of a group and sends them concurrently. If rendering throws, or exceeds the time limit for every
  * recipient at the first attempt, the failure affects all mails: the recipients remain WAITING. At later attempts, the
- * group contains only recipients that failed before, so another failure of all of them is not conclusive.
+ * group contains only recipients that failed before, so another failure of all of them does not affect all mails.
  */
 async function sendGroup(
   deps: WorkerDeps,
@@ -145,8 +145,8 @@ function describeFault({ message, isEmpty }: TemplateFault): string {
 /** Returns the fault if the template has one for every recipient of a group of at least `minGroupSize`. */
 function findTemplateFault(smtpOutcomes: SmtpOutcome[], minGroupSize: number): string | undefined {
   const [first] = smtpOutcomes
-  const isConclusive = smtpOutcomes.length >= minGroupSize && smtpOutcomes.every((outcome) => outcome.hasTemplateFault)
-  return isConclusive && first?.kind === 'refused' ? first.error : undefined
+  const isFaultForAll = smtpOutcomes.length >= minGroupSize && smtpOutcomes.every((outcome) => outcome.hasTemplateFault)
+  return isFaultForAll && first?.kind === 'refused' ? first.error : undefined
 }
 
 /** Pauses the campaign, unless it was canceled or completed in the meantime. */

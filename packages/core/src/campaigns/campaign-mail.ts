@@ -24,7 +24,7 @@ import {
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
 import { createListDeletedError, findReferencedContact, readCampaignSummary } from './campaigns.ts'
-import { senderOf } from './sending-report/reported-sending.ts'
+import { senderOf } from './sending-report/reviewed-campaign.ts'
 import { createExampleRecipient } from './templates/example-recipient.ts'
 import { type Recipient, toRecipient } from './recipient.ts'
 import { renderPreview, renderMails } from './templates/rendering.ts'

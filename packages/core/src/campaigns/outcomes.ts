@@ -33,8 +33,8 @@ export interface GroupOutcome {
 }
 
 const maxAttempts = 3
-/** In a smaller group, all mails may fail for unrelated reasons. */
-export const minConclusiveGroupSize = 5
+/** In a smaller group, all mails may fail for unrelated reasons, so that the campaign is not paused. */
+export const minGroupSizeToPause = 5
 
 /**
  * Decides the status of every recipient of a group:
@@ -62,7 +62,7 @@ export function decideOutcomes(group: readonly SmtpOutcome[]): GroupOutcome {
 function findGroupRefusal(group: readonly SmtpOutcome[]): string | undefined {
   const refusals = group.filter((outcome) => outcome.kind === 'refused')
   if (refusals.length === 0 || refusals.length < group.length) return undefined
-  const isLargeEnough = refusals.length >= minConclusiveGroupSize
+  const isLargeEnough = refusals.length >= minGroupSizeToPause
   const areGroupWide = refusals.every(
     ({ affectsAll, bounce }) => affectsAll === true || (isLargeEnough && bounce && isFaultOfSender(bounce)),
   )

@@ -21,7 +21,7 @@ import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.t
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { isNotSuppressed } from '../subscriptions/find-suppressions.ts'
-import { selectSegment } from './segment-of-list.ts'
+import { narrowToSegment } from './narrow-to-segment.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
 import { checkRenderedSubject } from './campaign-mail.ts'
@@ -36,10 +36,10 @@ import {
 import type { Campaign, Sending } from './campaigns.schema.ts'
 import {
   hashContent,
-  type ReportedSending,
-  requireReportedContent,
-  requireReportedCount,
-} from './sending-report/reported-sending.ts'
+  type ReviewedCampaign,
+  requireReviewedContent,
+  requireReviewedCount,
+} from './sending-report/reviewed-campaign.ts'
 import { checkTemplates } from './templates/check-templates.ts'
 import { templateFields } from './templates/template-sources.ts'
 
@@ -49,10 +49,10 @@ const batchSize = 200
 /**
  * Starts sending a DRAFT to the subscribers that are CONFIRMED on its list now, and returns their exact number. The
  * transaction is short even for a large list: it writes one row per batch, not per recipient. The second of two
- * concurrent calls throws `wrong_state`, and so does a campaign whose templates are not valid anymore. With `reported`,
- * throws `precondition_failed` unless the campaign and the number of its recipients are as reported.
+ * concurrent calls throws `wrong_state`, and so does a campaign whose templates are not valid anymore. With `reviewed`,
+ * throws `precondition_failed` unless the campaign and the number of its recipients are as reviewed.
  */
-export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: ReportedSending): Promise<Sending> {
+export async function sendCampaign(ctx: Ctx, id: CampaignId, reviewed?: ReviewedCampaign): Promise<Sending> {
   // Before the transaction: it must not stay open while the templates are checked.
   const checked = await checkOnce(ctx, id)
   return inTransaction(ctx, async (ctx) => {
@@ -66,12 +66,12 @@ export async function sendCampaign(ctx: Ctx, id: CampaignId, reported?: Reported
       .returning()
     if (!draft) throw createNotDraftError(await readCampaignSummary(ctx, id), 'sent')
     const workspace = await readWorkspace(ctx)
-    if (reported) requireReportedContent(reported, await hashContent(ctx, draft, workspace))
+    if (reviewed) requireReviewedContent(reviewed, await hashContent(ctx, draft, workspace))
     if (templateFields.some((field) => draft[field] !== checked[field]))
       throw conflict('wrong_state', 'The campaign was changed while it was checked')
     await requireSenderOf(ctx, draft)
     const { queued, unseen } = await snapshotAudience(ctx, draft)
-    if (reported) requireReportedCount(reported, queued)
+    if (reviewed) requireReviewedCount(reviewed, queued)
     if (queued === 0) throw new AppError('no_recipients', 'List has no subscribed recipients')
     if (limit !== Infinity && (await countMailsOfDay(ctx)) + queued > limit)
       throw quotaExceeded('campaignMails', limit, await readMailWait(ctx, limit - queued))
@@ -160,7 +160,7 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<Sendin
   )
   // Enough memory for the ids of a million subscribers. With temporary files, the statement takes twice as long.
   await ctx.db.execute(sql`set local work_mem = '64MB'; set local jit = off`)
-  const { from, where, unseen } = await selectSegment(ctx, campaign)
+  const { from, where, unseen } = await narrowToSegment(ctx, campaign)
   const isMailable = sql`s.workspace_id = ${param.workspaceId} and s.list_id = ${param.listId}
     and s.status = 'CONFIRMED'
     and ${isNotSuppressed({ workspaceId: param.workspaceId, id: sql`s.contact_id` })}`

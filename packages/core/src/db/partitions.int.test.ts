@@ -42,8 +42,8 @@ const maintainOnceIn = (days: number, options = {}) =>
   maintainPartitions(database.db, { now: inDays(days), ...options })
 /** Maintains until nothing is held up, by a transaction or by a slow machine. */
 async function maintainIn(days: number, options = {}): Promise<{ added: string[]; dropped: string[] }> {
-  const { added, dropped, heldUp } = await maintainOnceIn(days, options)
-  if (heldUp.length === 0) return { added, dropped }
+  const { added, dropped, lockedTables } = await maintainOnceIn(days, options)
+  if (lockedTables.length === 0) return { added, dropped }
   const rest = await maintainIn(days, options)
   return { added: [...added, ...rest.added], dropped: [...dropped, ...rest.dropped] }
 }
@@ -148,10 +148,10 @@ test('a constraint that a killed migration left behind is removed', async () => 
     sql`select inhrelid::regclass::text as name from pg_inherits where inhparent = 'events'::regclass order by 1`,
   )
   await database.db.execute(sql`
-    alter table ${sql.identifier(rows[0]?.name ?? '')} add constraint cut_check check (id < '01c00000-0000-7000-8000-000000000000') not valid`)
+    alter table ${sql.identifier(rows[0]?.name ?? '')} add constraint split_check check (id < '01c00000-0000-7000-8000-000000000000') not valid`)
   await maintainIn(60)
   await insertEventsIn(3_000)
-  const left = await database.db.execute(sql`select from pg_constraint where conname = 'cut_check'`)
+  const left = await database.db.execute(sql`select from pg_constraint where conname = 'split_check'`)
   expect([left.rowCount, await countRows('events')]).toEqual([0, [1, 1]])
 })
 
@@ -204,7 +204,7 @@ test('an event is not dropped during its redelivery', async () => {
       }),
   ]) {
     const redelivering = await openTransaction(database.db, (db) => again({ ...ctx, db }))
-    expect(await maintainOnceIn(45)).toMatchObject({ dropped: [], heldUp: ['events', 'deliveries'] })
+    expect(await maintainOnceIn(45)).toMatchObject({ dropped: [], lockedTables: ['events', 'deliveries'] })
     await redelivering.commit()
     expect(await dropIn(45)).toEqual([])
     await deliverAll()
@@ -233,7 +233,7 @@ test('a long transaction delays maintenance but blocks no writes', async () => {
   await createTestContact(ctx)
   const dump = await openTransaction(database.db, (db) => db.execute(sql`select from events`))
   // A slow machine may hold up the deliveries, too, but not every time.
-  const maintaining = waitUntil(async () => (await maintainOnceIn(70)).heldUp.join() === 'events', {
+  const maintaining = waitUntil(async () => (await maintainOnceIn(70)).lockedTables.join() === 'events', {
     describe: 'only the events are held up',
   })
   await Promise.all([maintaining, createTestContact(ctx)])

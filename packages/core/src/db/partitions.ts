@@ -41,7 +41,7 @@ export interface PartitionChanges {
   added: string[]
   dropped: string[]
   /** Tables that were in use, so that their partitions were not changed: a later run tries again. */
-  heldUp: string[]
+  lockedTables: string[]
 }
 
 /**
@@ -54,7 +54,7 @@ export async function maintainPartitions(
 ): Promise<PartitionChanges> {
   const options = { nowMs: now?.getTime() ?? (await readDatabaseClock(db)), shouldValidateFirst }
   const { nowMs } = options
-  const changes: PartitionChanges = { added: [], dropped: [], heldUp: [] }
+  const changes: PartitionChanges = { added: [], dropped: [], lockedTables: [] }
   for (const table of tables) {
     try {
       for (let name = await splitLast(db, table, options); name; name = await splitLast(db, table, options))
@@ -62,7 +62,7 @@ export async function maintainPartitions(
       changes.dropped.push(...(await dropOldPartitions(db, table, nowMs - lifetimeDays * dayMs)))
     } catch (error) {
       if (!hasSqlState(error, contentionStates)) throw error
-      changes.heldUp.push(table)
+      changes.lockedTables.push(table)
     }
   }
   return changes
@@ -81,8 +81,8 @@ interface MaintenanceOptions {
  */
 export async function maintainPartitionsWithRetries(db: Db): Promise<void> {
   for (let attempt = 1; attempt <= 10; attempt += 1) {
-    const { heldUp } = await maintainPartitions(db, { shouldValidateFirst: true, lifetimeDays: Infinity })
-    if (heldUp.length === 0) return
+    const { lockedTables } = await maintainPartitions(db, { shouldValidateFirst: true, lifetimeDays: Infinity })
+    if (lockedTables.length === 0) return
     await sleep(timeoutMs)
   }
 }
@@ -151,15 +151,15 @@ async function splitFilledPartition(
   { last, until, shouldValidateFirst }: Split,
 ): Promise<boolean> {
   const [parent, partition] = [sql.identifier(table), identifierOf(last)]
-  const dropCheck = sql`alter table ${partition} drop constraint if exists cut_check`
+  const dropCheck = sql`alter table ${partition} drop constraint if exists split_check`
   try {
     if (shouldValidateFirst) {
       await withExclusiveLock(db, [last.name], async (db) => {
         await db.execute(dropCheck)
         const check = sql`check (id < ${literal(until)}) not valid`
-        await db.execute(sql`alter table ${partition} add constraint cut_check ${check}`)
+        await db.execute(sql`alter table ${partition} add constraint split_check ${check}`)
       })
-      await db.execute(sql`alter table ${partition} validate constraint cut_check`)
+      await db.execute(sql`alter table ${partition} validate constraint split_check`)
     }
     // DETACH and ATTACH also lock the tables that the foreign keys reference.
     return await withExclusiveLock(db, ['workspaces', 'webhooks', table], async (db) => {

@@ -35,7 +35,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/operations/recovery/name-former-work.ts nameFormerWork`]: 'Names the work of all workspaces.',
   [`${core}/operations/overviews/campaign-overview.ts listCampaignOverviews`]: operator,
   [`${core}/operations/overviews/mail-rates.ts listSenders`]: operator,
-  [`${core}/operations/overviews/nearly-used-quotas.ts findWith`]: operator,
+  [`${core}/operations/overviews/find-quotas-near-limit.ts findWith`]: operator,
   [`${core}/operations/recovery/restored-backup.ts interruptDeliveries`]: restored,
   [`${core}/operations/recovery/restored-backup.ts interruptMails`]: restored,
   [`${core}/operations/recovery/restored-backup.ts interruptRecipients`]: restored,

@@ -6,7 +6,7 @@ import type { Ctx } from '../../request/context.ts'
 import { withinFilterTime } from '../../segments/within-filter-time.ts'
 import { readCampaignSummary } from '../campaigns.ts'
 import type { CampaignSummary } from '../campaigns.schema.ts'
-import { selectSegment } from '../segment-of-list.ts'
+import { narrowToSegment } from '../narrow-to-segment.ts'
 import type { Audience } from './audience.schema.ts'
 
 /** Counts the subscribers that `send` would reach or exclude now. All counts are 0 if the list was deleted. */
@@ -20,7 +20,7 @@ export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> 
 const countByStatus = composedStatement('count an audience', { columns: { status: text, count: int } })
 
 async function countAudience(ctx: Ctx, { listId, segmentId }: CampaignSummary): Promise<Audience> {
-  const { from, where, unseen = sql`false` } = await selectSegment(ctx, { segmentId })
+  const { from, where, unseen = sql`false` } = await narrowToSegment(ctx, { segmentId })
   const query = sql`
     with subscribers as (
       select case when s.status <> 'CONFIRMED' or (${where}) then s.status when ${unseen} then 'UNSEEN' else 'OUTSIDE' end as status

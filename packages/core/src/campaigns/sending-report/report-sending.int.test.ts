@@ -16,7 +16,7 @@ import { createList } from '../../lists/lists.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { CampaignChange } from '../campaigns.schema.ts'
 import { readCampaign, updateCampaign } from '../campaigns.ts'
-import { reportSending, sendReportedCampaign } from './report-sending.ts'
+import { reportSending, sendReviewedCampaign } from './report-sending.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -28,7 +28,7 @@ async function reportTestCampaign(confirmed = 3) {
 }
 
 const send = (id: CampaignId, confirmationToken: string, more: { now?: number; by?: Ctx } = {}) =>
-  sendReportedCampaign(more.by ?? ctx, id, { confirmationToken, ...(more.now && { now: more.now }) })
+  sendReviewedCampaign(more.by ?? ctx, id, { confirmationToken, ...(more.now && { now: more.now }) })
 
 async function expectUnsent(id: CampaignId) {
   expect(await readCampaign(ctx, id)).toMatchObject({ status: 'DRAFT', queued: 0, sentAt: null })

@@ -12,7 +12,7 @@ import { readAudience } from './read-audience.ts'
 import type { Sending } from '../campaigns.schema.ts'
 import { createListDeletedError } from '../campaigns.ts'
 import { checkCampaign, sendCampaign } from '../send-campaign.ts'
-import { hashContent, type ReportedSending, senderOf } from './reported-sending.ts'
+import { hashContent, type ReviewedCampaign, senderOf } from './reviewed-campaign.ts'
 import type { SendingReport } from './sending-report.schema.ts'
 
 const tokenLifetimeMs = 10 * 60 * 1000
@@ -25,7 +25,7 @@ export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()):
   const workspace = await readWorkspace(ctx)
   await requireSender(ctx, campaign.fromEmail ?? workspace.fromEmail)
   const { willReceive, excluded, unseen } = await readAudience(ctx, id)
-  const reported = { contentHash: await hashContent(ctx, campaign, workspace), willReceive }
+  const reviewed = { contentHash: await hashContent(ctx, campaign, workspace), willReceive }
   const expiresAt = now + tokenLifetimeMs
   return {
     campaignId: id,
@@ -38,7 +38,7 @@ export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()):
     willReceive,
     excluded,
     unseen,
-    confirmationToken: willReceive > 0 ? signToken(ctx, id, { ...reported, expiresAt }) : null,
+    confirmationToken: willReceive > 0 ? signToken(ctx, id, { ...reviewed, expiresAt }) : null,
     expiresAt: toTimestamp(new Date(expiresAt)),
   }
 }
@@ -47,7 +47,7 @@ export async function reportSending(ctx: Ctx, id: CampaignId, now = Date.now()):
  * Sends a campaign if it is still what the report of the token describes. Throws `precondition_failed` if the campaign
  * or the number of its recipients has changed, or if the token has expired.
  */
-export async function sendReportedCampaign(
+export async function sendReviewedCampaign(
   ctx: Ctx,
   id: CampaignId,
   { confirmationToken, now = Date.now() }: { confirmationToken: string; now?: number },
@@ -65,8 +65,8 @@ async function nameSegment(ctx: Ctx, segmentId: SegmentId) {
   return { id, name }
 }
 
-function signToken(ctx: Ctx, id: CampaignId, reported: ReportedSending & { expiresAt: number }): string {
-  const { contentHash, willReceive, expiresAt } = reported
+function signToken(ctx: Ctx, id: CampaignId, reviewed: ReviewedCampaign & { expiresAt: number }): string {
+  const { contentHash, willReceive, expiresAt } = reviewed
   return signPayload(ctx.settings.keys.links, purposeOf(ctx), [id, contentHash, willReceive, expiresAt])
 }
 

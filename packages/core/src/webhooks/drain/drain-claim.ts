@@ -13,8 +13,8 @@ import { drainId } from '../../work/queues.ts'
 export interface KnownReceiver {
   /** The number of consecutive rounds without a response in the database when the job last read it. */
   unreachableCount: number
-  /** The end of the last round with conclusive outcomes, see `getConclusiveOutcomes`. */
-  assessedAt?: Date
+  /** The end of the last round that showed whether the receiver responds, see `getReachabilityOutcomes`. */
+  reachabilityKnownAt?: Date
 }
 
 /** The claim of one job. The functions of `drain.ts` update it. */

@@ -19,8 +19,8 @@ interface ReceiverState {
   knownUnreachableCount: number
   unreachableCount: number
   pausedUntil: Date | null
-  /** Whether the round shows if the receiver responds now. */
-  isAssessed: boolean
+  /** Whether the round shows if the receiver responds. */
+  showsReachability: boolean
 }
 
 /** The outcomes of attempts, and of deliveries that could not be signed: the webhook is paused after both. */
@@ -29,15 +29,17 @@ const getHealthOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =
 
 /**
  * Returns the outcomes that show whether the receiver responds now. An attempt without a response counts only if it
- * started after `assessedAt`. So a few slow requests among many successful ones do not open the circuit.
+ * started after `reachabilityKnownAt`. So a few slow requests among many successful ones do not open the circuit.
  */
-export function getConclusiveOutcomes(
-  { assessedAt }: Pick<KnownReceiver, 'assessedAt'>,
+export function getReachabilityOutcomes(
+  { reachabilityKnownAt }: Pick<KnownReceiver, 'reachabilityKnownAt'>,
   ended: readonly EndedDelivery[],
 ): DeliveryOutcome[] {
   return getHealthOutcomes(ended).filter(
     ({ attemptedAt, responseStatus }) =>
-      responseStatus !== null || assessedAt === undefined || (attemptedAt ?? assessedAt) >= assessedAt,
+      responseStatus !== null ||
+      reachabilityKnownAt === undefined ||
+      (attemptedAt ?? reachabilityKnownAt) >= reachabilityKnownAt,
   )
 }
 
@@ -48,10 +50,10 @@ function computeReceiverState(
   { now, firstPauseMs }: { now: Date; firstPauseMs: number | undefined },
 ): ReceiverState {
   const outcomes = getHealthOutcomes(ended)
-  const conclusive = getConclusiveOutcomes(known, ended)
+  const reachability = getReachabilityOutcomes(known, ended)
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)
-  const unreachableCount = countUnreachable(known.unreachableCount, conclusive)
+  const unreachableCount = countUnreachable(known.unreachableCount, reachability)
   const pauseMs = unreachableCount > known.unreachableCount ? getPauseMs(unreachableCount, firstPauseMs) : 0
   return {
     succeededAt: lastSuccess === -1 ? null : now,
@@ -62,7 +64,7 @@ function computeReceiverState(
     knownUnreachableCount: known.unreachableCount,
     unreachableCount,
     pausedUntil: pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null,
-    isAssessed: conclusive.length > 0,
+    showsReachability: reachability.length > 0,
   }
 }
 
@@ -89,7 +91,11 @@ export async function updateHealth(db: Db, claim: DrainClaim, ended: readonly En
   const counts = new Map(updated.map((row) => [row.webhookId, row.unreachableCount]))
   for (const { webhookId, known, state } of states) {
     const unreachableCount = counts.get(webhookId) ?? 0
-    claim.receivers.set(webhookId, { ...known, unreachableCount, ...(state.isAssessed && { assessedAt: now }) })
+    claim.receivers.set(webhookId, {
+      ...known,
+      unreachableCount,
+      ...(state.showsReachability && { reachabilityKnownAt: now }),
+    })
   }
 }
 

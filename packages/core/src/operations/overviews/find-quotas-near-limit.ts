@@ -1,5 +1,5 @@
 /**
- * Finds workspaces that have nearly used up a quota. Counts all workspaces in one statement, unlike `readUsage`; a test
+ * Finds workspaces whose use of a quota is near its limit. Counts all workspaces in one statement, unlike `readUsage`; a test
  * compares both. About 20 million contacts are counted in two seconds.
  */
 import { type SQL, sql } from 'drizzle-orm'
@@ -12,7 +12,7 @@ import { hasSqlState } from '../../db/database-errors.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import { type QuotaName, quotaNames, type Quotas } from '../../kernel/quotas.ts'
 
-export interface NearlyUsedQuota {
+export interface QuotaNearLimit {
   workspaceId: WorkspaceId
   name: string
   quota: QuotaName
@@ -49,9 +49,9 @@ const otherUses: Record<Exclude<QuotaName, Uncounted | keyof typeof contactUse>,
 
 const maxFound = 20
 
-export interface NearlyUsedQuotas {
+export interface QuotasNearLimit {
   /** At most twenty, the most used first. */
-  data: NearlyUsedQuota[]
+  data: QuotaNearLimit[]
   /** Whether counting took longer than `timeoutMs`, so that quotas are missing. */
   isIncomplete: boolean
 }
@@ -63,7 +63,7 @@ interface Threshold {
 }
 
 /** `quotas` are those of the installation. */
-export async function findNearlyUsedQuotas(db: Db, quotas: Quotas, threshold: Threshold): Promise<NearlyUsedQuotas> {
+export async function findQuotasNearLimit(db: Db, quotas: Quotas, threshold: Threshold): Promise<QuotasNearLimit> {
   const parts = await Promise.all(searches.map((find) => findWith(find, db, { quotas, ...threshold })))
   const data = parts.flatMap((part) => part ?? []).toSorted((a, b) => b.used / b.limit - a.used / a.limit)
   return { data: data.slice(0, maxFound), isIncomplete: parts.includes(undefined) }
@@ -94,15 +94,15 @@ function declareSearch(name: string, uses: Partial<Record<QuotaName, SQL>>) {
 }
 
 const searches = [
-  declareSearch('find nearly used quotas of contacts', contactUse),
-  declareSearch('find nearly used quotas', otherUses),
+  declareSearch('find quotas near their limit of contacts', contactUse),
+  declareSearch('find quotas near their limit', otherUses),
 ]
 
 async function findWith(
   find: (typeof searches)[number],
   db: Db,
   { quotas, minShare, timeoutMs }: Threshold & { quotas: Quotas },
-): Promise<NearlyUsedQuota[] | undefined> {
+): Promise<QuotaNearLimit[] | undefined> {
   // As in the variables: 0 for no limit.
   const limits = quotaNames.map((name) => (quotas[name] === Infinity ? 0 : quotas[name]))
   try {

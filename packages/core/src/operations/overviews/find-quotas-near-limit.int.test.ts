@@ -23,13 +23,13 @@ import { queueTestImport, runTestImport } from '@rapport/testing/fixtures/import
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { deleteWorkspace } from '../workspaces/delete-workspace.ts'
-import { findNearlyUsedQuotas } from './nearly-used-quotas.ts'
+import { findQuotasNearLimit } from './find-quotas-near-limit.ts'
 
 const database = useTestDatabase()
 const noQuotas = Object.fromEntries(quotaNames.map((name) => [name, Infinity])) as Quotas
 
 const find = (quotas: Quotas, minShare = 0.9, timeoutMs = 10_000) =>
-  findNearlyUsedQuotas(database.db, quotas, { minShare, timeoutMs })
+  findQuotasNearLimit(database.db, quotas, { minShare, timeoutMs })
 
 /** Creates and deletes records of each quota that is counted. */
 async function fillWorkspace(ctx: Ctx): Promise<void> {

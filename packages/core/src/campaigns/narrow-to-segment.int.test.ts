@@ -17,7 +17,7 @@ import { createSegment, updateSegment } from '../segments/segments.ts'
 import { readAudience } from './sending-report/read-audience.ts'
 import { readCampaign, updateCampaign } from './campaigns.ts'
 import { sendCampaign } from './send-campaign.ts'
-import { reportSending, sendReportedCampaign } from './sending-report/report-sending.ts'
+import { reportSending, sendReviewedCampaign } from './sending-report/report-sending.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -103,7 +103,7 @@ test('a change of the filter or of the segment makes the token of a report void'
   for (const change of changes) {
     const confirmationToken = await report()
     await change()
-    await expect(sendReportedCampaign(ctx, id, { confirmationToken })).rejects.toMatchObject({
+    await expect(sendReviewedCampaign(ctx, id, { confirmationToken })).rejects.toMatchObject({
       code: 'precondition_failed',
     })
   }
@@ -116,7 +116,7 @@ test('a token of a report stays valid when its segment gets a new name', async (
   expect(report).toMatchObject({ segment: { id: segmentId, name: 'VIP' }, willReceive: 2 })
   await updateSegment(ctx, segmentId, { name: 'Very important' })
   const { confirmationToken } = report
-  expect(await sendReportedCampaign(ctx, id, { confirmationToken: confirmationToken ?? '' })).toEqual({
+  expect(await sendReviewedCampaign(ctx, id, { confirmationToken: confirmationToken ?? '' })).toEqual({
     queued: 2,
     unseen: 0,
   })

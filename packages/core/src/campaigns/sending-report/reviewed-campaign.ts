@@ -7,8 +7,8 @@ import { readSegment } from '../../segments/segments.ts'
 import type { Workspace } from '../../workspaces/workspaces.schema.ts'
 import type { Campaign } from '../campaigns.schema.ts'
 
-/** What a report said about a campaign. `sendCampaign` sends nothing else. */
-export interface ReportedSending {
+/** A campaign as the caller reviewed it in a report. `sendCampaign` sends nothing else. */
+export interface ReviewedCampaign {
   contentHash: string
   willReceive: number
 }
@@ -49,17 +49,17 @@ export async function hashContent(ctx: Ctx, campaign: Content, workspace: Sender
   return hashText(JSON.stringify(content))
 }
 
-/** Throws `precondition_failed` if the content is not the reported one. Call it with the campaign locked. */
-export function requireReportedContent(reported: ReportedSending, contentHash: string): void {
-  if (contentHash === reported.contentHash) return
+/** Throws `precondition_failed` if the content is not the reviewed one. Call it with the campaign locked. */
+export function requireReviewedContent(reviewed: ReviewedCampaign, contentHash: string): void {
+  if (contentHash === reviewed.contentHash) return
   throw new AppError(
     'precondition_failed',
     'The content, list, segment or sender of the campaign has changed since the report',
   )
 }
 
-/** Throws `precondition_failed` if the number of recipients is not the reported one. */
-export function requireReportedCount({ willReceive }: ReportedSending, queued: number): void {
+/** Throws `precondition_failed` if the number of recipients is not the reviewed one. */
+export function requireReviewedCount({ willReceive }: ReviewedCampaign, queued: number): void {
   if (queued === willReceive) return
   throw new AppError(
     'precondition_failed',

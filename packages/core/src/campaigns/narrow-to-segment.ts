@@ -8,7 +8,7 @@ import { compileSegmentWithUnseen } from '../segments/segments.ts'
  * The tables and the condition that narrow the subscriptions `s` of a list to a segment. Without a segment, contacts
  * are not read. `unseen`: see `compileUnseen`.
  */
-export async function selectSegment(
+export async function narrowToSegment(
   ctx: Ctx,
   { segmentId }: { segmentId: SegmentId | null },
 ): Promise<{ from: SQL; where: SQL; unseen?: SQL | undefined }> {
