@@ -8,11 +8,11 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import { claimWork } from '@rapport/core/work/claims.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
-import { runClaimed } from './run-claimed.ts'
+import { type RunEnd, runClaimed } from './run-claimed.ts'
 import type { WorkerDeps } from '../process/worker-deps.ts'
 
 /** Does the next step. The last one finishes the work. */
-type Step = (ctx: Ctx) => Promise<'continue' | 'waiting' | 'done'>
+type Step = (ctx: Ctx) => Promise<'continue' | RunEnd>
 
 /**
  * Repeats a step until it is done. At the end of its turn, or when the worker shuts down, it leaves the rest to another
@@ -29,8 +29,8 @@ function repeat(
     async work(ctx) {
       for (;;) {
         const end = await retryWhileDatabaseDown(deps, () => step(ctx))
-        if (end !== 'continue') return end === 'waiting' ? 'later' : end
-        if (deps.stopping.aborted || performance.now() >= endsAt) return 'stopped'
+        if (end !== 'continue') return end
+        if (deps.stopping.aborted || performance.now() >= endsAt) return 'requeue'
       }
     },
   })

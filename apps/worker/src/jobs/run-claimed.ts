@@ -1,18 +1,16 @@
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { recoverClaim } from '@rapport/core/operations/recovery/recover-claims.ts'
-import { type Claim, prepareClaim, releaseClaim, releaseUnanswered } from '@rapport/core/work/claims.ts'
+import { type Claim, prepareClaim, type Release, releaseClaim, releaseUnanswered } from '@rapport/core/work/claims.ts'
 import { delayUnclaimableWork } from '@rapport/core/work/publish.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 
 /**
- * How a run ends that throws no error:
- * - `done`: the outcome is recorded, and the claim has ended with it.
- * - `stopped`: the rest is for another job, at once: shutdown, end of a turn, pause, cancel, suspension, lost claim.
- * - `later`: the rest is for another job, in some seconds.
+ * How a run ends that throws no error: `done` if the outcome is recorded, and the claim has ended with it. Otherwise the
+ * rest is for another job: `requeue` after shutdown, the end of a turn, a pause, cancel, suspension or a lost claim.
  */
-export type RunEnd = 'done' | 'stopped' | 'later'
+export type RunEnd = 'done' | Release
 
 interface ClaimedRun<Subject> {
   /** Claims the work. Returns undefined if that is not possible. */
@@ -41,12 +39,11 @@ export async function runClaimed<Subject>(
     })
     if (subject === undefined) return await delayUnclaimableWork(ctx, claim.id)
     const end = await work(ctx, subject).catch(async (error: unknown) => {
-      const recovery = { error: 'The outcome could not be recorded', when: 'later' } as const
+      const recovery = { error: 'The outcome could not be recorded', release: 'retry' } as const
       deps.metrics.countInterrupted(await retryWhileDatabaseDown(deps, () => recoverClaim(deps.db, claim, recovery)))
       throw error
     })
-    if (end !== 'done')
-      await retryWhileDatabaseDown(deps, () => releaseClaim(ctx, claim, end === 'stopped' ? 'now' : 'later'))
+    if (end !== 'done') await retryWhileDatabaseDown(deps, () => releaseClaim(ctx, claim, end))
   } finally {
     deps.liveClaims.delete(claim)
   }

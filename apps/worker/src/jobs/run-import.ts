@@ -33,14 +33,14 @@ async function runClaimedImport(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImpo
     return 'done'
   }
   try {
-    if ((await runSteps(deps, ctx, claimed)) === 'stopped') return 'stopped'
+    if ((await runSteps(deps, ctx, claimed)) === 'requeue') return 'requeue'
     await retryWhileDatabaseDown(deps, () => finishImport(ctx, claimed))
   } catch (error) {
     // The queue stores the message. A failed statement's message contains personal data, so it is not rethrown.
     if (isDatabaseUnavailable(error))
       throw new Error('The database became unavailable during the import', { cause: error })
     const hasFailed = await retryWhileDatabaseDown(deps, () => failImport(ctx, claimed, toFailureReason(error)))
-    if (!hasFailed) return 'stopped'
+    if (!hasFailed) return 'requeue'
     // For the same reason, only the cause of a failed statement is logged.
     const err = error instanceof Error && error.cause ? error.cause : error
     const level = error instanceof AppError ? 'info' : 'error'
@@ -51,22 +51,22 @@ async function runClaimedImport(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImpo
 }
 
 /**
- * Runs the steps of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `stopped` if the rest is
+ * Runs the steps of one turn. Reads a chunk while PostgreSQL writes the previous one. Returns `requeue` if the rest is
  * for another job, also because the import was canceled or the claim was lost.
  */
-async function runSteps(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'stopped'> {
+async function runSteps(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'requeue'> {
   let count = 0
   let running: Promise<'written' | 'lost'> = Promise.resolve('written')
   try {
     for await (const step of importSteps(ctx, claimed, deps.importRows)) {
-      if ((await running) === 'lost' || deps.stopping.aborted || (await isSuspended(ctx))) return 'stopped'
+      if ((await running) === 'lost' || deps.stopping.aborted || (await isSuspended(ctx))) return 'requeue'
       running = retryWhileDatabaseDown(deps, step)
       // Prevents an unhandled rejection while the next chunk is read.
       running.catch(() => {})
       count += 1
       if (count === stepsPerTurn) break
     }
-    return (await running) === 'lost' || count === stepsPerTurn ? 'stopped' : 'done'
+    return (await running) === 'lost' || count === stepsPerTurn ? 'requeue' : 'done'
   } finally {
     // If reading the next chunk fails, the step before still ends first.
     await Promise.allSettled([running])

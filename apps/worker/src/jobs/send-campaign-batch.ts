@@ -33,7 +33,7 @@ import type { WorkerDeps } from '../process/worker-deps.ts'
  * Sends a batch of a campaign group by group: claim the recipients, send, record the outcomes. A run that claims the
  * batch ends in one of three ways:
  * - Done: the batch is finished; the last one completes the campaign.
- * - Stopped (shutdown, pause, cancel, suspension, lost claim): the rest is for another job.
+ * - Requeue (shutdown, pause, cancel, suspension, lost claim): the rest is for another job.
  * - Error: the queue retries the job after a delay. Recipients still SENDING become INTERRUPTED. Also thrown if every
  *   mail of a group was refused, and if recipients are still WAITING at the end.
  */
@@ -42,30 +42,30 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
     claim: claimBatch,
     async work(ctx, batch) {
       const end = batch.isCanceled ? await skipRecipients(ctx, batch) : await sendGroups(deps, ctx, batch)
-      if (end === 'stopped') return end
-      if ((await retryWhileDatabaseDown(deps, () => finishBatch(ctx, batch))) === 'waiting')
+      if (end === 'requeue') return end
+      if ((await retryWhileDatabaseDown(deps, () => finishBatch(ctx, batch))) === 'retry')
         throw new Error('Some recipients are still WAITING; retrying')
       return 'done'
     },
   })
 }
 
-/** Returns `stopped` if it ends before every group of the batch was processed. */
-async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'stopped'> {
+/** Returns `requeue` if it ends before every group of the batch was processed. */
+async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'requeue'> {
   const { mailRateLimiter } = deps
   const problem = await findRateProblem(ctx, batch.campaignId)
   if (problem !== undefined) {
     await pauseForReason(deps, ctx, { batch, reason: problem })
-    return 'stopped'
+    return 'requeue'
   }
   const { render, maxGroupSize } = await loadCampaignRenderer(ctx, batch.campaignId)
   const groupSize = Math.min(mailRateLimiter.groupSize, maxGroupSize)
   for (let start = 0; start < batch.contactUuids.length; start += groupSize) {
     const group = batch.contactUuids.slice(start, start + groupSize)
     await mailRateLimiter.wait(group.length)
-    if (deps.stopping.aborted) return 'stopped'
-    const { stopped, recipients } = await claimRecipients(ctx, batch, group)
-    if (stopped) return 'stopped'
+    if (deps.stopping.aborted) return 'requeue'
+    const { isStopped, recipients } = await claimRecipients(ctx, batch, group)
+    if (isStopped) return 'requeue'
     const smtpOutcomes = await sendGroup(deps, render, recipients)
     const { outcomes, refusal } = decideOutcomes(smtpOutcomes)
     await reportRefusals(deps, ctx, { batch, recipients, outcomes })
@@ -78,7 +78,7 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     // With long templates, a full group may be smaller than `minGroupSizeToPause`. Then a full group is enough.
     const reason = refusal?.reason ?? findTemplateFault(smtpOutcomes, Math.min(maxGroupSize, minGroupSizeToPause))
     if (reason !== undefined) await pauseForReason(deps, ctx, { batch, reason })
-    if (refusal) return 'stopped'
+    if (refusal) return 'requeue'
   }
   return 'done'
 }

@@ -28,7 +28,7 @@ const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)
 
 /** Sends to the recipients from index `from` to `to` of the batch, and records the same outcome for all of them. */
 const send = async (batch: ClaimedBatch, [from, to]: [number, number], status?: RecipientOutcome['status']) =>
-  (await sendTestBatch(ctx, batch, { from, to, ...(status && { status }) })).stopped
+  (await sendTestBatch(ctx, batch, { from, to, ...(status && { status }) })).isStopped
 
 test('the counters of a campaign match the statuses of its recipients', async () => {
   const { id, batches } = await start(230)

@@ -38,7 +38,7 @@ const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)
 
 /** Sends to the recipients from index `from` to `to` of the batch, and records the same outcome for all of them. */
 const send = async (batch: ClaimedBatch, [from, to]: [number, number], status?: RecipientOutcome['status']) =>
-  (await sendTestBatch(ctx, batch, { from, to, ...(status && { status }) })).stopped
+  (await sendTestBatch(ctx, batch, { from, to, ...(status && { status }) })).isStopped
 
 /** Skips a batch of a canceled campaign, like a worker. */
 async function skip(uuid: string) {
@@ -127,7 +127,7 @@ describe('canceling', () => {
       recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),
     )
     expect(await send(batch, [45, 65])).toBe(true)
-    await releaseClaim(ctx, batch.claim, 'now')
+    await releaseClaim(ctx, batch.claim, 'requeue')
     for (const uuid of batches) {
       expect(await readCampaign(ctx, id)).toMatchObject({ status: 'CANCELED', completedAt: null })
       expect(await skip(uuid)).toBe('done')
@@ -233,8 +233,8 @@ describe('a retry', () => {
     const finishing = finishBatch(ctx, batch)
     await waitUntilBlocked(database.db)
     await retrying.commit()
-    expect(await finishing).toBe('waiting')
-    await releaseClaim(ctx, batch.claim, 'later')
+    expect(await finishing).toBe('retry')
+    await releaseClaim(ctx, batch.claim, 'retry')
     const again = await claim(batches[0])
     await send(again, [0, 4])
     expect(await finishBatch(ctx, again)).toBe('done')

@@ -36,7 +36,7 @@ beforeEach(async () => {
   workerId = await createTestWorker(database.db)
 })
 
-const lost = { error: 'The outcome could not be recorded', when: 'later' } as const
+const lost = { error: 'The outcome could not be recorded', release: 'retry' } as const
 const startCampaign = (confirmed: number) => startTestCampaign(ctx, confirmed)
 const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)
 
@@ -88,13 +88,13 @@ describe('a batch', () => {
   test('can be claimed again after its release, which is of no effect later', async () => {
     const { batches } = await startCampaign(3)
     const batch = await claim(batches[0])
-    await releaseClaim(ctx, batch.claim, 'later')
+    await releaseClaim(ctx, batch.claim, 'retry')
     const later = await claim(batches[0])
     await claimAll(later)
-    await releaseClaim(ctx, batch.claim, 'now')
+    await releaseClaim(ctx, batch.claim, 'requeue')
     expect(await recoverBatch(ctx.db, batch.claim, lost)).toBe(0)
     await expect(claim(batches[0])).rejects.toThrow('could not be claimed')
-    await releaseClaim(ctx, later.claim, 'now')
+    await releaseClaim(ctx, later.claim, 'requeue')
     expect(await claim(batches[0])).toBeDefined()
   })
 })
@@ -110,7 +110,7 @@ describe('a recipient', () => {
     // The token of the others is not that of the batch anymore.
     const winner = copies.find((_, index) => (claimed[index]?.length ?? 0) > 0)
     expect(await Promise.all(copies.map((copy) => claimRecipients(ctx, copy, [])))).toEqual(
-      copies.map((copy) => ({ stopped: copy !== winner, recipients: [] })),
+      copies.map((copy) => ({ isStopped: copy !== winner, recipients: [] })),
     )
   })
 
@@ -145,7 +145,7 @@ describe('a recipient', () => {
     const { id, batches } = await startCampaign(2)
     const batch = await claim(batches[0])
     await setCampaign(id, status)
-    expect(await claimRecipients(ctx, batch, batch.contactUuids)).toEqual({ stopped: true, recipients: [] })
+    expect(await claimRecipients(ctx, batch, batch.contactUuids)).toEqual({ isStopped: true, recipients: [] })
     expect(await countRecipients(ctx, id)).toEqual({})
   })
 
@@ -167,7 +167,7 @@ describe('a recipient', () => {
     const late = { ...frozen, claim: { ...frozen.claim } }
     await recoverBatch(ctx.db, frozen.claim, lost)
     const later = await claim(batches[0])
-    expect(await claimRecipients(ctx, late, late.contactUuids)).toEqual({ stopped: true, recipients: [] })
+    expect(await claimRecipients(ctx, late, late.contactUuids)).toEqual({ isStopped: true, recipients: [] })
     expect(await countRecipients(ctx, id)).toEqual({})
     expect(await claimAll(later)).toHaveLength(2)
   })
@@ -251,7 +251,7 @@ describe('finishing', () => {
     const [first, second] = await claimAll(batch)
     await record(batch, first ? [first] : [])
     await record(batch, second ? [second] : [], 'WAITING')
-    expect(await finishBatch(ctx, batch)).toBe('waiting')
+    expect(await finishBatch(ctx, batch)).toBe('retry')
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
     expect(await listPendingWork(ctx)).toEqual(batches)
   })
@@ -282,7 +282,7 @@ describe('finishing', () => {
   test('a batch that was released is a no-op', async () => {
     const { id, batches } = await startCampaign(2)
     const batch = await claim(batches[0])
-    await releaseClaim(ctx, batch.claim, 'later')
+    await releaseClaim(ctx, batch.claim, 'retry')
     expect(await finishBatch(ctx, batch)).toBe('done')
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
     expect(await listPendingWork(ctx)).toEqual(batches)

@@ -108,14 +108,14 @@ export type ClaimedRecipient = Recipient & { attempts: number; tracking: Trackin
 
 /**
  * Claims the recipients of a group that have no row yet or are WAITING. Recipients that are no longer subscribed, or whose
- * address has opted out or is suppressed, become SKIPPED and are not returned. `stopped`: the campaign is not SENDING, or
+ * address has opted out or is suppressed, become SKIPPED and are not returned. `isStopped`: the campaign is not SENDING, or
  * the claim was lost. If a response is lost, nothing of the group was sent, which `recoverBatch` knows from the claim.
  */
 export async function claimRecipients(
   ctx: Ctx,
   batch: ClaimedBatch,
   contactUuids: readonly string[],
-): Promise<{ stopped: boolean; recipients: ClaimedRecipient[] }> {
+): Promise<{ isStopped: boolean; recipients: ClaimedRecipient[] }> {
   const { claim, campaignId } = batch
   const formerTokens = claim.tokens
   const token = randomUUID()
@@ -129,7 +129,7 @@ export async function claimRecipients(
   const { tracking: policy } = batch
   const recipients = await trackRecipients(ctx, { policy, batchUuid: claim.id, token }, remaining)
   claim.unsentToken = undefined
-  return { stopped: !isSending, recipients }
+  return { isStopped: !isSending, recipients }
 }
 
 /**
@@ -185,16 +185,16 @@ export async function recordRecipientOutcomes(
 
 /**
  * Sets a batch to DONE after all of its groups were processed. The last batch completes the campaign: unless it was
- * CANCELED, the campaign becomes SENT and `campaign.sent` is emitted. Returns `waiting`, without any effect, if a
+ * CANCELED, the campaign becomes SENT and `campaign.sent` is emitted. Returns `retry`, without any effect, if a
  * recipient is WAITING for another attempt.
  */
-export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'waiting'> {
+export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'retry'> {
   return inTransaction(ctx, async (ctx) => {
     // This lock serializes batches that finish concurrently. Without it, two last batches could each see the other one
     // as open, and neither would complete the campaign. A retry reopens batches and takes the same lock. Claims do not
     // wait for it: the foreign key of `campaign_recipients` locks `for key share`, which does not conflict.
     await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOfBatch(ctx, batch)).for('no key update')
-    if (await hasOpenRecipients(ctx, batch.claim)) return 'waiting'
+    if (await hasOpenRecipients(ctx, batch.claim)) return 'retry'
     if (!(await finishClaim(ctx, batch.claim))) return 'done'
     await ctx.db.update(campaignBatches).set({ status: 'DONE' }).where(isBatch(ctx, batch.claim))
     const completed = await completeCampaign(ctx, batch)
@@ -232,13 +232,13 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<SummaryR
  * Ends a claim whose outcome is unknown: SENDING recipients become INTERRUPTED, as their mails may have been sent. Only
  * those of a group whose claim had no response become WAITING. Returns the number of INTERRUPTED ones.
  */
-export function recoverBatch(db: Db, claim: Claim, { error, when }: Recovery): Promise<number> {
+export function recoverBatch(db: Db, claim: Claim, { error, release }: Recovery): Promise<number> {
   return transaction(db, async (db) => {
     const ctx = { db, workspaceId: claim.workspaceId }
     if (!(await lockClaim(ctx, claim))) return 0
     if (claim.unsentToken !== undefined) await returnUnsent(ctx, claim.id, claim.unsentToken)
     const interrupted = await interruptRecipients(ctx, claim.id, error)
-    await releaseClaim(ctx, claim, when)
+    await releaseClaim(ctx, claim, release)
     return interrupted
   })
 }

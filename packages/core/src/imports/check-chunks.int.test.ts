@@ -32,7 +32,7 @@ test('one decimal comma at the end decides for the first row, also after a resta
     break
   }
   expect(await readImport(ctx, id)).toMatchObject({ processed: 0 })
-  await releaseClaim(ctx, first.claim, 'later')
+  await releaseClaim(ctx, first.claim, 'retry')
   await runQueuedImport(ctx, id)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'COMPLETED', created: 12_001, failed: 0 })
   const { rows: values } = await database.db.execute(sql`
@@ -47,7 +47,7 @@ test('a worker that lost its claim cannot save what it found', async () => {
   const first = await claimTestImport(ctx, id)
   const steps = []
   for await (const step of importSteps(ctx, first)) steps.push(step)
-  await releaseClaim(ctx, first.claim, 'later')
+  await releaseClaim(ctx, first.claim, 'retry')
   await claimTestImport(ctx, id)
   expect(await steps[0]?.()).toBe('lost')
 })

@@ -199,7 +199,7 @@ async function importFile(world: World) {
     const isCanceled = random() < 0.5
     world.history.push(`killed after ${count}, ${isCanceled ? 'canceled' : 'resumed'}`)
     await check(count > 0)
-    await releaseClaim(ctx, claimed.claim, 'later')
+    await releaseClaim(ctx, claimed.claim, 'retry')
     if (isCanceled) await cancelImport(ctx, id)
     else await runQueuedImport(ctx, id)
     if (isCanceled && count === 0) return

@@ -50,7 +50,7 @@ test('imports a chunk once, and never for a worker that lost its claim', async (
   await finishImport(ctx, first)
   await purgeImport(ctx, first)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'RUNNING' })
-  await releaseClaim(ctx, second.claim, 'later')
+  await releaseClaim(ctx, second.claim, 'retry')
   await runQueuedImport(ctx, id)
   expect(await readImport(ctx, id)).toMatchObject({
     status: 'COMPLETED',
@@ -80,7 +80,7 @@ test('deletes the parts of the file as their rows are imported', async () => {
     mostParts = await countRows(ctx, 'import_parts')
   }
   expect(mostParts).toBe(1)
-  await releaseClaim(ctx, claimed.claim, 'later')
+  await releaseClaim(ctx, claimed.claim, 'retry')
   await runQueuedImport(ctx, id)
   expect(await countRows(ctx, 'import_parts')).toBe(0)
   expect(await readImport(ctx, id)).toMatchObject({ processed: 12_000, created: 1, skipped: 11_999 })
@@ -132,7 +132,7 @@ test('a canceled import is not continued, keeps what it imported, and emits one 
   expect(await countRows(ctx, 'contacts')).toBe(1_000)
   expect(await listEventTypes(ctx)).toEqual(['import.completed'])
   expect(await listPendingWork(ctx, 'imports')).toEqual([uuidOf(id)])
-  await releaseClaim(ctx, claimed.claim, 'now')
+  await releaseClaim(ctx, claimed.claim, 'requeue')
   await finishCanceledImport(ctx, await claimTestImport(ctx, id))
   expect(await countRows(ctx, 'import_parts')).toBe(0)
   expect(await listPendingWork(ctx, 'imports')).toEqual([])

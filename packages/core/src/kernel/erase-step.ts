@@ -11,7 +11,7 @@ export interface StepResult {
   /** The position of this part; undefined after the last part. */
   after?: string | undefined
   /** Whether the part must be repeated later, because another job has not recorded its outcome yet. */
-  isWaiting?: boolean
+  shouldRetry?: boolean
 }
 
 /** Replaces an error text of a deleted contact. */

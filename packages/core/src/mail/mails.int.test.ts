@@ -133,10 +133,10 @@ test('recording an outcome again after a lost response is a no-op', async () => 
 test('a release that arrives late does not release a later claim of the same worker', async () => {
   const uuid = await enqueueOne()
   const lost = await claim(uuid)
-  await releaseClaim(ctx, lost.claim, 'later')
+  await releaseClaim(ctx, lost.claim, 'retry')
   const later = await claim(uuid)
   expect(later.attempts, 'a lost claim is no attempt').toBe(1)
-  await releaseClaim(ctx, lost.claim, 'later')
+  await releaseClaim(ctx, lost.claim, 'retry')
   expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
   expect(await recordMailOutcome(ctx, later, sent)).toBe('done')
 })

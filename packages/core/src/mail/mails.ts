@@ -102,7 +102,7 @@ export function recordMailOutcome(ctx: Ctx, mail: ClaimedMail, outcome: MailOutc
       })
       .where(isLastAttempt)
     if (recorded !== 'PENDING') await finishWork(ctx, [uuidOf(mail.id)])
-    else await releaseClaim(ctx, mail.claim, 'later')
+    else await releaseClaim(ctx, mail.claim, 'retry')
     return recorded === 'PENDING' ? 'retry' : 'done'
   })
 }
@@ -127,7 +127,7 @@ const mayBeRepeated = ({ kind }: Pick<Mail, 'kind'>) => kind !== 'CAMPAIGN_TEST'
  * Ends a claim whose outcome is unknown: the mail may have been sent. It is sent again if a duplicate is better than
  * none and attempts are left; otherwise it becomes INTERRUPTED. Returns the kind of a mail that became INTERRUPTED.
  */
-export function recoverMail(db: Db, claim: Claim, { error, when }: Recovery): Promise<MailKind | undefined> {
+export function recoverMail(db: Db, claim: Claim, { error, release }: Recovery): Promise<MailKind | undefined> {
   return transaction(db, async (db) => {
     const isMail = and(eq(mails.workspaceId, claim.workspaceId), eq(mails.id, idOf('mai', claim.id)))
     const [mail] = await db.select().from(mails).where(isMail).for('update')
@@ -135,7 +135,7 @@ export function recoverMail(db: Db, claim: Claim, { error, when }: Recovery): Pr
     const attempts = mail.attempts + 1
     if (mayBeRepeated(mail) && attempts < maxMailAttempts) {
       await db.update(mails).set({ attempts, error }).where(isMail)
-      await releaseClaim({ db }, claim, when)
+      await releaseClaim({ db }, claim, release)
       return undefined
     }
     await db.update(mails).set({ status: 'INTERRUPTED', attempts, error, settledAt: new Date() }).where(isMail)

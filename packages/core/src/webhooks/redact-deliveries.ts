@@ -20,7 +20,7 @@ export async function redactDeliveries(ctx: Ctx, contactIds: readonly ContactId[
   const [webhookId = nilUuid, id = nilUuid] = after ? after.split(' ') : []
   const [last] = await redactPassed(ctx.db, { workspaceId: ctx.workspaceId, contactIds, webhookId, id })
   if (!last) return {}
-  if (last.isInFlight) return { isWaiting: true, after }
+  if (last.isInFlight) return { shouldRetry: true, after }
   return { after: last.count < batchSize ? undefined : `${last.webhookId} ${last.id}` }
 }
 

@@ -58,12 +58,19 @@ export function prepareClaim(of: Pick<Claim, 'workspaceId' | 'kind' | 'id' | 'wo
   return { workspaceId, kind, id, workerId, tokens: [randomUUID()] }
 }
 
+/**
+ * When the rest of released work is published again:
+ * - `requeue`: at once.
+ * - `retry`: after some seconds. The queue runs a job again that failed; otherwise the poll publishes the work ten
+ *   seconds after it was last published.
+ */
+export type Release = 'requeue' | 'retry'
+
 /** How a claim ends that a job did not end itself. */
 export interface Recovery {
   /** The error of what becomes INTERRUPTED. */
   error: string
-  /** See `releaseClaim`. */
-  when: 'now' | 'later'
+  release: Release
 }
 
 /** The token that the next statement writes. */
@@ -101,19 +108,16 @@ export async function finishClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promis
   return finished.length > 0
 }
 
-/**
- * Gives the work up. `now`: it is published again at once. `later`: the poll publishes it ten seconds after it was last
- * published, unless the queue runs the job again before, because it failed. Does nothing if the claim was lost.
- */
-export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, when: 'now' | 'later'): Promise<void> {
+/** Releases the work. Does nothing if the claim was lost. */
+export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, release: Release): Promise<void> {
   const free = { token: null, workerId: null, claimedAt: null }
   const publishedAt = hasPublisher(db) ? new Date() : null
   const [released] = await db
     .update(work)
-    .set(when === 'now' ? { ...free, publishedAt } : free)
+    .set(release === 'requeue' ? { ...free, publishedAt } : free)
     .where(isHeld(claim))
     .returning({ requestId: work.requestId, traceparent: work.traceparent })
-  if (when === 'later' || !released) return
+  if (release === 'retry' || !released) return
   const { workspaceId, kind, id } = claim
   publishAfterCommit(db, { workspaceId, kind, id, ...released })
 }
@@ -125,7 +129,7 @@ export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, when: 
 export function releaseUnanswered(ctx: Ctx, claim: Claim): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     await ctx.db.select({ id: work.id }).from(work).where(isWorkOf(claim)).for('update')
-    await releaseClaim(ctx, claim, 'later')
+    await releaseClaim(ctx, claim, 'retry')
   })
 }
 

@@ -83,7 +83,7 @@ describe('a commit publishes', () => {
     expect(takePublished().toSorted()).toEqual([`mail ${uuid}`, drainOfWorkspace].toSorted())
   })
 
-  test('redeliveries, recovered drains and work that is released now', async () => {
+  test('redeliveries, recovered drains and requeued work', async () => {
     const { id } = await createTestWebhook(ctx)
     const { id: deliveryId } = await testWebhook(ctx, id)
     await database.db.update(deliveries).set({ status: 'FAILED' })
@@ -100,10 +100,10 @@ describe('a commit publishes', () => {
     const claim = prepareClaim({ workspaceId: ctx.workspaceId, kind: 'IMPORT', id: uuid, workerId })
     await claimWork(ctx, claim)
     takePublished()
-    await releaseClaim(ctx, claim, 'now')
+    await releaseClaim(ctx, claim, 'requeue')
     expect(published).toMatchObject([{ id: uuid, kind: 'IMPORT', requestId: ctx.requestId }])
     expect(await find()).toEqual([])
-    await releaseClaim(ctx, claim, 'now')
+    await releaseClaim(ctx, claim, 'requeue')
     expect(published).toHaveLength(1)
   })
 })

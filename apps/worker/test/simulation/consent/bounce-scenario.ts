@@ -40,7 +40,7 @@ async function sendFirst(ctx: Ctx, listId: ListId, earlierComplaints: number) {
   const [uuid] = await listPendingWork(ctx, 'campaigns')
   const batch = await claimTestBatch(ctx, uuid, await createTestWorker(ctx.db))
   const { recipients } = await sendTestBatch(ctx, batch, { to: people.length, providerPrefix: 'first' })
-  await releaseClaim(ctx, batch.claim, 'later')
+  await releaseClaim(ctx, batch.claim, 'retry')
   await ctx.db.$client.query('update campaign_batches set complained = $1 where workspace_id = $2', [
     earlierComplaints,
     uuidOf(ctx.workspaceId),

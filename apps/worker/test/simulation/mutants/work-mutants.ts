@@ -125,8 +125,8 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'a batch is finished with recipients that are still open',
     file: sending,
-    search: "if (await hasOpenRecipients(ctx, batch.claim)) return 'waiting'",
-    replacement: "if (((await hasOpenRecipients(ctx, batch.claim)) && false) as boolean) return 'waiting'",
+    search: "if (await hasOpenRecipients(ctx, batch.claim)) return 'retry'",
+    replacement: "if (((await hasOpenRecipients(ctx, batch.claim)) && false) as boolean) return 'retry'",
     scenario: 'campaign',
     seed: 73,
   },

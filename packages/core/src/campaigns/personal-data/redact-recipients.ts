@@ -14,7 +14,7 @@ export async function redactRecipients(ctx: Ctx, contactIds: readonly ContactId[
     inArray(campaignRecipients.contactId, [...contactIds]),
   )
   const sending = await ctx.db.$count(campaignRecipients, and(isOwn, eq(campaignRecipients.status, 'SENDING')))
-  if (sending > 0) return { isWaiting: true }
+  if (sending > 0) return { shouldRetry: true }
   // The error of a SKIPPED recipient is a text of ours.
   const hasError = and(
     inArray(campaignRecipients.status, ['WAITING', 'FAILED', 'INTERRUPTED']),

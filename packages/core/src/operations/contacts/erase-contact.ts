@@ -18,18 +18,18 @@ const steps = [
 ] as const satisfies { name: string; run: EraseStep<Ctx> }[]
 
 /**
- * Does the next part of an erasure, by the UUID of the contact. Returns `waiting` if other jobs must finish first, and
+ * Does the next part of an erasure, by the UUID of the contact. Returns `retry` if other jobs must finish first, and
  * `done` if nothing is left or there is no such erasure.
  */
-export function eraseNextStep(ctx: Ctx, uuid: string): Promise<'continue' | 'waiting' | 'done'> {
+export function eraseNextStep(ctx: Ctx, uuid: string): Promise<'continue' | 'retry' | 'done'> {
   const id = idOf('con', uuid)
   return inTransaction(ctx, async (ctx) => {
     const erasure = await lockErasure(ctx, id)
     if (!erasure) return 'done'
     const index = steps.findIndex(({ name }) => name === erasure.step)
     const step = steps[index] ?? steps[0]
-    const { after, isWaiting = false } = await step.run(ctx, erasure.contactIds, erasure.after)
-    if (isWaiting) return 'waiting'
+    const { after, shouldRetry = false } = await step.run(ctx, erasure.contactIds, erasure.after)
+    if (shouldRetry) return 'retry'
     const next = after === undefined ? steps[steps.indexOf(step) + 1] : step
     if (!next) {
       await finishErasure(ctx, id)

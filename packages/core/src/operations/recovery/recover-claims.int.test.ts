@@ -208,7 +208,7 @@ describe('a running worker that was removed from the registry', () => {
   test('cannot claim more recipients of a batch that was released', async () => {
     const { batch } = await claimNewBatch()
     await crashWorker()
-    expect(await claimRecipients(ctx, batch, batch.contactUuids)).toEqual({ stopped: true, recipients: [] })
+    expect(await claimRecipients(ctx, batch, batch.contactUuids)).toEqual({ isStopped: true, recipients: [] })
   })
 })
 

@@ -34,7 +34,7 @@ export async function recoverOrphanedClaims(db: Db, timeoutMs = heartbeatTimeout
   return recoverAll(
     db,
     claims.filter(({ workerId }) => !registered.has(workerId)),
-    { error, when: 'now' },
+    { error, release: 'requeue' },
   )
 }
 
@@ -48,7 +48,7 @@ export async function recoverOwnClaims(
 ): Promise<Recovered> {
   const claims = await listClaims(db, workerId)
   const orphaned = claims.filter(({ tokens }) => !tokens.some(isLive))
-  return recoverAll(db, orphaned, { error: 'The outcome could not be recorded', when: 'now' })
+  return recoverAll(db, orphaned, { error: 'The outcome could not be recorded', release: 'requeue' })
 }
 
 /** What may have happened during a claim whose outcome is unknown, by kind. */
@@ -73,8 +73,8 @@ async function recoverSingleMail(...of: Parameters<typeof recoverMail>) {
   return kind ? { mails: { [kind]: 1 } } : {}
 }
 
-async function releaseOnly(db: Db, claim: Claim, { when }: Recovery) {
-  await releaseClaim({ db }, claim, when)
+async function releaseOnly(db: Db, claim: Claim, { release }: Recovery) {
+  await releaseClaim({ db }, claim, release)
   return {}
 }
 
