@@ -97,8 +97,8 @@ const onCitus = {
     globalSetup: `${testing}/global-setup-citus.ts`,
     name: 'citus',
     include: integration.test.include,
-    // No previous release was distributed, and local starts have a server of their own.
-    exclude: [nodeModules, '**/upgrade.int.test.ts', '**/prepare-restored-database.int.test.ts', 'apps/local/**'],
+    // Local starts have a server of their own.
+    exclude: [nodeModules, '**/prepare-restored-database.int.test.ts', 'apps/local/**'],
     sequence: { groupOrder: 1 },
     // More than elsewhere, as they wait for the servers. With four, two processors were too busy for tests of limits.
     maxWorkers: 3,

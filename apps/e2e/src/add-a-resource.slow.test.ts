@@ -39,7 +39,7 @@ test('with the recipe applied, the types, format, migration and tests pass', asy
   const paths = (await readRecipe()).map(({ path }) => path)
   await expectSuccess(typeCheck)
   await expectSuccess(`biome format --vcs-enabled=false ${paths.join(' ')}`)
-  await expectSuccess('drizzle-kit generate --config packages/core/drizzle.config.ts --name notes')
+  await expectSuccess('node packages/testing/src/migrations/remake-migration.ts')
   const { postgresUrl, redisUrl } = inject('testServices')
   await expectSuccess(`vitest run --maxWorkers=1 ${tests.join(' ')}`, {
     DATABASE_URL: postgresUrl,

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '@rapport/core/db/client.ts'
 import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
-import { nameFormerWork } from '@rapport/core/operations/recovery/name-former-work.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import type { JobQueues } from '@rapport/core/work/job-queues.ts'
 import { queueOfJob } from '@rapport/core/work/kinds.ts'
@@ -42,7 +41,6 @@ export function startPoller(options: PollerOptions): { close(): Promise<void> } 
   }
 
   async function publishWork(): Promise<void> {
-    await nameFormerWork(db)
     const work = await findPublishableWork(db, timings.republishMs)
     for (const [queue, jobs] of Map.groupBy(work, queueOfJob)) {
       await queues.add(queue, jobs)

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
-import { migrateUntil } from '@rapport/testing/previous-release/previous-release.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { writeContactBatch } from '../contacts/batch/write-contact-batch.ts'
 import { ContactQuery } from '../contacts/listing/contact-query.schema.ts'
@@ -9,7 +7,6 @@ import { createContact } from '../contacts/create-contact.ts'
 import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import { findOrCreateContact, upsertContact } from '../contacts/upsert-contact.ts'
-import { migrate } from '../db/migrate.ts'
 import { inTransaction } from '../request/context.ts'
 import { createCustomField } from './custom-fields.ts'
 import { CustomFieldInput } from './custom-fields.schema.ts'
@@ -85,35 +82,4 @@ test('a number that cannot be stored exactly is an error', async () => {
   }
   const query = ContactQuery.parse({ 'customField.seats': '9007199254740993' })
   await expect(listContacts(ctx, query)).rejects.toThrow(inexact)
-})
-
-test('the migration normalizes stored texts, and no other values', async () => {
-  const empty = await createEmptyDatabase()
-  const { pool, url } = empty
-  try {
-    await migrateUntil(pool, '0031_import_passes')
-    const { rows } = await pool.query(`
-      insert into workspaces (id, name) values (uuidv7(), 'Test') returning id`)
-    const { id } = rows[0] as { id: string }
-    await pool.query(
-      `insert into custom_fields (workspace_id, id, key, label, type)
-       select $1, uuidv7(), key, key, type from (values ('city', 'TEXT'), ('note', 'TEXT'), ('seats', 'NUMBER')) f (key, type)`,
-      [id],
-    )
-    const stored = [
-      { city: ` ${decomposed}\u200b`, note: 'kept', seats: 1 },
-      { city: composed, note: '👩\u200d💻' },
-      { seats: 2 },
-    ]
-    await pool.query(
-      `insert into contacts (workspace_id, id, email, custom_field_values)
-       select $1, uuidv7(), n || '@example.com', value from json_array_elements($2::json) with ordinality as c (value, n)`,
-      [id, JSON.stringify(stored)],
-    )
-    await migrate(url)
-    const { rows: contacts } = await pool.query('select custom_field_values as value from contacts order by email')
-    expect(contacts.map(({ value }) => value as object)).toEqual([{ ...stored[0], city: composed }, ...stored.slice(1)])
-  } finally {
-    await empty.close()
-  }
 })

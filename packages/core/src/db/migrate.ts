@@ -7,7 +7,6 @@ import pg from 'pg'
 import { rootMessageOf } from '../kernel/errors.ts'
 import { ConfigError, readMigrateConfig } from '../runtime/config.ts'
 import type { Db } from './client.ts'
-import { databaseError } from './database-errors.ts'
 import { maintainPartitionsWithRetries } from './partitions.ts'
 import { requireDirectUrl } from './pool/pooler.ts'
 import { assertSupportedServer, createMissingUuidFunction } from './server-version.ts'
@@ -34,19 +33,13 @@ export async function migrate(databaseUrl: string): Promise<void> {
     await assertSupportedServer(db)
     await lock.query('select pg_advisory_lock($1)', [migrationLockId])
     await createMissingUuidFunction(db)
-    await runMigrations(db, { migrationsFolder }).catch(throwRefusal)
+    await runMigrations(db, { migrationsFolder })
     await adoptRestoredEvents(db)
     await maintainPartitionsWithRetries(db)
   } finally {
     await pool.end()
     await lock.end()
   }
-}
-
-/** A migration that refuses to run raises an exception, and its message says what to do. */
-function throwRefusal(error: unknown): never {
-  const refusal = databaseError(error)
-  throw refusal?.code === 'P0001' ? new Error(refusal.message, { cause: error }) : error
 }
 
 const journal = JSON.parse(readFileSync(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as {

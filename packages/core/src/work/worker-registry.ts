@@ -52,7 +52,7 @@ export async function deregisterWorker(db: Db, workerId: string): Promise<void> 
 
 /**
  * Marks all workers as crashed: they do not run on this copy of the database. Its migrations may be pending, so this
- * writes only what the table of the first release has.
+ * writes only a column of the first release.
  */
 export async function expireHeartbeats(db: Db): Promise<void> {
   await db.update(workers).set({ seenAt: new Date(0) })

@@ -45,6 +45,7 @@ const exceptions = [
   `${testing}conventions/systemd.test.ts`,
   `${testing}deployment/compose.test.ts`,
   `${testing}mann-whitney.test.ts`,
+  `${testing}migrations/remake-migration.int.test.ts`,
   'packages/core/src/runtime/node-flags.test.ts',
 ]
 

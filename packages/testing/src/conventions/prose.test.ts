@@ -41,11 +41,6 @@ const exceptions: readonly { path: string; line: string; reason: string }[] = [
     line: "'nobody'",
     reason: 'an account of the operating system',
   },
-  {
-    path: 'packages/core/src/db/migrate.int.test.ts',
-    line: '0014_running_in_earnest',
-    reason: 'the name of a landed migration',
-  },
 ]
 
 const thisFile = 'packages/testing/src/conventions/prose.test.ts'

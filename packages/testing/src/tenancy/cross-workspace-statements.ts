@@ -32,7 +32,6 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/domains/senders.ts isGivenToOther`]: 'A sender domain belongs to one workspace of the installation.',
   [`${core}/operations/mail/mail-events.ts purgeMailReports`]: purge,
   [`${core}/operations/mail/read-bulk-mail.ts findCtxOfCampaign`]: operator,
-  [`${core}/operations/recovery/name-former-work.ts nameFormerWork`]: 'Names the work of all workspaces.',
   [`${core}/operations/overviews/campaign-overview.ts listCampaignOverviews`]: operator,
   [`${core}/operations/overviews/mail-rates.ts listSenders`]: operator,
   [`${core}/operations/overviews/find-quotas-near-limit.ts findWith`]: operator,

@@ -18,7 +18,7 @@
  * | (no row)  | claimed   | finished, in the transaction that records the outcome                                 |
  */
 import { sql } from 'drizzle-orm'
-import { index, integer, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, id, oneOf } from './columns.ts'
 import { workspaces } from './workspaces.ts'
 
@@ -43,8 +43,7 @@ export const work = pgTable(
     workspaceId: id('wsp')
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
-    /** Null if a process of the release before inserted the row, see `nameFormerWork`. */
-    kind: text({ enum: workKinds }),
+    kind: text({ enum: workKinds }).notNull(),
     /** When a job was last added to the queue; null: never. A future time delays publishing. */
     publishedAt: timestamptz(),
     /** The claim: all three are null, or none is. */
@@ -57,20 +56,12 @@ export const work = pgTable(
     requestId: text(),
     traceparent: text(),
     createdAt: createdAt(),
-    /** The kind of a row of the release before. */
-    queue: text(),
-    /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
-    lane: uuid(),
-    relayedEpoch: text(),
-    relayedAt: timestamptz(),
-    relays: integer().notNull().default(0),
   },
   (t) => [
     primaryKey({ columns: [t.workspaceId, t.id] }),
     index('work_publishing_index').on(t.kind, t.workspaceId, t.createdAt, t.id),
     // The token is in no index, so that a renewed claim costs little.
     index('work_claims_index').on(t.workerId).where(sql`${t.workerId} is not null`),
-    index('work_former_index').on(t.workspaceId).where(sql`${t.kind} is null`),
     oneOf('work_kind_check', t.kind, workKinds),
   ],
 )

@@ -1,1 +1,0 @@
-CREATE INDEX "mails_invites_index" ON "mails" USING btree ("workspace_id",lower("to_address"),"created_at") WHERE "mails"."kind" = 'INVITE';

@@ -1,1 +1,0 @@
-ALTER TABLE "workers" ADD COLUMN "clock_at" timestamp (3) with time zone;

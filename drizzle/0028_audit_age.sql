@@ -1,1 +1,0 @@
-CREATE INDEX "audit_entries_age_index" ON "audit_entries" USING brin ("created_at");

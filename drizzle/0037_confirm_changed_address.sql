@@ -1,1 +1,0 @@
-ALTER TABLE "workspaces" ADD COLUMN "confirm_changed_address" boolean DEFAULT false NOT NULL;

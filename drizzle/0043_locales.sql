@@ -1,4 +1,0 @@
-ALTER TABLE "workspaces" ADD COLUMN "locale" text;--> statement-breakpoint
-ALTER TABLE "contacts" ADD COLUMN "locale" text;--> statement-breakpoint
-ALTER TABLE "lists" ADD COLUMN "locale" text;--> statement-breakpoint
-ALTER TABLE "forms" ADD COLUMN "locale" text;
