@@ -161,7 +161,7 @@ test('Workers, Work: fails without a live worker, or if work is not published', 
   await database.pool.query(`
     insert into work (id, workspace_id, kind, created_at)
     select uuidv7(), id, 'MAIL', now() - interval '20 minutes' from workspaces`)
-  expect((await examine())('Work')).toEqual(['fail: work has waited 20 min to be published'])
+  expect((await examine())('Work')).toEqual(['fail: work has waited 20 min for a worker'])
   await database.pool.query(`
     update work set published_at = now(), created_at = now() - interval '3 hours'`)
   expect((await examine())('Work')).toEqual(['warn: queue mail: the oldest work is 3 h old'])

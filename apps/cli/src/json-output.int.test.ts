@@ -34,7 +34,7 @@ const access = ['--api', 'API', '--key', 'rpk_test']
 
 /** The arguments and the fields of each command, and the record that the API returns. The fields are documented in docs/command-line.md. */
 const outputs: Record<string, { words?: string[]; fields: string[]; record?: object }> = {
-  queue: { fields: ['queues', 'outboxLagSeconds', 'workers', 'deliveries', 'campaigns', 'campaignsUnderWay'] },
+  queue: { fields: ['queues', 'workLagSeconds', 'workers', 'deliveries', 'campaigns', 'campaignsUnderWay'] },
   'campaign status': { fields: ['data'] },
   'webhook failing': { fields: ['data'] },
   'mail-hook create': {

@@ -63,15 +63,15 @@ test('reports waiting work per queue, with the age of the oldest', async () => {
   await api.query(
     `update deliveries set created_at = now() - interval '90 seconds' where id = (select id from deliveries limit 1)`,
   )
-  expect(await api.linesOf('rapport_outbox_rows')).toEqual(
+  expect(await api.linesOf('rapport_work_rows')).toEqual(
     expect.arrayContaining([
-      'rapport_outbox_rows{queue="webhooks",state="waiting"} 3',
-      'rapport_outbox_rows{queue="webhooks",state="published"} 0',
-      'rapport_outbox_rows{queue="campaigns",state="waiting"} 0',
+      'rapport_work_rows{queue="webhooks",state="waiting"} 3',
+      'rapport_work_rows{queue="webhooks",state="published"} 0',
+      'rapport_work_rows{queue="campaigns",state="waiting"} 0',
     ]),
   )
-  const [oldest = ''] = await api.linesOf('rapport_outbox_oldest_seconds')
-  expect(oldest).toMatch(/^rapport_outbox_oldest_seconds\{queue="webhooks",state="waiting"\} 9\d\./)
+  const [oldest = ''] = await api.linesOf('rapport_work_oldest_seconds')
+  expect(oldest).toMatch(/^rapport_work_oldest_seconds\{queue="webhooks",state="waiting"\} 9\d\./)
   expect(await api.linesOf('rapport_workers')).toEqual(['rapport_workers 0'])
 })
 
@@ -115,12 +115,12 @@ test('counts only workers with a recent heartbeat', async () => {
 
 test('does not count the work at each scrape', async () => {
   const api = await start()
-  const rows = await api.linesOf('rapport_outbox_rows')
+  const rows = await api.linesOf('rapport_work_rows')
   const { key } = await api.signUp()
   await api.call('POST', '/auth/forgot-password', { body: { email: freshEmail() } })
   await api.create('/webhooks', key, { url: 'https://example.com/hook', eventTypes: ['*'] })
   await api.create('/contacts', key, { email: freshEmail() })
-  expect(await api.linesOf('rapport_outbox_rows')).toEqual(rows)
+  expect(await api.linesOf('rapport_work_rows')).toEqual(rows)
 })
 
 test('while PostgreSQL hangs, a scrape succeeds and omits stale queue metrics', async () => {
@@ -129,7 +129,7 @@ test('while PostgreSQL hangs, a scrape succeeds and omits stale queue metrics', 
   const lockHolder = await openTransaction(database.db, (transaction) =>
     transaction.execute('lock table work in access exclusive mode'),
   )
-  expect(await api.linesOf('rapport_outbox_rows')).toEqual([])
+  expect(await api.linesOf('rapport_work_rows')).toEqual([])
   expect(await api.linesOf('rapport_workers')).toEqual([])
   expect(await api.linesOf('rapport_http_request_duration_seconds_count')).not.toEqual([])
   await lockHolder.commit()

@@ -22,8 +22,8 @@ export const queue = defineCommand({
     '  failed     failed in the last hour; for campaigns, failed recipients of those running or sent in the last hour',
     '  oldest     age of the oldest unfinished work',
     '',
-    'The outbox lag is the age of the oldest work that is ready to be published. A lag of several seconds means that',
-    'no worker can reach the queue.',
+    'The work lag is the time for which the oldest work has waited for a worker, although a job could do it. Several',
+    'seconds mean that no worker can reach the queue.',
   ].join('\n'),
   run: (cli, { watch, json }) =>
     withDatabase(cli, async ({ db }) => {
@@ -57,7 +57,7 @@ function format(summary: WorkSummary, terminal: Terminal): string {
   return [
     formatTable([['queue', 'waiting', 'published', 'active', 'failed', 'oldest'], ...queues]),
     '',
-    `${title('Outbox lag')}  ${summary.outboxLagSeconds === null ? 'none' : formatAge(summary.outboxLagSeconds)}`,
+    `${title('Work lag')}    ${summary.workLagSeconds === null ? 'none' : formatAge(summary.workLagSeconds)}`,
     `${title('Workers')}     ${formatWorkers(summary)}`,
     `${title('Deliveries')}  ${formatCounts(summary.deliveries)} (of the last hour's events)`,
     `${title('Campaigns')}   ${formatCounts(summary.campaigns)}`,

@@ -34,11 +34,11 @@ export const workCheck: Check = {
   async run({ database }) {
     if (!database) return []
     const { ok, warn, fail } = findingsAbout('Work')
-    const { queues, outboxLagSeconds: lag } = await readWorkSummary(database.db)
+    const { queues, workLagSeconds: lag } = await readWorkSummary(database.db)
     const remedy = 'No worker can reach the queue. Check the log of the worker, and Redis.'
     const findings = [
       ...(lag !== null && lag > lateSeconds
-        ? [(lag > veryLateSeconds ? fail : warn)(`work has waited ${formatAge(lag)} to be published`, remedy)]
+        ? [(lag > veryLateSeconds ? fail : warn)(`work has waited ${formatAge(lag)} for a worker`, remedy)]
         : []),
       ...queues
         .filter(isOld)

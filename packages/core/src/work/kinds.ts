@@ -1,6 +1,7 @@
 /** The kinds of work: everything that waits in the table `work`. */
 import { sql } from 'drizzle-orm'
 import { type WorkKind, workKinds } from '../db/schema/index.ts'
+import { isOfSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import type { QueueName, WorkJob } from './queues.ts'
 
 export { type WorkKind, workKinds }
@@ -47,3 +48,6 @@ export const passingSuspension = sql`${sql.param(workKinds.filter((kind) => kind
 
 /** A condition: a drain is not work of its own, its deliveries are. */
 export const isNoDrain = sql`kind is distinct from 'DRAIN'`
+
+/** A condition on a row of `work`: it waits until its workspace is resumed. */
+export const waitsForResume = sql`kind <> all(${passingSuspension}) and ${isOfSuspendedWorkspace}`

@@ -42,10 +42,10 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/operations/webhooks/webhook-health.ts disableFailingWebhooks`]: 'Finds failing webhooks of all workspaces.',
   [`${core}/operations/webhooks/webhook-health.ts warnAboutFailingWebhooks`]:
     'Finds failing webhooks of all workspaces.',
+  [`${core}/operations/overviews/work-lag.ts readWorkLag`]: operator,
   [`${core}/operations/overviews/work-metrics.ts readWorkMetrics`]: operator,
   [`${core}/operations/overviews/work-summary.ts countCampaigns`]: operator,
   [`${core}/operations/overviews/work-summary.ts countDeliveries`]: operator,
-  [`${core}/operations/overviews/work-summary.ts readOutboxLag`]: operator,
   [`${core}/operations/overviews/work-summary.ts readWorkSummary`]: operator,
   [`${core}/request/count-or-estimate.ts countOrEstimate`]: 'Business metrics count the rows of all workspaces.',
   [`${core}/request/count-or-estimate.ts estimate`]: 'Business metrics count the rows of all workspaces.',

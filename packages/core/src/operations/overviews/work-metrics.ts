@@ -6,12 +6,13 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { workers } from '../../db/schema/index.ts'
 import { float, int, text, textOf } from '../../db/statements/sql-types.ts'
 import { readSecondsAhead } from '../../db/partitions.ts'
-import { isNoDrain } from '../../work/kinds.ts'
+import { isNoDrain, waitsForResume } from '../../work/kinds.ts'
 import { isOfSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { queueNames } from '../../work/queues.ts'
 import { heartbeatTimeoutMs, isSeenWithin } from '../../work/worker-registry.ts'
 import { createUnlabeledGauge, createGauge } from '../../runtime/metrics.ts'
-import { queueOfWork, readOutboxLag, waitsForResume } from './work-summary.ts'
+import { readWorkLag } from './work-lag.ts'
+import { queueOfWork } from './work-summary.ts'
 import { countFailingWebhooks } from '../../webhooks/health/failing-webhooks.ts'
 
 interface WorkMetrics {
@@ -70,7 +71,7 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   const states = ['waiting', 'published'] as const
   const labelSets = queueNames.flatMap((queue) => states.map((state) => ({ queue, state })))
   createGauge(registry, {
-    name: 'outbox_rows',
+    name: 'work_rows',
     help: 'Pending work: waiting in PostgreSQL, or published to the queue. PENDING deliveries count as waiting',
     labelNames: ['queue', 'state'],
     read: async () => {
@@ -79,7 +80,7 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
     },
   })
   createGauge(registry, {
-    name: 'outbox_oldest_seconds',
+    name: 'work_oldest_seconds',
     help: 'Age of the oldest pending work, without that of suspended workspaces and of webhooks that do not respond',
     labelNames: ['queue', 'state'],
     read: async () => {
@@ -88,9 +89,9 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
     },
   })
   createUnlabeledGauge(registry, {
-    name: 'outbox_lag_seconds',
-    help: 'Age of the oldest work that could be published but was not, without that of suspended workspaces',
-    read: cacheResult(async () => (await readOutboxLag(db)) ?? 0),
+    name: 'work_lag_seconds',
+    help: 'For how long the oldest work has waited for a worker, without that of suspended workspaces',
+    read: cacheResult(async () => (await readWorkLag(db)) ?? 0),
   })
   createUnlabeledGauge(registry, {
     name: 'workers',

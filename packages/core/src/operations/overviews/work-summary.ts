@@ -6,9 +6,10 @@ import { arrayOf, bigint, float, int, nullable, text, textOf, uuid } from '../..
 import { type CampaignId, uuidAt, type WorkspaceId } from '../../kernel/ids.ts'
 import { isOfSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { type QueueName, queueNames } from '../../work/queues.ts'
-import { isNoDrain, kindsOfWork, passingSuspension, workKinds } from '../../work/kinds.ts'
+import { isNoDrain, kindsOfWork, waitsForResume, workKinds } from '../../work/kinds.ts'
 import { campaigns, campaignStatuses, deliveries, deliveryStatuses } from '../../db/schema/index.ts'
 import { listWorkers, type WorkerState } from '../../work/worker-registry.ts'
+import { readWorkLag } from './work-lag.ts'
 
 export interface QueueState {
   queue: QueueName
@@ -39,8 +40,8 @@ export interface CampaignState {
 
 export interface WorkSummary {
   queues: QueueState[]
-  /** Age of the oldest work that could be published but was not, without that of suspended workspaces; null if none. */
-  outboxLagSeconds: number | null
+  /** See `readWorkLag`. */
+  workLagSeconds: number | null
   workers: WorkerState[]
   /** Deliveries of the last hour, by status. */
   deliveries: Record<string, number>
@@ -51,15 +52,15 @@ export interface WorkSummary {
 
 /** Runs the queries concurrently, so that the figures describe about the same time. */
 export async function readWorkSummary(db: Db): Promise<WorkSummary> {
-  const [queues, outboxLagSeconds, workers, deliveries, campaigns, campaignsUnderWay] = await Promise.all([
+  const [queues, workLagSeconds, workers, deliveries, campaigns, campaignsUnderWay] = await Promise.all([
     readQueues(db, { queues: queueNames, firstOfLastHour: getFirstUuidOfLastHour() }),
-    readOutboxLag(db),
+    readWorkLag(db),
     listWorkers(db),
     countDeliveries(db),
     countCampaigns(db),
     listCampaignsUnderWay(db),
   ])
-  return { queues, outboxLagSeconds, workers, deliveries, campaigns, campaignsUnderWay }
+  return { queues, workLagSeconds, workers, deliveries, campaigns, campaignsUnderWay }
 }
 
 /** Null if the column is null: `greatest` alone would return zero. */
@@ -72,9 +73,6 @@ const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 
 /** The queue of a row of `work`. */
 export const queueOfWork = sql`(${JSON.stringify(Object.fromEntries(workKinds.map((kind) => [kind, kindsOfWork[kind].queue])))}::json ->> kind)`
-
-/** A condition on a row of `work`: it waits until its workspace is resumed. */
-export const waitsForResume = sql`kind <> all(${passingSuspension}) and ${isOfSuspendedWorkspace}`
 
 /** Failures are searched among recent rows only. */
 const readQueues = namedStatement('summarize the queues', {
@@ -123,30 +121,6 @@ const readQueues = namedStatement('summarize the queues', {
     from unnest(${queues}) with ordinality as known (name, place)
     left join due on due.queue = name left join failures on failures.queue = name
     order by place`,
-})
-
-/** The poll publishes unclaimed work again every ten seconds. If it did not, no job was added. */
-const isOverdue = (work: 'o' | 'p') =>
-  sql.raw(
-    `${work}.token is null and (${work}.published_at is null or ${work}.published_at <= now() - interval '30 seconds')`,
-  )
-
-/**
- * Excludes work that fair sharing delays, because its workspace already has published work on the queue, and work that
- * waits until its workspace is resumed. Deliveries have no lag: they wait for their receivers.
- */
-export async function readOutboxLag(db: Db): Promise<number | null> {
-  const [row] = await selectLag(db)
-  return row?.lag ?? null
-}
-
-const selectLag = namedStatement('read the lag of the outbox', {
-  columns: { lag: nullable(float) },
-  sql: () => sql`
-    select ${toAgeSeconds('min(o.created_at)')} as lag from work o
-    where ${isOverdue('o')} and ${isNoDrain} and not (${waitsForResume}) and not exists (
-      select from work p
-      where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))`,
 })
 
 async function countDeliveries(db: Db): Promise<Record<string, number>> {

@@ -1,0 +1,51 @@
+import { not, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { webhookHealth } from '../../db/schema/index.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { float } from '../../db/statements/sql-types.ts'
+import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
+import { isNoDrain, waitsForResume } from '../../work/kinds.ts'
+import { drainId } from '../../work/queues.ts'
+
+/**
+ * Returns the seconds for which the oldest work has waited for a worker, although a job could do it; null if none waits.
+ * More than a few seconds mean that no worker reaches the queue. Excludes what waits for another reason: a suspended
+ * workspace, the published jobs of the same workspace, or the receiver of a webhook.
+ */
+export async function readWorkLag(db: Db): Promise<number | null> {
+  const [row] = await selectLag(db)
+  return row?.lag ?? null
+}
+
+/** The poll publishes unclaimed work again every ten seconds. If it did not, no job was added. */
+const isOverdue = (work: 'o' | 'p') =>
+  sql.raw(
+    `${work}.token is null and (${work}.published_at is null or ${work}.published_at <= now() - interval '30 seconds')`,
+  )
+
+/**
+ * Deliveries have no row of `work` until a job claims their drain. They wait since the last attempt or pause of their
+ * webhook, because a long backlog also has old deliveries while it is drained.
+ */
+const selectLag = namedStatement('read the work lag', {
+  columns: { lag: float },
+  sql: () => sql`
+    with waiting as (
+      select created_at as since from work o
+      where ${isOverdue('o')} and ${isNoDrain} and not (${waitsForResume}) and not exists (
+        select from work p
+        where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))
+      union all
+      select greatest(oldest.created_at, paused_until, last_success_at, last_failure_at)
+      from webhooks w
+      left join ${webhookHealth} health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
+      cross join lateral (
+        select created_at from deliveries d
+        where d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.status = 'PENDING'
+        order by d.created_at, d.id limit 1) oldest
+      where w.enabled and (paused_until is null or paused_until <= now())
+        and ${not(isInSuspendedWorkspace(sql`w.workspace_id`))}
+        and not exists (
+          select from work where work.workspace_id = w.workspace_id and work.id = ${drainId}::uuid and token is not null))
+    select greatest(0, extract(epoch from now() - min(since)))::float8 as lag from waiting having count(*) > 0`,
+})
