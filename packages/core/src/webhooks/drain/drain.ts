@@ -50,7 +50,7 @@ export function claimDrain(db: Db, claim: DrainClaim, limits: TakeLimits): Promi
   return runWithNewToken(db, claim, async (db, claim, token) => {
     const { workspaceId, workerId } = claim
     const claimed = await insertClaim(db, { workspaceId, workerId, token, now: new Date() })
-    return claimed > 0 ? takeNext(db, claim, { token, inFlight: [], limits }) : undefined
+    return claimed.length > 0 ? takeNext(db, claim, { token, inFlight: [], limits }) : undefined
   })
 }
 
@@ -98,17 +98,22 @@ async function runWithNewToken<Result>(
   return result
 }
 
-/** The job of a workspace writes nothing if the poll would not find it. */
+/**
+ * The job of a workspace writes nothing if the poll would not find it. Returns a row if it has the claim: without
+ * RETURNING, a cluster counts what the sub-select returns, so that every job would have it.
+ */
 const insertClaim = namedStatement('claim a drain', {
   isPrepared: true,
   params: { workspaceId: work.workspaceId, workerId: uuid, token: uuid, now: timestamptz },
+  columns: { id: work.id },
   sql: ({ workspaceId, workerId, token, now }) => sql`
     insert into work as drain (workspace_id, id, kind, token, worker_id, claimed_at)
     select ${workspaceId}, ${drainId}::uuid, 'DRAIN', ${token}, ${workerId}, ${now}
     where ${hasBacklog(workspaceId, now)} and ${not(isInSuspendedWorkspace(workspaceId))}
     on conflict (workspace_id, id) do update
     set token = excluded.token, worker_id = excluded.worker_id, claimed_at = excluded.claimed_at
-    where drain.token is null`,
+    where drain.token is null
+    returning id`,
 })
 
 async function takeNext(
