@@ -45,7 +45,10 @@ export const owningContact: Owner<{ contactId: ContactId; createdAt: Date }> = {
   isLocked: sql`contact_id in (select id from owner)`,
 }
 
-/** The limit is that of `givenIds`, for the same reason. */
+/**
+ * The limit is that of `givenIds`, for the same reason. A statement that locks rows and joins them with a function or a
+ * sub-select does not run on a cluster (see docs/scaling.md), so the moments are joined after the lock.
+ */
 function touchOwners({ workspaceId, ownerIds, moments }: OwnerParams): SQL {
   return sql`
     latest as (
@@ -54,11 +57,11 @@ function touchOwners({ workspaceId, ownerIds, moments }: OwnerParams): SQL {
       group by contact_id
       limit cardinality(${ownerIds})),
     locked as (
-      select c.id, moment from latest join contacts c on c.id = contact_id
-      where c.workspace_id = ${workspaceId}
-      for no key update of c skip locked),
+      select c.id from contacts c where c.workspace_id = ${workspaceId} and c.id = any(${ownerIds})
+      for no key update skip locked),
     owner as (
       update contacts c set ${touchAssignments(sql`moment`)}
-      from locked where c.workspace_id = ${workspaceId} and c.id = locked.id
+      from locked join latest on latest.contact_id = locked.id
+      where c.workspace_id = ${workspaceId} and c.id = locked.id
       returning c.id)`
 }
