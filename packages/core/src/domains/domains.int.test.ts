@@ -109,7 +109,9 @@ test('a rotation generates the key before it locks the domain', async () => {
   const settings = {
     ...ctx.settings,
     get domainKeyBits() {
-      const lock = sql`select from domains where id = ${uuidOf(domain.id)} for update nowait`
+      const lock = sql`
+        select from domains where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(domain.id)}
+        for update nowait`
       locks.push(Promise.resolve(database.db.execute(lock)))
       return 2_048
     },

@@ -124,7 +124,7 @@ const insertUnconfirmed = namedStatement('add unconfirmed subscriptions', {
   sql: ({ workspaceId, listId, contactIds, statuses, moments, now }) => sql`
     insert into subscriptions (workspace_id, list_id, contact_id, status, source, unsubscribed_at, created_at)
     select ${workspaceId}, ${listId}, given.contact_id, given.status, 'import',
-      case given.status when 'UNSUBSCRIBED' then given.at end, ${now}
+      case when given.status = 'UNSUBSCRIBED' then given.at end, ${now}
     from unnest(${contactIds}, ${statuses}, ${moments}) as given (contact_id, status, at)
     on conflict do nothing
     returning contact_id`,

@@ -138,24 +138,19 @@ async function restore(ctx: Ctx, row: Row): Promise<void> {
   await recordSubscriptionChange(ctx, restored, events[restored.status as keyof typeof events] ?? [])
 }
 
-/** Makes an operator's opt-out from a list, or from each list, final, because the person has said the same. */
+/**
+ * Makes an operator's opt-out of a locked contact from a list, or from each list, final, because the person has said the
+ * same.
+ */
 export async function makeFinal(
   ctx: Ctx,
   { contactId, listId }: { contactId: ContactId; listId?: ListId },
 ): Promise<void> {
-  await ctx.db
-    .update(subscriptions)
-    .set({ unsubscribedAt: new Date() })
-    .where(
-      and(
-        eq(subscriptions.workspaceId, ctx.workspaceId),
-        eq(subscriptions.contactId, contactId),
-        listId && eq(subscriptions.listId, listId),
-        eq(subscriptions.status, 'UNSUBSCRIBED'),
-        sql`${subscriptions.consent} #>> '{0,method}' = 'OPERATOR'`,
-        sql`(${subscriptions.consent} #>> '{0,at}')::timestamptz = ${subscriptions.unsubscribedAt}`,
-      ),
-    )
+  for (const row of await readSubscriptions(ctx, contactId, listId)) {
+    const [proof] = row.consent ?? []
+    if (row.status !== 'UNSUBSCRIBED' || proof?.method !== 'OPERATOR' || !isCurrent(row, proof)) continue
+    await ctx.db.update(subscriptions).set({ unsubscribedAt: new Date() }).where(bySubscription(ctx, row))
+  }
 }
 
 function createProof(ctx: Ctx, { contact, note, at }: OptOut, before: Row | undefined): OptOutProof {

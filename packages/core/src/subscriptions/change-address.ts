@@ -83,8 +83,8 @@ export async function moveConfirmed(
   const proof = mustConfirm ? requestedConsent(ctx, to, source) : givenConsent(ctx, to, source)
   const { status, replacedStatus } = subscriptions
   const asked = {
-    status: sql`case ${status} when 'CONFIRMED' then 'PENDING' else ${status} end`,
-    replacedStatus: sql`case ${replacedStatus} when 'CONFIRMED' then 'PENDING' else ${replacedStatus} end`,
+    status: sql`case when ${status} = 'CONFIRMED' then 'PENDING' else ${status} end`,
+    replacedStatus: sql`case when ${replacedStatus} = 'CONFIRMED' then 'PENDING' else ${replacedStatus} end`,
     confirmedAt: null,
   }
   const moved = await ctx.db

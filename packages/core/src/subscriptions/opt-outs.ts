@@ -16,7 +16,7 @@ export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; 
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
     select workspace_id, list_id, ${hashEmail(ctx, contact.email)},
-      case status when 'COMPLAINED' then status else 'UNSUBSCRIBED' end
+      case when status = 'COMPLAINED' then status else 'UNSUBSCRIBED' end
     from subscriptions
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contact.id)} and not is_removed
       and (status in ('UNSUBSCRIBED', 'COMPLAINED') or (status = 'BOUNCED' and unsubscribed_at is not null))
@@ -24,7 +24,7 @@ export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; 
 }
 
 /** The previous release stores bounces too: a bounce becomes an opt-out. */
-const statusOfBoth = sql`case opt_outs.status when 'BOUNCED' then excluded.status else opt_outs.status end`
+const statusOfBoth = sql`case when opt_outs.status = 'BOUNCED' then excluded.status else opt_outs.status end`
 
 /**
  * Stores the opt-out of an address, whether or not a contact has it. A repeated one is stored as new, so that it is later

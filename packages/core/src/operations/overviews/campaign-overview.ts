@@ -64,7 +64,7 @@ const selectOverviews = namedStatement('list campaign overviews', {
   sql: ({ workspaceId, campaignId }) => sql`
     select c.id, c.workspace_id, c.name, c.status, c.pause_reason, c.queued, c.sent_at, c.completed_at,
       ${sql.join(['sent', 'failed', 'skipped', 'interrupted'].map(sum), sql`, `)},
-      case c.status when 'SENDING' then (
+      case when c.status = 'SENDING' then (
         select count(*)::int from campaign_recipients r
         where r.workspace_id = c.workspace_id and r.campaign_id = c.id and r.created_at > now() - interval '1 minute')
       else 0 end as recipients_per_minute
