@@ -76,7 +76,7 @@ CREATE TABLE "audit_entries" (
 	CONSTRAINT "audit_entries_workspace_id_id_pk" PRIMARY KEY("workspace_id","id")
 );
 --> statement-breakpoint
-CREATE TABLE "mail_pace" (
+CREATE TABLE "mail_rates" (
 	"id" bigint PRIMARY KEY NOT NULL,
 	"next_at" timestamp with time zone DEFAULT now() NOT NULL
 );
@@ -110,7 +110,7 @@ CREATE TABLE "mails" (
 	"error" text,
 	"provider_message_hash" uuid,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	"settled_at" timestamp (3) with time zone,
+	"ended_at" timestamp (3) with time zone,
 	"worker_id" uuid,
 	CONSTRAINT "mails_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
 	CONSTRAINT "mails_kind_check" CHECK ("mails"."kind" in ('CONFIRMATION', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION', 'WEBHOOK_FAILING', 'WEBHOOK_DISABLED')),
@@ -500,7 +500,7 @@ CREATE TABLE "campaign_recipients" (
 	"error" text,
 	"provider_message_hash" uuid,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	"settled_at" timestamp (3) with time zone,
+	"ended_at" timestamp (3) with time zone,
 	"opens_tracked" boolean,
 	"clicks_tracked" boolean,
 	"opened_at" timestamp (3) with time zone,

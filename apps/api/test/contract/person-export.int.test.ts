@@ -82,7 +82,7 @@ test('GET /contacts/{id}/export: everything that was created, as documented', as
     deals: [{ id: person.deal.id, contactId: id }],
     tasks: [{ id: person.task.id, contactId: id }],
     campaigns: [
-      { campaignId: person.campaign.id, name: 'November', contactId: id, status: 'SENT', settledAt: aTimestamp },
+      { campaignId: person.campaign.id, name: 'November', contactId: id, status: 'SENT', endedAt: aTimestamp },
     ],
     emails: [{ kind: 'CONFIRMATION', to: email }],
   })

@@ -101,7 +101,7 @@ async function fill({ client }: Installation, { api, workspace }: Sender, listId
     await client.query(
       `with numbered as (select id, row_number() over (order by id) as n from contacts where workspace_id = $1)
        insert into campaign_recipients
-         (workspace_id, campaign_id, contact_id, batch_id, status, opens_tracked, clicks_tracked, settled_at, opened_at,
+         (workspace_id, campaign_id, contact_id, batch_id, status, opens_tracked, clicks_tracked, ended_at, opened_at,
           clicked_at)
        select $1, $2, id, uuidv7(), 'SENT', true, true, now() - (n % 60) * interval '1 day',
          case when n % 3 = 0 then now() - (n % 60) * interval '1 day' end, case when n % 20 = 0 then now() end

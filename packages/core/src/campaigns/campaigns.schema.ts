@@ -221,7 +221,7 @@ export const CampaignRecipient = z
     createdAt: Timestamp.describe(
       'When a worker first claimed the recipient. Before that, when the campaign was sent.',
     ),
-    settledAt: Timestamp.nullable().describe('When the outcome was recorded. `null` while PENDING.'),
+    endedAt: Timestamp.nullable().describe('When the outcome was recorded. `null` while PENDING.'),
     openedAt: Timestamp.nullable().describe('When the recipient first opened the email. `null` if unknown.'),
     clickedAt: Timestamp.nullable().describe('When the recipient first clicked a link. `null` if unknown.'),
     unsubscribedAt: Timestamp.nullable().describe(

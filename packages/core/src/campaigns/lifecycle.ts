@@ -182,7 +182,7 @@ const reopen = namedStatement('reopen recipients', {
       for update),
     reopened as (
       update campaign_recipients r
-      set status = 'WAITING', attempts = 0, settled_at = null, bounce_class = null, bounce_code = null
+      set status = 'WAITING', attempts = 0, ended_at = null, bounce_class = null, bounce_code = null
       from locked
       where r.workspace_id = ${workspaceId} and r.batch_id = locked.batch_id and r.contact_id = locked.contact_id
       returning r.batch_id, locked.was, r.status as became),

@@ -64,7 +64,7 @@ test('lists claimed recipients with status, error and time, each once over all p
     status: 'FAILED',
     error: '550 no',
     createdAt: expect.stringMatching(/Z$/),
-    settledAt: expect.stringMatching(/Z$/),
+    endedAt: expect.stringMatching(/Z$/),
     openedAt: null,
     clickedAt: null,
     unsubscribedAt: null,
@@ -111,7 +111,7 @@ test('lists pending recipients of several batches, each once, in both directions
     }
   }
   const found = await list(id, { status: 'PENDING', contactId: other[0]?.id ?? '' })
-  expect(found.data).toMatchObject([{ status: 'PENDING', error: '450 later', settledAt: null }])
+  expect(found.data).toMatchObject([{ status: 'PENDING', error: '450 later', endedAt: null }])
 })
 
 test('finds one contact, also if it is not claimed yet, deleted or merged', async () => {
@@ -130,7 +130,7 @@ test('finds one contact, also if it is not claimed yet, deleted or merged', asyn
   expect((await list(id, { contactId: sent })).data).toMatchObject([{ contactId: sent, status: 'SENT' }])
   expect((await list(id, { contactId: sent, status: 'FAILED' })).data).toEqual([])
   expect((await list(id, { contactId: unclaimed })).data).toMatchObject([
-    { contactId: unclaimed, status: 'PENDING', settledAt: null, createdAt: expect.any(String) },
+    { contactId: unclaimed, status: 'PENDING', endedAt: null, createdAt: expect.any(String) },
   ])
   await deleteContact(ctx, deleted)
   expect((await list(id, { contactId: deleted })).data).toMatchObject([

@@ -111,7 +111,7 @@ export const campaignRecipientColumns = {
   status: nullable(campaignRecipients.status),
   error: campaignRecipients.error,
   createdAt: nullable(campaignRecipients.createdAt),
-  settledAt: campaignRecipients.settledAt,
+  endedAt: campaignRecipients.endedAt,
   openedAt: campaignRecipients.openedAt,
   clickedAt: campaignRecipients.clickedAt,
   unsubscribedAt: campaignRecipients.unsubscribedAt,
@@ -129,7 +129,7 @@ function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL; batc
   return selectRecipients(
     ctx.db,
     sql`
-    select ${parts.contactId} as contact_id, c.email, r.status, r.error, r.created_at, r.settled_at, r.opened_at,
+    select ${parts.contactId} as contact_id, c.email, r.status, r.error, r.created_at, r.ended_at, r.opened_at,
       r.clicked_at, r.unsubscribed_at, r.bounced_at, r.complained_at, r.bounce_class, r.bounce_code,
       ${parts.batch ?? sql`null::uuid`} as batch
     from ${parts.from}
@@ -150,7 +150,7 @@ export function toCampaignRecipient(
     status: status === null || status === 'SENDING' || status === 'WAITING' ? 'PENDING' : status,
     error: row.error,
     createdAt: toTimestampOrNull(row.createdAt) ?? campaign.sentAt ?? toTimestamp(new Date()),
-    settledAt: toTimestampOrNull(row.settledAt),
+    endedAt: toTimestampOrNull(row.endedAt),
     openedAt: toTimestampOrNull(row.openedAt),
     clickedAt: toTimestampOrNull(row.clickedAt),
     unsubscribedAt: toTimestampOrNull(row.unsubscribedAt),

@@ -148,7 +148,7 @@ test('a contact also did what the contacts did that were merged into it', async 
   const earlier = await createTestCampaign(ctx, { listId })
   await sendCampaign(ctx, earlier.id)
   await ctx.db.execute(sql`
-    insert into campaign_recipients (workspace_id, campaign_id, contact_id, batch_id, status, settled_at, opened_at)
+    insert into campaign_recipients (workspace_id, campaign_id, contact_id, batch_id, status, ended_at, opened_at)
     select b.workspace_id, b.campaign_id, c, b.id, 'SENT', now(), now()
     from campaign_batches b cross join unnest(b.contact_ids) as c
     where b.campaign_id = (select id from campaigns where ${eq(campaigns.id, earlier.id)})

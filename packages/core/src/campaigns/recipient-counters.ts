@@ -45,7 +45,7 @@ const interruptBatch = namedStatement('interrupt recipients', {
   columns: { count: int },
   sql: ({ workspaceId, batchUuid, error, now }) => sql`
     with interrupted as (
-      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = ${now}
+      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, ended_at = ${now}
       where workspace_id = ${workspaceId} and status = 'SENDING' and batch_id = ${batchUuid}
       returning batch_id, 'SENDING' as was, status as became),
     ${updateRecipientCounters('interrupted', workspaceId)}

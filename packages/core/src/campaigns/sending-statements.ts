@@ -46,7 +46,7 @@ export const claimGroup = namedStatement('claim recipients', {
       returning c.list_id),
     claimed as (
       insert into campaign_recipients as r
-        (workspace_id, campaign_id, contact_id, batch_id, status, token, error, settled_at, opens_tracked, clicks_tracked)
+        (workspace_id, campaign_id, contact_id, batch_id, status, token, error, ended_at, opens_tracked, clicks_tracked)
       select ${param.workspaceId}, ${param.campaignId}, recipient.id, ${param.batchUuid},
         case when s.contact_id is null then 'SKIPPED' else 'SENDING' end, ${param.token},
         case when s.contact_id is null then 'The contact is no longer subscribed' end,
@@ -57,7 +57,7 @@ export const claimGroup = namedStatement('claim recipients', {
         and s.list_id = owned_batch.list_id and s.contact_id = recipient.id and s.status = 'CONFIRMED'
       on conflict (workspace_id, campaign_id, contact_id) do update
       set status = excluded.status, token = excluded.token, error = excluded.error,
-        settled_at = excluded.settled_at, attempts = r.attempts + 1,
+        ended_at = excluded.ended_at, attempts = r.attempts + 1,
         opens_tracked = excluded.opens_tracked, clicks_tracked = excluded.clicks_tracked
       where r.status = 'WAITING'
       returning batch_id, contact_id, null as was, status as became, attempts),
@@ -107,7 +107,7 @@ export const recordGroupOutcomes = namedStatement('record recipient outcomes', {
         bounce_class = coalesce(locked.bounce_class, r.bounce_class),
         bounce_code = case when locked.bounce_class is null then r.bounce_code else locked.bounce_code end,
         attempts = r.attempts - locked.attempts_to_undo,
-        settled_at = case when locked.status = 'WAITING' and was = 'SENDING' then null else ${param.now} end
+        ended_at = case when locked.status = 'WAITING' and was = 'SENDING' then null else ${param.now} end
       from locked
       where r.workspace_id = ${param.workspaceId} and r.batch_id = ${param.batchUuid}
         and r.contact_id = locked.contact_id

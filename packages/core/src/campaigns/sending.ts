@@ -55,7 +55,7 @@ export function claimBatch(ctx: Ctx, claim: Claim): Promise<ClaimedBatch | undef
     const [row] = await ctx.db
       .select({
         campaignId: campaignBatches.campaignId,
-        contactUuids: unsettledContacts(ctx),
+        contactUuids: contactsWithoutOutcome(ctx),
         campaignStatus: campaigns.status,
         tracking: {
           opens: campaigns.trackOpens,
@@ -80,7 +80,7 @@ export function claimBatch(ctx: Ctx, claim: Claim): Promise<ClaimedBatch | undef
  * The recipients of a batch without an outcome. In a batch that was reopened for a few of them, the others must not take
  * up the rate of mails.
  */
-const unsettledContacts = ({ workspaceId }: Ctx) => sql<string[]>`array(
+const contactsWithoutOutcome = ({ workspaceId }: Ctx) => sql<string[]>`array(
   select id from unnest(${campaignBatches.contactIds}) as recipient (id)
   where not exists (
     select from campaign_recipients r where r.workspace_id = ${uuidOf(workspaceId)}
@@ -90,12 +90,12 @@ const unsettledContacts = ({ workspaceId }: Ctx) => sql<string[]>`array(
 export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'done'> {
   await ctx.db.execute(sql`
     with skipped as (
-      insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
+      insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, ended_at)
       select b.workspace_id, b.campaign_id, recipient.id, b.id, 'SKIPPED', 'The campaign was canceled', ${new Date().toISOString()}::timestamptz
       from campaign_batches b cross join lateral unnest(b.contact_ids) as recipient (id)
       where b.workspace_id = ${uuidOf(ctx.workspaceId)} and b.id = ${batch.claim.id} and b.status = 'PENDING'
       on conflict (workspace_id, campaign_id, contact_id) do update
-      set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
+      set status = excluded.status, error = excluded.error, ended_at = excluded.ended_at
       where r.status = 'WAITING'
       returning batch_id, null as was, status as became),
     ${updateRecipientCounters('skipped', sql`${uuidOf(ctx.workspaceId)}::uuid`)}

@@ -1,16 +1,16 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { mailPace } from '../db/schema/index.ts'
+import { mailRates } from '../db/schema/index.ts'
 import { reserveMailSlots, reserveSingleMailSlot } from './mail-rate.ts'
 
 const database = useTestDatabase()
-beforeEach(() => database.db.delete(mailPace))
+beforeEach(() => database.db.delete(mailRates))
 
 /** The time until the next free slot, by the clock of the database. */
 async function readWaitMs(): Promise<number> {
   const result = await database.db.execute<{ ms: number }>(sql`
-    select extract(epoch from next_at - clock_timestamp())::float8 * 1000 as ms from mail_pace`)
+    select extract(epoch from next_at - clock_timestamp())::float8 * 1000 as ms from mail_rates`)
   return result.rows[0]?.ms ?? Number.NaN
 }
 
@@ -58,7 +58,7 @@ test('concurrent workers share the rate: no two groups get the same slots', asyn
 
 test('unused capacity is not saved: there is no burst after a pause', async () => {
   await reserveMailSlots(database.db, 1, 10)
-  await database.db.execute(sql`update mail_pace set next_at = now() - interval '1 hour'`)
+  await database.db.execute(sql`update mail_rates set next_at = now() - interval '1 hour'`)
   const startedAt = performance.now()
   expect(await reserveMailSlots(database.db, 10, 10)).toBe(0)
   expect(await reserveFrom(startedAt, 1, 10)).toBeGreaterThanOrEqual(995)

@@ -27,7 +27,7 @@ export async function reserveSingleMailSlot(db: Db, perSecond: number): Promise<
 }
 
 const reserve = (bucket: number, seconds: SQL): SQL => sql`
-  insert into mail_pace as rate (id, next_at)
+  insert into mail_rates as rate (id, next_at)
   values (${bucket}::bigint, clock_timestamp() + ${seconds} * interval '1 second')
   on conflict (id) do update
   set next_at = greatest(rate.next_at, clock_timestamp()) + ${seconds} * interval '1 second'

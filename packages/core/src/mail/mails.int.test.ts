@@ -84,7 +84,7 @@ test.each(kinds)('a %s that was sent is SENT, with the id of the server, and has
     status: 'SENT',
     error: null,
     providerMessageHash: hashProviderMessageId('queued-1'),
-    settledAt: expect.any(Date),
+    endedAt: expect.any(Date),
   })
   expect(await listPendingWork(ctx)).toEqual([])
   expect(await claimTestMail(ctx, uuid, workerId)).toBeUndefined()
@@ -92,7 +92,7 @@ test.each(kinds)('a %s that was sent is SENT, with the id of the server, and has
 
 test.each(kinds)('a permanently refused %s is FAILED, with the error of the server', async (kind) => {
   expect(await recordMailOutcome(ctx, await claim(await enqueueOne(kind)), unknown)).toBe('done')
-  expect(await read()).toMatchObject({ status: 'FAILED', error: '550 no such user', settledAt: expect.any(Date) })
+  expect(await read()).toMatchObject({ status: 'FAILED', error: '550 no such user', endedAt: expect.any(Date) })
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
@@ -104,7 +104,7 @@ test.each([
   const uuid = await enqueueOne(kind)
   for (const attempt of [1, 2]) {
     expect(await recordMailOutcome(ctx, await claim(uuid), outcome)).toBe('retry')
-    expect(await read()).toMatchObject({ status: 'PENDING', attempts: attempt, error: outcome.error, settledAt: null })
+    expect(await read()).toMatchObject({ status: 'PENDING', attempts: attempt, error: outcome.error, endedAt: null })
     expect(await listPendingWork(ctx)).toEqual([uuid])
   }
   expect(await recordMailOutcome(ctx, await claim(uuid), outcome)).toBe('done')
@@ -173,7 +173,7 @@ test('a mail is not sent again if its worker records SENT after recovery', async
 
 test('a late SENT overwrites INTERRUPTED of a test mail', async () => {
   const mail = await claimAndExpire(await enqueueOne('CAMPAIGN_TEST'))
-  expect(await read()).toMatchObject({ status: 'INTERRUPTED', settledAt: expect.any(Date) })
+  expect(await read()).toMatchObject({ status: 'INTERRUPTED', endedAt: expect.any(Date) })
   await recordMailOutcome(ctx, mail, sent)
   expect(await read()).toMatchObject({ status: 'SENT' })
 })
@@ -181,7 +181,7 @@ test('a late SENT overwrites INTERRUPTED of a test mail', async () => {
 test('a late temporary refusal of an INTERRUPTED test mail is recorded as FAILED', async () => {
   const mail = await claimAndExpire(await enqueueOne('CAMPAIGN_TEST'))
   expect(await recordMailOutcome(ctx, mail, busy)).toBe('done')
-  expect(await read()).toMatchObject({ status: 'FAILED', error: '450 busy', settledAt: expect.any(Date) })
+  expect(await read()).toMatchObject({ status: 'FAILED', error: '450 busy', endedAt: expect.any(Date) })
 })
 
 test('a mail whose worker crashes three times is INTERRUPTED', async () => {
@@ -192,7 +192,7 @@ test('a mail whose worker crashes three times is INTERRUPTED', async () => {
     expect(await listPendingWork(ctx)).toEqual([uuid])
   }
   await claimAndExpire(uuid)
-  expect(await read()).toMatchObject({ status: 'INTERRUPTED', attempts: 3, settledAt: expect.any(Date) })
+  expect(await read()).toMatchObject({ status: 'INTERRUPTED', attempts: 3, endedAt: expect.any(Date) })
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
@@ -218,7 +218,7 @@ test('mails are deleted 30 days after their outcome; PENDING mails are kept', as
   const young = sql`update mails set created_at = now() - interval '31 days'`
   await database.db.execute(young)
   expect(await purgeMails(database.db)).toBe(0)
-  await database.db.execute(sql`update mails set settled_at = now() - interval '31 days' where status = 'SENT'
+  await database.db.execute(sql`update mails set ended_at = now() - interval '31 days' where status = 'SENT'
     and workspace_id = ${uuidOf(ctx.workspaceId)}`)
   expect(await purgeMails(database.db)).toBe(1)
   expect(await read()).toMatchObject({ status: 'PENDING' })

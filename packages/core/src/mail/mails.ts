@@ -57,7 +57,7 @@ export async function purgeMails(db: Db): Promise<number> {
   const result = await db.execute(sql`
     delete from mails where (workspace_id, id) in (
       select workspace_id, id from mails
-      where created_at < now() - interval '30 days' and settled_at < now() - interval '30 days' limit 1000)`)
+      where created_at < now() - interval '30 days' and ended_at < now() - interval '30 days' limit 1000)`)
   return result.rowCount ?? 0
 }
 
@@ -98,7 +98,7 @@ export function recordMailOutcome(ctx: Ctx, mail: ClaimedMail, outcome: MailOutc
         attempts: mail.attempts,
         error: outcome.kind === 'sent' ? null : outcome.error,
         providerMessageHash: hashOf(outcome),
-        settledAt: recorded === 'PENDING' ? null : new Date(),
+        endedAt: recorded === 'PENDING' ? null : new Date(),
       })
       .where(isLastAttempt)
     if (recorded !== 'PENDING') await finishWork(ctx, [uuidOf(mail.id)])
@@ -138,7 +138,7 @@ export function recoverMail(db: Db, claim: Claim, { error, release }: Recovery):
       await releaseClaim({ db }, claim, release)
       return undefined
     }
-    await db.update(mails).set({ status: 'INTERRUPTED', attempts, error, settledAt: new Date() }).where(isMail)
+    await db.update(mails).set({ status: 'INTERRUPTED', attempts, error, endedAt: new Date() }).where(isMail)
     await finishClaim({ db }, claim)
     return mail.kind
   })

@@ -19,7 +19,7 @@ export const ReceivedMail = z
     status: z.enum(mailStatuses).describe('The status of the email. `INTERRUPTED`: it may have been sent.'),
     error: z.string().nullable().describe('Why the email was not sent. `null` if nothing failed.'),
     createdAt: CreatedAt,
-    settledAt: Timestamp.nullable().describe('When the outcome was recorded. `null` while PENDING.'),
+    endedAt: Timestamp.nullable().describe('When the outcome was recorded. `null` while PENDING.'),
   })
   .meta({ id: 'ReceivedEmail', description: 'A single email to a contact.' })
 export type ReceivedMail = z.output<typeof ReceivedMail>
@@ -84,6 +84,6 @@ function toReceivedMail(mail: Mail): ReceivedMail {
     status: mail.status,
     error: mail.error,
     createdAt: toTimestamp(mail.createdAt),
-    settledAt: toTimestampOrNull(mail.settledAt),
+    endedAt: toTimestampOrNull(mail.endedAt),
   }
 }

@@ -37,7 +37,7 @@ const recipient = fc.record({
   campaign: oneOf(campaignIds),
   isAlias: fc.boolean(),
   status: oneOf(['SENDING', 'SENT', 'SENT', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const),
-  settledAt: oneOf(moments),
+  endedAt: oneOf(moments),
   openedAt: maybe(oneOf(moments)),
   clickedAt: maybe(oneOf(moments)),
   createdAt: oneOf(moments),

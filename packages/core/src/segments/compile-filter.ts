@@ -234,7 +234,7 @@ function byList(to: Compilation, { list, status }: LeafWith<'list'>, path: strin
       ${status ? sql`and s.status = ${status}` : sql``})`
 }
 
-const columnOfAction = { receive: 'settled_at', open: 'opened_at', click: 'clicked_at' }
+const columnOfAction = { receive: 'ended_at', open: 'opened_at', click: 'clicked_at' }
 
 /**
  * A contact also did what the contacts did that were merged into it. Within a `not`, the condition is also true for a

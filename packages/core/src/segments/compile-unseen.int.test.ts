@@ -29,7 +29,7 @@ beforeEach(async () => {
   ] as const
   for (const [contactId, isTracked, hasOpened] of mails)
     await ctx.db.execute(sql`
-      insert into campaign_recipients (workspace_id, campaign_id, contact_id, batch_id, status, settled_at, opens_tracked, opened_at)
+      insert into campaign_recipients (workspace_id, campaign_id, contact_id, batch_id, status, ended_at, opens_tracked, opened_at)
       values (${uuidOf(ctx.workspaceId)}, ${uuidOf(campaign)}, ${uuidOf(contactId as ContactId)}, uuidv7(), 'SENT', now(),
         ${isTracked}, case when ${hasOpened} then now() end)`)
   await setTrackingConsent(ctx, denying as ContactId, { opens: 'DENIED' })

@@ -497,7 +497,7 @@ export type CampaignRecipient = {
     /**
      * When the outcome was recorded. `null` while PENDING.
      */
-    settledAt: string | null;
+    endedAt: string | null;
     /**
      * When the recipient first opened the email. `null` if unknown.
      */
@@ -3579,7 +3579,7 @@ export type ReceivedCampaign = {
     /**
      * When the outcome was recorded. `null` while PENDING.
      */
-    settledAt: string | null;
+    endedAt: string | null;
     /**
      * When the recipient first opened the email. `null` if unknown.
      */
@@ -3637,7 +3637,7 @@ export type ReceivedEmail = {
     /**
      * When the outcome was recorded. `null` while PENDING.
      */
-    settledAt: string | null;
+    endedAt: string | null;
 };
 
 /**

@@ -28,7 +28,7 @@ export async function listCampaignsOfContact(
         ctx.db,
         sql`
         select c.name, c.subject, r.campaign_id, r.contact_id, null::text as email, r.status, r.error, r.created_at,
-          r.settled_at, r.opened_at, r.clicked_at, r.unsubscribed_at, r.bounced_at, r.complained_at,
+          r.ended_at, r.opened_at, r.clicked_at, r.unsubscribed_at, r.bounced_at, r.complained_at,
           r.bounce_class, r.bounce_code
         from campaigns c cross join lateral (
           select * from campaign_recipients

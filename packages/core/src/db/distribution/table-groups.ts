@@ -15,7 +15,7 @@ export const referenceTables = [
 /** They belong to the installation, not to a workspace: they stay on the coordinator. */
 export const coordinatorTables = [
   'login_failures',
-  'mail_pace',
+  'mail_rates',
   'workers',
   'backups',
   'installation',

@@ -147,7 +147,7 @@ export const campaignRecipients = tenantTable(
     /** A hash of the id that the mail server gave the email. See `hashProviderMessageId`. */
     providerMessageHash: uuid(),
     createdAt: createdAt(),
-    settledAt: timestamptz(),
+    endedAt: timestamptz(),
     /**
      * Whether the email tracks the recipient as a person. Null if a release without levels sent it: then as the campaign
      * says.

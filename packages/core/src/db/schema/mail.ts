@@ -66,7 +66,7 @@ export const mails = tenantTable(
     /** A hash of the id that the mail server gave the email. See `hashProviderMessageId`. */
     providerMessageHash: uuid(),
     createdAt: createdAt(),
-    settledAt: timestamptz(),
+    endedAt: timestamptz(),
     /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
     workerId: uuid(),
   },
@@ -121,7 +121,7 @@ export const mailReports = tenantTable(
  * The mail rate limiter (one row for campaigns, one for single mails): when the next mail may be sent. MAIL_RATE
  * applies to all workers together.
  */
-export const mailPace = pgTable('mail_pace', {
+export const mailRates = pgTable('mail_rates', {
   id: bigint({ mode: 'number' }).primaryKey(),
   /** With microseconds: at 1,000 mails per second, milliseconds would be too coarse. */
   nextAt: timestamp({ withTimezone: true, mode: 'date' }).notNull().defaultNow(),

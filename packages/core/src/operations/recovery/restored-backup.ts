@@ -100,7 +100,7 @@ const interruptBatches = namedStatement('interrupt batches', {
   columns: { count: int },
   sql: ({ workspaceId, ids, now }) => sql`
     with interrupted as (
-      insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
+      insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, ended_at)
       select b.workspace_id, b.campaign_id, recipient.id, b.id, 'INTERRUPTED', ${reason}, ${now}
       from campaigns c
       join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
@@ -108,7 +108,7 @@ const interruptBatches = namedStatement('interrupt batches', {
       where c.workspace_id = ${workspaceId} and c.status = 'PAUSED' and b.id = any(${ids})
         and b.status <> 'DONE'
       on conflict (workspace_id, campaign_id, contact_id) do update
-      set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
+      set status = excluded.status, error = excluded.error, ended_at = excluded.ended_at
       where r.status = 'WAITING'
       returning batch_id, null as was, status as became),
     ${updateRecipientCounters('interrupted', workspaceId)}
@@ -170,7 +170,7 @@ async function interruptMails(db: Db, before: Date): Promise<number> {
       )
       await db
         .update(mails)
-        .set({ status: 'INTERRUPTED', error: reason, settledAt: new Date() })
+        .set({ status: 'INTERRUPTED', error: reason, endedAt: new Date() })
         .where(and(isPending, inArray(mails.id, unclaimed.map(toMailId))))
       interrupted += unclaimed.length
     })
