@@ -29,7 +29,7 @@ export const PageQuery = PublicQuery.extend({
 })
 
 /** The token of the link in an email. */
-export const Token = LinkToken(600).describe('The token in the link.')
+export const Token = LinkToken(800).describe('The token in the link.')
 /** The query of the page of such a link. */
 export const TokenQuery = PageQuery.extend({ token: Token })
 

@@ -52,13 +52,8 @@ beforeEach(async () => {
 })
 const readAll = () => readEverything(api, workspace.id)
 
-/** A token whose payload has one part of another token, with the signature of the first. */
-function mixTokens(one: string, other: string, position: number): string {
-  const payloadOf = (token: string) =>
-    JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as string[]
-  const payload = payloadOf(one).with(position, payloadOf(other)[position] ?? '')
-  return `${Buffer.from(JSON.stringify(payload)).toString('base64url')}.${one.split('.')[1]}`
-}
+/** A token that ends with the end of another one. */
+const mixTokens = (one: string, other: string, position: number) => one.slice(0, position) + other.slice(position)
 
 test('a token that is mixed, cut, or of another link opens no page and changes nothing', async () => {
   const foreign = await createPerson(await api.signUp())
@@ -66,11 +61,11 @@ test('a token that is mixed, cut, or of another link opens no page and changes n
   const link = { listId: ada.list.id, contactId: ada.contact.id, email: ada.contact.email }
   const issuedAt = new Date()
   const tokens = [
-    ...[1, 2].map((position) => mixTokens(eve.token, ada.token, position)),
-    mixTokens(foreign.token, ada.token, 0),
+    ...[16, 40, 100].map((position) => mixTokens(eve.token, ada.token, position)),
+    mixTokens(foreign.token, ada.token, 60),
     ada.token.slice(0, 40),
-    ada.token.slice(ada.token.indexOf('.')),
-    `${eve.token.split('.')[0]}.${ada.token.split('.')[1]}`,
+    ada.token.slice(40),
+    `${eve.token}.${ada.token}`,
     ada.token.toLowerCase(),
     'x'.repeat(10_000),
     tokenIn(unsubscribeUrl(ctx, link)),

@@ -16,7 +16,7 @@ beforeEach(async () => {
   contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
   confirmPath = confirmPathOf(new Date())
-  const link = { listId: list.id, contactId: contact.id }
+  const link = { listId: list.id, contactId: contact.id, email: contact.email }
   leavePath = withoutOrigin(unsubscribeUrl(api.ctx(workspace.id), link))
 })
 
@@ -63,7 +63,7 @@ test('a page has no scripts or external resources, and allows no frame or cache'
     )
     expect(headers['set-cookie']).toBeUndefined()
     expect(text).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/)
-    expect(text).not.toMatch(/<script|src=|href=|https?:|\son\w+=/)
+    expect(text).not.toMatch(/<script|src=|href="(?!preferences\?)|https?:|\son\w+=/)
   }
 })
 
@@ -211,17 +211,15 @@ test('a forged, truncated, changed or misused token gets a 400 and changes nothi
     good.slice(0, -1),
     `${good}x`,
     `${good}.${good}`,
-    good.replace('.', ''),
     `${good.startsWith('W') ? 'X' : 'W'}${good.slice(1)}`,
-    good.split('.').toReversed().join('.'),
-    `${good.split('.')[0]}.`,
-    `${good.split('.')[0]}.${other.split('.')[1]}`,
+    `${good.slice(100)}${good.slice(0, 100)}`,
+    `${good.slice(0, 100)}${other.slice(100)}`,
     other,
     `${btoa('["__proto__"]')}.x`,
     '%00',
     'é',
-    'a'.repeat(600),
-    'a'.repeat(601),
+    'a'.repeat(800),
+    'a'.repeat(801),
     'a'.repeat(5_000),
   ]
   const cases = [

@@ -177,28 +177,26 @@ function sendTestMessage(request: TokenRequest, reply: FastifyReply) {
   return sendMessage(reply, { language, ...language.texts.subscription.test })
 }
 
-/** An email of an older version says nothing about its address, so it has no preferences. */
 function linkToPreferences(
   base: BaseCtx,
-  { workspaceId, contactId, emailHash, campaignId }: ReturnType<typeof openUnsubscribe>,
+  { workspaceId, contactId, email, campaignId }: ReturnType<typeof openUnsubscribe>,
   language: PageLanguage,
 ) {
-  if (emailHash === undefined) return {}
   const url = language.link(
-    `preferences?token=${preferencesToken(base, { workspaceId, contactId, emailHash, campaignId })}`,
+    `preferences?token=${preferencesToken(base, { workspaceId, contactId, email, campaignId })}`,
   )
   return { link: { url, label: language.texts.preferences.link } }
 }
 
-type SubscriptionOfAddress = SubscriptionLink & { emailHash: string }
+type SubscriptionOfAddress = SubscriptionLink & { email: string }
 
 /** Relative to a page below `/public/subscriptions/`, so that it also works behind a proxy that adds a path prefix. */
 function linkToUnsubscribe(
   base: BaseCtx,
-  { workspaceId, listId, contactId, emailHash }: SubscriptionOfAddress,
+  { workspaceId, listId, contactId, email }: SubscriptionOfAddress,
   language: PageLanguage,
 ) {
-  const token = unsubscribeToken(base, { workspaceId, listId, contactId, emailHash })
+  const token = unsubscribeToken(base, { workspaceId, listId, contactId, email })
   const url = language.link(`../unsubscribe?token=${token}`)
   return { url, label: language.texts.subscription.unsubscribe.button }
 }

@@ -114,7 +114,8 @@ describe('sending', () => {
     const list = await createTestList(ctx)
     const [first = newId('con'), ...others] = await addSubscribers(ctx, list.id, { count: 30 })
     const campaign = await createTestCampaign(ctx, { listId: list.id })
-    const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: first })).searchParams.get('token') ?? ''
+    const link = { listId: list.id, contactId: first, email: 'person-1@example.com' }
+    const token = new URL(unsubscribeUrl(ctx, link)).searchParams.get('token') ?? ''
     const leaving = await openTransaction(database.db, (db) => unsubscribe({ ...ctx, db }, token))
     const { queued } = await sendCampaign(ctx, campaign.id)
     await leaving.commit()

@@ -79,7 +79,8 @@ test('a deleted contact keeps its opt-out, as a hash that differs by workspace',
   const list = await createTestList(ctx)
   await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: '', lastName: '' })
   const { contact } = await upsertContact(ctx, { email: 'ada@example.com' })
-  const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: contact.id })).searchParams.get('token') ?? ''
+  const link = { listId: list.id, contactId: contact.id, email: contact.email }
+  const token = new URL(unsubscribeUrl(ctx, link)).searchParams.get('token') ?? ''
   await unsubscribe(ctx, token)
   await deleteContact(ctx, contact.id)
   await expect(readContact(ctx, contact.id)).rejects.toMatchObject({ code: 'not_found' })
@@ -96,7 +97,8 @@ test('a deleted contact that opted out must confirm a new subscription', async (
   await subscribe(ctx, list.id, visitor)
   const { contact } = await upsertContact(ctx, { email: 'ada@example.com' })
   expect(contact.emailSubscribedStatus).toBe('SUBSCRIBED')
-  const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: contact.id })).searchParams.get('token') ?? ''
+  const link = { listId: list.id, contactId: contact.id, email: contact.email }
+  const token = new URL(unsubscribeUrl(ctx, link)).searchParams.get('token') ?? ''
   await unsubscribe(ctx, token)
   await deleteContact(ctx, contact.id)
   await subscribe(ctx, list.id, visitor)

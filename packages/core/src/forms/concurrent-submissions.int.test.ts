@@ -72,7 +72,7 @@ describe('a form with a list', () => {
       await submit(form, { email, news: true })
       const { id = newId('con'), emailSubscribedStatus } = (await findContact()) ?? {}
       expect(emailSubscribedStatus).toBe('SUBSCRIBED')
-      const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id })
+      const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id, email })
       await unsubscribe(ctx, new URL(url).searchParams.get('token') ?? '')
       if (how !== 'unsubscribed') await deleteContact(ctx, id)
       await submit(form, { email, news: true })

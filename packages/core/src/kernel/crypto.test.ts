@@ -6,6 +6,8 @@ import {
   hashToken,
   newToken,
   seal,
+  openPayload,
+  sealPayload,
   signPayload,
   unseal,
   verifyPayload,
@@ -96,6 +98,24 @@ describe('an encrypted payload', () => {
     const more = [`${encrypted}=`, `${encrypted}.`, ` ${encrypted}`, `${encrypted}${encrypted}`, '\u0000', 'é', '[]']
     const wrong = [...changeEachCharacter(encrypted), ...cuts, ...more, 'a'.repeat(100_000)]
     expect(wrong.filter((text) => decryptPayload(keys.cursors, 'contacts', text))).toEqual([])
+  })
+})
+
+describe('a sealed payload', () => {
+  const sealed = sealPayload(keys.links, 'confirm', ['a@example.com', 1])
+
+  test('opens, is the same each time, and shows no part of it', () => {
+    expect(openPayload(keys.links, 'confirm', sealed)).toEqual(['a@example.com', 1])
+    expect(sealPayload(keys.links, 'confirm', ['a@example.com', 1])).toBe(sealed)
+    expect(sealed).toMatch(/^[\w-]+$/)
+    expect(Buffer.from(sealed, 'base64url').includes('example')).toBe(false)
+  })
+
+  test('is valid for its own purpose, key and text only', () => {
+    expect(openPayload(keys.links, 'unsubscribe', sealed)).toBeUndefined()
+    expect(openPayload(otherKeys.links, 'confirm', sealed)).toBeUndefined()
+    expect(decryptPayload(keys.links, 'confirm', sealed)).toBeUndefined()
+    expect(changeEachCharacter(sealed).filter((wrong) => openPayload(keys.links, 'confirm', wrong))).toEqual([])
   })
 })
 

@@ -109,7 +109,11 @@ export function encryptPayload([key]: KeyRing, purpose: string, payload: readonl
 }
 
 /** Decrypts a payload of the same purpose. Returns undefined if its key is unknown or it was changed. */
-export function decryptPayload(keys: KeyRing, purpose: string, encrypted: string): (string | number)[] | undefined {
+export function decryptPayload(
+  keys: readonly Buffer[],
+  purpose: string,
+  encrypted: string,
+): (string | number)[] | undefined {
   const bytes = Buffer.from(encrypted, 'base64url')
   // The decoder of Node ignores invalid characters and unused bits.
   if (bytes.length <= 28 || bytes.toString('base64url') !== encrypted) return undefined
@@ -123,6 +127,23 @@ export function decryptPayload(keys: KeyRing, purpose: string, encrypted: string
   }
   return undefined
 }
+
+/**
+ * Encrypts the payload of a link, for one purpose (AES-256-GCM). The nonce is derived from the payload, so that the same
+ * link is mailed again after a crash.
+ */
+export function sealPayload([key]: KeyRing, purpose: string, payload: readonly (string | number)[]): string {
+  const text = JSON.stringify(payload)
+  const iv = createHmac('sha256', key).update(`nonce\n${purpose}\n${text}`).digest().subarray(0, 12)
+  return Buffer.concat(encryptWith({ iv, key: toSealingKey(key) }, text, purpose)).toString('base64url')
+}
+
+/** Decrypts a link of the same purpose. Returns undefined if its key is unknown or it was changed. */
+export function openPayload(keys: KeyRing, purpose: string, sealed: string): (string | number)[] | undefined {
+  return decryptPayload(keys.map(toSealingKey), purpose, sealed)
+}
+
+const toSealingKey = (key: Buffer) => createHmac('sha256', key).update('sealed payloads').digest()
 
 /**
  * Encrypts a value for the database (AES-256-GCM). `boundTo` names the row: copied to another row, the value cannot be
@@ -156,7 +177,10 @@ export function canUnseal(keys: Keys, sealed: string, boundTo: string): boolean 
 type EncryptedParts = readonly [iv: Buffer, tag: Buffer, body: Buffer]
 
 function encrypt(key: Buffer, text: string, boundTo: string): EncryptedParts {
-  const iv = randomBytes(12)
+  return encryptWith({ iv: randomBytes(12), key }, text, boundTo)
+}
+
+function encryptWith({ iv, key }: Record<'iv' | 'key', Buffer>, text: string, boundTo: string): EncryptedParts {
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(boundTo))
   const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
   return [iv, cipher.getAuthTag(), body]

@@ -57,7 +57,7 @@ const read = async () => {
   return [status, unsubscribedAt !== null]
 }
 const unsubscribeToken = () =>
-  new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: ada.id })).searchParams.get('token') ?? ''
+  new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: ada.id, email: ada.email })).searchParams.get('token') ?? ''
 const eventsAfterRemoval = async () => {
   const types = await listEventTypes(ctx)
   return types.slice(types.indexOf('subscription.unsubscribed') + 1)

@@ -65,7 +65,7 @@ async function confirmToken(): Promise<string> {
 }
 
 async function unsubscribeToken(on = list): Promise<string> {
-  const url = unsubscribeUrl(ctx, { listId: on.id, contactId: (await findAda()).id })
+  const url = unsubscribeUrl(ctx, { listId: on.id, contactId: (await findAda()).id, email: ada.email })
   return new URL(url).searchParams.get('token') ?? ''
 }
 

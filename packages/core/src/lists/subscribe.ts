@@ -12,7 +12,7 @@ import { requireNotSuspended, workspaceSuspended } from '../request/suspended-wo
 import { invalidLink, openConfirmation, undoLifetimeMs } from './subscription-links.ts'
 import { findPublicList } from './lists.ts'
 import { readSuppressions } from '../subscriptions/find-suppressions.ts'
-import { hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
+import { isSameAddress } from '../subscriptions/hash-email.ts'
 import { liftOptOuts } from '../subscriptions/lift-opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
 import {
@@ -104,12 +104,12 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
  * before an opt-out does not undo it, and a link mailed to a former address of the contact is invalid.
  */
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
-  const { issuedAt, emailHash, tracking, ...named } = openConfirmation(base, token)
+  const { issuedAt, email, tracking, ...named } = openConfirmation(base, token)
   await inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, named.contactId)
-    if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
+    if (!contact || !isSameAddress(contact.email, email)) throw invalidLink()
     const link = { listId: named.listId, contactId: contact.id }
     const reasons = await readSuppressions(ctx, { email: contact.email, listId: link.listId })
     const isOutdated = reasons.some(({ createdAt }) => new Date(createdAt) > issuedAt)

@@ -61,7 +61,7 @@ function linkTo(contactId: ContactId, email = ownEmail) {
 /** Subscribes `ownEmail` and unsubscribes it by a link. */
 async function optOut() {
   const id = await confirm(ownEmail)
-  const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id })
+  const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id, email: ownEmail })
   await unsubscribe(ctx, new URL(url).searchParams.get('token') ?? '')
   return id
 }

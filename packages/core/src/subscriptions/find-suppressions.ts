@@ -7,7 +7,7 @@ import { optOuts, type SuppressionReason, suppressions } from '../db/schema/inde
 import { type ListId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { hashEmails } from './hash-email.ts'
-import { addReason, createSuppressedError, isByPerson, reasonsOf } from './suppression-reasons.ts'
+import { addReason, createSuppressedError, reasonsOf } from './suppression-reasons.ts'
 
 interface Question {
   emails: readonly string[]
@@ -41,16 +41,6 @@ export async function readSuppressions(
 ): Promise<SuppressionReason[]> {
   const found = await findSuppressions(ctx, { emails: [email], ...(listId && { listId }) })
   return found.get(email) ?? []
-}
-
-/** Whether the person has said that an address, of which only the hash is known, wants no email. */
-export async function hasOptedOutByHash(ctx: Ctx, emailHash: string): Promise<boolean> {
-  const { status, reasons, createdAt } = suppressions
-  const rows = await ctx.db
-    .select({ status, reasons, createdAt })
-    .from(suppressions)
-    .where(and(eq(suppressions.workspaceId, ctx.workspaceId), eq(suppressions.emailHash, emailHash)))
-  return rows.flatMap(reasonsOf).some(isByPerson)
 }
 
 /** Throws `opted_out` if anything stands against mails to an address that the person has not asked for. */
@@ -102,11 +92,6 @@ export async function lockAddresses(ctx: Ctx, emails: readonly string[], mode: '
   const lowerCase = emails.map((email) => email.toLowerCase())
   const numbers = sql`select hashtext(email) & 63 from unnest(${sql.param(lowerCase)}::text[]) as address (email)`
   await lockNumbers(ctx, numbers, mode)
-}
-
-/** The same, exclusive, for an address of which only the hash is known: it could be any. */
-export async function lockAllAddresses(ctx: Ctx): Promise<void> {
-  await lockNumbers(ctx, sql`select generate_series(0, 63)`, 'exclusive')
 }
 
 async function lockNumbers(ctx: Ctx, numbers: SQL, mode: 'shared' | 'exclusive'): Promise<void> {

@@ -17,6 +17,9 @@ export function hashEmails(ctx: Ctx, emails: readonly string[]): Map<string, str
   return new Map(emails.flatMap((email) => hashEmailWithAllKeys(ctx, email).map((hash) => [hash, email])))
 }
 
+/** Whether two spellings are one address. */
+export const isSameAddress = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
+
 function hashWith(key: Buffer, ctx: Ctx, email: string): string {
   return createHmac('sha256', key).update(`${ctx.workspaceId} ${email.toLowerCase()}`).digest('base64url')
 }

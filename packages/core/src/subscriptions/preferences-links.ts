@@ -1,51 +1,43 @@
-import { signPayload, verifyPayload } from '../kernel/crypto.ts'
+import { openPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { invalidToken } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
-import { hashEmail } from './hash-email.ts'
 
-/** The contact that received an email, and the hash of its address at that time. */
+/** The contact that received an email, and its address at that time. */
 export interface PreferencesLink {
   workspaceId: WorkspaceId
   contactId: ContactId
-  emailHash: string
+  email: string
   /** The campaign of the email. */
   campaignId?: CampaignId | undefined
-}
-
-interface Recipient {
-  contactId: ContactId
-  email: string
-  campaignId?: CampaignId
 }
 
 const purpose = 'preferences'
 const testPurpose = 'preferences-test'
 
 /** Returns the link to the preferences page of a contact. It never expires, like the unsubscribe link. */
-export function preferencesUrl(ctx: Ctx, { email, ...link }: Recipient): string {
-  const token = preferencesToken(ctx, { ...link, workspaceId: ctx.workspaceId, emailHash: hashEmail(ctx, email) })
-  return urlWithToken(ctx, token)
+export function preferencesUrl(ctx: Ctx, link: Omit<PreferencesLink, 'workspaceId'>): string {
+  return urlWithToken(ctx, preferencesToken(ctx, { ...link, workspaceId: ctx.workspaceId }))
 }
 
-/** Returns the token of the link, for a page that knows only the hash of the address. */
+/** Returns the token of the link, for a page. */
 export function preferencesToken(
   base: BaseCtx,
-  { workspaceId, contactId, emailHash, campaignId }: PreferencesLink,
+  { workspaceId, contactId, email, campaignId }: PreferencesLink,
 ): string {
   const campaign = campaignId === undefined ? '' : uuidOf(campaignId)
-  return signPayload(base.settings.keys.links, purpose, [...[workspaceId, contactId].map(uuidOf), emailHash, campaign])
+  return sealPayload(base.settings.keys.links, purpose, [...[workspaceId, contactId].map(uuidOf), email, campaign])
 }
 
 /** Opens the token of a link. Throws `invalid_token` if it is forged or damaged, without a database query. */
 export function openPreferences(base: BaseCtx, token: string): PreferencesLink {
-  const payload = verifyPayload(base.settings.keys.links, purpose, token)
+  const payload = openPayload(base.settings.keys.links, purpose, token)
   if (!payload) throw invalidToken()
-  const [workspace, contact, emailHash, campaign = ''] = payload.map(String)
+  const [workspace, contact, email, campaign = ''] = payload.map(String)
   return {
     workspaceId: idOf('wsp', workspace ?? ''),
     contactId: idOf('con', contact ?? ''),
-    emailHash: emailHash ?? '',
+    email: email ?? '',
     ...(campaign !== '' && { campaignId: idOf('cmp', campaign) }),
   }
 }

@@ -1,6 +1,6 @@
 /** Writes suppressions. An address has one row. */
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, getTableColumns, inArray, or, sql } from 'drizzle-orm'
+import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import { jsonRows } from '../db/json-rows.ts'
 import { contacts, type SuppressionReason, suppressions } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
@@ -65,22 +65,6 @@ export async function copySuppressions(
   const row = rows.get(hashEmail(ctx, from))
   const reasons = (row?.reasons ?? []).filter((one) => isByPerson(one) || one.reason === 'MANUAL')
   if (row && reasons.length > 0) await addSuppressions(ctx, [{ email: to, reasons, contactId, note: row.note }])
-}
-
-/**
- * Adds what a person said to an address of which only the hash is known, as a link in an old email names it. The caller
- * has locked all addresses.
- */
-export async function suppressHash(ctx: Ctx, emailHash: string): Promise<void> {
-  const reasons: SuppressionReason[] = [{ reason: 'OPTED_OUT', source: 'LINK', createdAt: new Date().toISOString() }]
-  const { reason: _, source: __, ...columns } = getTableColumns(suppressions)
-  const [stored] = await ctx.db
-    .select(columns)
-    .from(suppressions)
-    .where(and(eq(suppressions.workspaceId, ctx.workspaceId), eq(suppressions.emailHash, emailHash)))
-    .for('update')
-  const former = stored && { ...stored, reasons: reasonsOf(stored) }
-  await saveRows(ctx, [withReasons(former ?? newRow(ctx, emailHash), { reasons, contactId: null })])
 }
 
 /** Removes reasons from the suppression of an address. Returns the reasons that remain. */

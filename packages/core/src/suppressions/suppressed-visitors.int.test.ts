@@ -49,7 +49,8 @@ test.each(['BOUNCED', 'MANUAL'] as const)(
     await signUp()
     expect(await listPendingWork(ctx, 'mail')).toHaveLength(mails)
     await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
-    const url = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: await idOfAda() }))
+    const link = { listId: list.id, contactId: await idOfAda(), email: ada.email }
+    const url = new URL(unsubscribeUrl(ctx, link))
     await unsubscribe(ctx, url.searchParams.get('token') ?? '')
     expect(await statusOf(list)).toBe('UNSUBSCRIBED')
   },

@@ -8,8 +8,8 @@ const given: readonly Guard[] = [
   {
     name: 'a stop on the preferences page is not the word of the person',
     file: change,
-    search: "reason: 'OPTED_OUT', source: 'LINK' }], { emitsEvents",
-    replacement: "reason: 'OPTED_OUT', source: 'API' }], { emitsEvents",
+    search: "reason: 'OPTED_OUT', source: 'LINK' }",
+    replacement: "reason: 'OPTED_OUT', source: 'API' }",
   },
   {
     name: 'a stop on the preferences page leaves an opt-out of the operator undoable',
@@ -20,13 +20,13 @@ const given: readonly Guard[] = [
   {
     name: 'a stop by a former address does not hold for that address',
     file: change,
-    search: '      await suppressHash(ctx, link.emailHash)\n',
-    replacement: '',
+    search: '[link.email, contact.email] : [link.email]',
+    replacement: '[contact.email] : [link.email]',
   },
   {
     name: 'a preferences link to a former address shows the lists of the contact',
     file: `${folder}/lock-holder.ts`,
-    search: 'contact !== undefined && hashEmailWithAllKeys(ctx, contact.email).includes(link.emailHash)',
+    search: 'contact !== undefined && isSameAddress(contact.email, link.email)',
     replacement: 'contact !== undefined',
   },
   {

@@ -112,7 +112,8 @@ test('an unsubscribe link of a duplicate works after several merges', async () =
   const list = await createTestList(ctx)
   const [first = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, name: 'first' })
   const [second, third] = [await createTestContact(ctx), await createTestContact(ctx)]
-  const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: first })).searchParams.get('token') ?? ''
+  const link = { listId: list.id, contactId: first, email: 'first-1@example.com' }
+  const token = new URL(unsubscribeUrl(ctx, link)).searchParams.get('token') ?? ''
   await mergeContacts(ctx, second.id, { contactId: first })
   await mergeContacts(ctx, third.id, { contactId: second.id })
   expect(await readContact(ctx, third.id)).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })

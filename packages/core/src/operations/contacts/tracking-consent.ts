@@ -6,7 +6,7 @@ import { conflict, invalidToken, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
-import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
+import { isSameAddress } from '../../subscriptions/hash-email.ts'
 import { grantByLink } from '../../subscriptions/tracking/grant-tracking.ts'
 import type { TrackingConsent, TrackingConsentInput } from '../../subscriptions/tracking/tracking-consent.schema.ts'
 import {
@@ -54,12 +54,12 @@ export async function setTrackingConsent(
  * and a link mailed to a former address of the contact is invalid.
  */
 export async function confirmTrackingConsent(base: BaseCtx, token: string): Promise<void> {
-  const { workspaceId, contactId, emailHash, ...link } = openTrackingConfirmation(base, token)
+  const { workspaceId, contactId, email, ...link } = openTrackingConfirmation(base, token)
   await inTransaction(publicContext(base, workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidToken()
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, contactId)
-    if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidToken()
+    if (!contact || !isSameAddress(contact.email, email)) throw invalidToken()
     if (await grantByLink(ctx, contact, link)) return
     const choices = await readTrackingChoices(ctx, contact)
     if (!link.scope.every((action) => choices[action] === 'GRANTED')) throw invalidToken()

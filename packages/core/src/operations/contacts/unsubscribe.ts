@@ -8,7 +8,7 @@ import { optOutByPerson } from '../../lists/subscribe.ts'
 import { invalidLink, openUndo, openUnsubscribe, undoToken } from '../../lists/subscription-links.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
-import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
+import { hashEmail, isSameAddress } from '../../subscriptions/hash-email.ts'
 import { findSubscription, type SubscriptionKey } from '../../subscriptions/subscription-record.ts'
 import { deleteOptOut, storeOptOut } from '../../subscriptions/opt-outs.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
@@ -20,30 +20,30 @@ import { requireNotSuspended } from '../../request/suspended-workspace.ts'
  * subscription, returns the token that undoes it.
  */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<string | undefined> {
-  const { campaignId, emailHash, ...ids } = openUnsubscribe(base, token)
+  const { campaignId, email, ...ids } = openUnsubscribe(base, token)
   return inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return undefined
     const contact = await lockCurrentContact(ctx, ids.contactId)
     const link = { listId: ids.listId, contactId: contact?.id ?? ids.contactId }
     const before = await findSubscription(ctx, link)
-    const hasUnsubscribed = await leaveList(ctx, { ...link, emailHash })
+    const hasUnsubscribed = await leaveList(ctx, { ...link, email })
     if (hasUnsubscribed && campaignId)
       await recordEngagement(ctx, { campaignId, contactId: ids.contactId }, 'unsubscribed')
-    return contact && before?.status === 'CONFIRMED' ? createUndoToken(ctx, contact, { ...link, emailHash }) : undefined
+    return contact && before?.status === 'CONFIRMED' ? createUndoToken(ctx, contact, { ...link, email }) : undefined
   })
 }
 
 /** A subscription, and the address of the email that led to it. */
-type Leaving = SubscriptionKey & { emailHash: string | undefined }
+type Leaving = SubscriptionKey & { email: string }
 
 /**
  * Unsubscribes a locked contact from a list by its own word, and the address of the email that led to it. Returns whether
  * the subscription ended now.
  */
-export async function leaveList(ctx: Ctx, { emailHash, ...link }: Leaving): Promise<boolean> {
+export async function leaveList(ctx: Ctx, { email, ...link }: Leaving): Promise<boolean> {
   const hasUnsubscribed = await optOutByPerson(ctx, link)
   if (!hasUnsubscribed) await makeFinal(ctx, link)
-  if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)
+  await storeOptOut(ctx, link.listId, hashEmail(ctx, email))
   return hasUnsubscribed
 }
 
@@ -51,11 +51,11 @@ export async function leaveList(ctx: Ctx, { emailHash, ...link }: Leaving): Prom
 async function createUndoToken(
   ctx: Ctx,
   contact: ContactRow,
-  { listId, contactId, emailHash }: Leaving,
+  { listId, contactId, email }: Leaving,
 ): Promise<string | undefined> {
   const ended = await findSubscription(ctx, { listId, contactId })
   if (!ended?.unsubscribedAt) return undefined
-  if (emailHash !== undefined && !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) return undefined
+  if (!isSameAddress(contact.email, email)) return undefined
   return undoToken(ctx, { listId, contactId, email: contact.email, unsubscribedAt: ended.unsubscribedAt })
 }
 
@@ -65,12 +65,12 @@ async function createUndoToken(
  * address, or if the address is suppressed.
  */
 export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const { unsubscribedAt, emailHash, ...ids } = openUndo(base, token)
+  const { unsubscribedAt, email, ...ids } = openUndo(base, token)
   await inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, ids.contactId)
-    if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
+    if (!contact || !isSameAddress(contact.email, email)) throw invalidLink()
     const link = { listId: ids.listId, contactId: contact.id }
     const reasons = await readSuppressions(ctx, { email: contact.email })
     if (!(await lockList(ctx, link.listId)) || reasons.length > 0) throw invalidLink()

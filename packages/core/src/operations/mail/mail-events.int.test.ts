@@ -171,7 +171,7 @@ test("a message id of another workspace's campaign is not counted", async () => 
 
 test("unsubscribing by a campaign's link counts once in the campaign", async () => {
   const { id, listId, ada } = await sendTestCampaign()
-  const url = new URL(unsubscribeUrl(ctx, { listId, contactId: ada.id, campaignId: id }))
+  const url = new URL(unsubscribeUrl(ctx, { listId, contactId: ada.id, email: ada.email, campaignId: id }))
   for (let time = 0; time < 2; time++) await unsubscribe(ctx, url.searchParams.get('token') ?? '')
   expect(await readStats(ctx, id)).toMatchObject({ unsubscribed: 1 })
 })

@@ -7,9 +7,8 @@ import { makeFinal } from '../../lists/operator-opt-outs.ts'
 import { requestConfirmation } from '../../lists/subscribe.ts'
 import type { BaseCtx, Ctx } from '../../request/context.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
-import { lockAllAddresses, readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
 import type { PreferencesLink } from '../../subscriptions/preferences-links.ts'
-import { suppressHash } from '../../subscriptions/store-suppressions.ts'
 import { findSubscription } from '../../subscriptions/subscription-record.ts'
 import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
 import { suppress } from '../../suppressions/suppress.ts'
@@ -25,7 +24,7 @@ interface ListChoice {
 export function leaveListByPreferences(base: BaseCtx, { token, listId }: ListChoice): Promise<void> {
   return withLockedHolder(base, token, async (ctx, { link, contact }) => {
     const contactId = contact?.id ?? link.contactId
-    const hasLeft = await leaveList(ctx, { listId, contactId, emailHash: link.emailHash })
+    const hasLeft = await leaveList(ctx, { listId, contactId, email: link.email })
     if (hasLeft) await countUnsubscribe(ctx, link)
   })
 }
@@ -36,12 +35,10 @@ export function leaveListByPreferences(base: BaseCtx, { token, listId }: ListCho
  */
 export function stopAllMail(base: BaseCtx, token: string): Promise<void> {
   return withLockedHolder(base, token, async (ctx, { link, contact, isCurrent }) => {
-    if (!isCurrent) {
-      await lockAllAddresses(ctx)
-      await suppressHash(ctx, link.emailHash)
-    }
+    const emails = contact && !isCurrent ? [link.email, contact.email] : [link.email]
+    const added = emails.map((email) => ({ email, reason: 'OPTED_OUT', source: 'LINK' }) as const)
+    await suppress(ctx, added, { emitsEvents: true })
     if (!contact) return
-    await suppress(ctx, [{ email: contact.email, reason: 'OPTED_OUT', source: 'LINK' }], { emitsEvents: true })
     await makeFinal(ctx, { contactId: contact.id })
     await countUnsubscribe(ctx, link)
   })

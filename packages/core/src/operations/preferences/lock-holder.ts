@@ -1,7 +1,7 @@
 import { lockCurrentContact } from '../../contacts/lock-contact.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
-import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
+import { isSameAddress } from '../../subscriptions/hash-email.ts'
 import { openPreferences, type PreferencesLink } from '../../subscriptions/preferences-links.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
 
@@ -19,8 +19,8 @@ export interface Holder {
   isCurrent: boolean
 }
 
-export function toHolder(ctx: Ctx, link: PreferencesLink, contact: Addressed | undefined): Holder {
-  const isCurrent = contact !== undefined && hashEmailWithAllKeys(ctx, contact.email).includes(link.emailHash)
+export function toHolder(link: PreferencesLink, contact: Addressed | undefined): Holder {
+  const isCurrent = contact !== undefined && isSameAddress(contact.email, link.email)
   return { link, contact, isCurrent }
 }
 
@@ -36,6 +36,6 @@ export function withLockedHolder(
   const link = openPreferences(base, token)
   return inTransaction(publicContext(base, link.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return
-    await act(ctx, toHolder(ctx, link, await lockCurrentContact(ctx, link.contactId)))
+    await act(ctx, toHolder(link, await lockCurrentContact(ctx, link.contactId)))
   })
 }

@@ -5,7 +5,7 @@ import { lists, subscriptions, trackedActions, workspaces } from '../../db/schem
 import type { ContactId, ListId } from '../../kernel/ids.ts'
 import type { Locales } from '../../kernel/values/languages.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
-import { hasOptedOutByHash, readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
 import { openPreferences } from '../../subscriptions/preferences-links.ts'
 import { readTrackingChoices } from '../../subscriptions/tracking/tracking-consents.ts'
 import {
@@ -73,9 +73,9 @@ export async function readPreferences(base: BaseCtx, token: string): Promise<Pre
   if (!workspace) return undefined
   const { fromName, branding, withoutConsent, locale } = workspace
   const shared = { sender: fromName ?? branding.name, branding, locales: { workspace: locale } }
-  const { contact, isCurrent } = toHolder(ctx, link, await findCurrentContact(ctx, link.contactId))
+  const { contact, isCurrent } = toHolder(link, await findCurrentContact(ctx, link.contactId))
   if (!contact || !isCurrent) {
-    const hasOptedOut = await hasOptedOutByHash(ctx, link.emailHash)
+    const hasOptedOut = (await readSuppressions(ctx, { email: link.email })).some(isByPerson)
     return { ...shared, hasOptedOut, holder: contact ? 'FORMER' : 'ERASED' }
   }
   const reasons = await readSuppressions(ctx, { email: contact.email })

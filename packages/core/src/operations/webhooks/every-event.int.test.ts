@@ -74,7 +74,7 @@ type Case = [name: string, emitted: string[], prepare: () => Change | Promise<Ch
 
 const visitor = (email: string) => ({ email, firstName: '', lastName: '' })
 const tokenOf = () =>
-  new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: ada.id })).searchParams.get('token') ?? ''
+  new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: ada.id, email: ada.email })).searchParams.get('token') ?? ''
 const addAda = () => addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
 const report = (input: object) => reportByClient(ctx, { email: ada.email, ...input })
 const goneWithAda = ['deal.deleted', 'task.deleted', 'contact.deleted']

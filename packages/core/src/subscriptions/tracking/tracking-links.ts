@@ -1,14 +1,13 @@
-import { signPayload, verifyPayload } from '../../kernel/crypto.ts'
+import { openPayload, sealPayload } from '../../kernel/crypto.ts'
 import { invalidToken } from '../../kernel/errors.ts'
 import { type ContactId, idOf, uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
 import type { BaseCtx, Ctx } from '../../request/context.ts'
-import { hashEmail } from '../hash-email.ts'
 import type { TrackedAction } from './tracking-level.ts'
 
 export interface TrackingConfirmation {
   workspaceId: WorkspaceId
   contactId: ContactId
-  emailHash: string
+  email: string
   issuedAt: Date
   scope: TrackedAction[]
 }
@@ -30,21 +29,21 @@ export function trackingConfirmationUrl(
   }: { contactId: ContactId; email: string; issuedAt: Date; scope: TrackedAction[] },
 ): string {
   const ids = [ctx.workspaceId, contactId].map(uuidOf)
-  const payload = [...ids, issuedAt.getTime(), hashEmail(ctx, email), scope.join(' ')]
-  const token = signPayload(ctx.settings.keys.links, purpose, payload)
+  const payload = [...ids, issuedAt.getTime(), email, scope.join(' ')]
+  const token = sealPayload(ctx.settings.keys.links, purpose, payload)
   return `${ctx.settings.publicUrl}/public/tracking/confirm?token=${token}`
 }
 
 /** Opens the token of a link. Throws `invalid_token` if it is forged, damaged or expired, without a database query. */
 export function openTrackingConfirmation(base: BaseCtx, token: string, now = Date.now()): TrackingConfirmation {
-  const payload = verifyPayload(base.settings.keys.links, purpose, token)
+  const payload = openPayload(base.settings.keys.links, purpose, token)
   const issuedAt = Number(payload?.[2])
   if (!payload || now - issuedAt > lifetimeMs) throw invalidToken()
-  const [workspace, contact, , emailHash, scope] = payload.map(String)
+  const [workspace, contact, , email, scope] = payload.map(String)
   return {
     workspaceId: idOf('wsp', workspace ?? ''),
     contactId: idOf('con', contact ?? ''),
-    emailHash: emailHash ?? '',
+    email: email ?? '',
     issuedAt: new Date(issuedAt),
     scope: (scope ?? '').split(' ') as TrackedAction[],
   }
