@@ -304,11 +304,13 @@ CREATE TABLE "lists" (
 	"name" text NOT NULL,
 	"description" text DEFAULT '' NOT NULL,
 	"double_opt_in" boolean DEFAULT true NOT NULL,
+	"public_signup" text DEFAULT 'OPEN' NOT NULL,
 	"locale" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"deleted_at" timestamp (3) with time zone,
-	CONSTRAINT "lists_workspace_id_id_pk" PRIMARY KEY("workspace_id","id")
+	CONSTRAINT "lists_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
+	CONSTRAINT "lists_public_signup_check" CHECK ("lists"."public_signup" in ('OPEN', 'CLOSED'))
 );
 --> statement-breakpoint
 CREATE TABLE "soft_bounces" (

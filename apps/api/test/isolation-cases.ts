@@ -90,10 +90,10 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
   const { id, key, token } = workspace
   const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
   const makeContact = () => make('/contacts', { email: freshEmail() })
-  const list = await make('/lists', { name: 'Newsletter', doubleOptIn: false })
+  const list = await make('/lists', { name: 'Newsletter' })
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
   await make('/invites', { email: freshEmail(), role: 'VIEWER' })
-  await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
+  await make(`/lists/${list}/subscribers`, { email: 'both@example.com', status: 'CONFIRMED' })
   const externalId = `user_${id}`
   const contact = await make('/contacts', { email: freshEmail(), externalId, tags: ['secret'] })
   const makePipeline = () =>

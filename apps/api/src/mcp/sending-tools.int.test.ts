@@ -19,7 +19,7 @@ let listId: string
 let campaignId: string
 beforeEach(async () => {
   workspace = await api.signUp()
-  listId = (await api.create<{ id: string }>('/lists', workspace.key, { name: 'News', doubleOptIn: false })).id
+  listId = (await api.create<{ id: string }>('/lists', workspace.key, { name: 'News' })).id
   const draft = await call('draft_campaign', { name: 'November', subject: 'News', listId, text: 'Hello' })
   campaignId = (draft.value['campaign'] as { id: string }).id
   for (let count = 0; count < 3; count++) await subscribe()

@@ -14,8 +14,8 @@ let campaign: Campaign
 let pixel: string
 let link: string
 beforeEach(async () => {
-  const list = await api.create<List>('/lists', workspace.key, { name: 'Newsletter', doubleOptIn: false })
-  await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: freshEmail() } })
+  const list = await api.create<List>('/lists', workspace.key, { name: 'Newsletter' })
+  await api.create(`/lists/${list.id}/subscribers`, workspace.key, { email: freshEmail(), status: 'CONFIRMED' })
   const given = { name: 'a', subject: 'b', listId: list.id, trackOpens: true, trackClicks: true }
   campaign = await api.create<Campaign>('/campaigns', workspace.key, given)
   await api.call('POST', `/campaigns/${campaign.id}/send`, { key: workspace.key })

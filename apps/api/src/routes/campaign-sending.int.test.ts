@@ -8,9 +8,9 @@ const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
 let audience: List
 beforeAll(async () => {
-  audience = await api.create<List>('/lists', workspace.key, { name: 'Newsletter', doubleOptIn: false })
+  audience = await api.create<List>('/lists', workspace.key, { name: 'Newsletter' })
   for (let person = 0; person < 3; person++) {
-    await api.call('POST', `/public/lists/${audience.id}/subscribe`, { body: { email: freshEmail() } })
+    await api.create(`/lists/${audience.id}/subscribers`, workspace.key, { email: freshEmail(), status: 'CONFIRMED' })
   }
 })
 

@@ -20,7 +20,7 @@ beforeAll(async () => {
   list = await newList()
 })
 
-const newList = () => api.create<List>('/lists', workspace.key, { name: 'Newsletter', doubleOptIn: false })
+const newList = () => api.create<List>('/lists', workspace.key, { name: 'Newsletter' })
 const create = (given: Record<string, unknown> = {}) => api.create<Campaign>('/campaigns', workspace.key, input(given))
 const input = (given: Record<string, unknown> = {}) => ({
   name: 'November',
@@ -35,9 +35,11 @@ const send = (id: string, call: Call = {}) =>
 const sendTest = (id: string, body: unknown) =>
   api.call('POST', `/campaigns/${id}/send-test`, { key: workspace.key, body })
 
-async function subscribeSome(count: number, listId: string) {
+async function subscribeSome(count: number, listId: string, status = 'CONFIRMED') {
   const people = Array.from({ length: count }, () => freshEmail())
-  for (const email of people) await api.call('POST', `/public/lists/${listId}/subscribe`, { body: { email } })
+  for (const email of people) {
+    await api.create(`/lists/${listId}/subscribers`, workspace.key, { email, status })
+  }
   return people
 }
 
@@ -160,7 +162,7 @@ test('creating or updating with an invalid value returns 400 and changes nothing
 
 test('sending to a list without confirmed subscribers returns the specified 400', async () => {
   const empty = await api.create<List>('/lists', workspace.key, { name: 'Empty' })
-  await subscribeSome(2, empty.id)
+  await subscribeSome(2, empty.id, 'PENDING')
   const draft = await create({ listId: empty.id })
   const response = await send(draft.id)
   expect(response.status).toBe(400)

@@ -26,9 +26,8 @@ type Way = (visit: Visit) => Promise<Expected>
 type Expected = { [Name in keyof Consent]?: unknown }
 
 const wording = 'Yes, send me the newsletter.'
-const createList = (doubleOptIn: boolean) => api.create('/lists', workspace.key, { name: 'News', doubleOptIn })
-const createVisit = async (doubleOptIn: boolean): Promise<Visit> => {
-  const { id } = await createList(doubleOptIn)
+const createVisit = async (): Promise<Visit> => {
+  const { id } = await api.create('/lists', workspace.key, { name: 'News' })
   return { email: freshEmail(), listId: String(id), address: freshAddress(), clickAddress: freshAddress() }
 }
 
@@ -110,8 +109,6 @@ const proof = (visit: Visit, expected: Expected) => ({
 })
 
 const withoutLink: Record<string, Way> = {
-  'the public route': subscribe,
-  'a form': visitForm,
   'an API key': (visit) => add(visit),
   'a user': (visit) => add(visit, { token: workspace.token }),
   'an import': importFile,
@@ -142,13 +139,13 @@ const withLink: Record<string, Way> = {
 
 describe('stores the proof of consent by', () => {
   test.each(Object.entries(withoutLink))('%s', async (_, way) => {
-    const visit = await createVisit(false)
+    const visit = await createVisit()
     const expected = await way(visit)
     expect(await readConsents(visit)).toEqual([proof(visit, expected)])
   })
 
   test.each(Object.entries(withLink))('%s, with double opt-in', async (_, way) => {
-    const visit = await createVisit(true)
+    const visit = await createVisit()
     const expected = await way(visit)
     const pending = { doubleOptIn: true, confirmedAt: null }
     expect(await readConsents(visit)).toEqual([proof(visit, { ...expected, ...pending })])
@@ -157,7 +154,7 @@ describe('stores the proof of consent by', () => {
   })
 
   test('a link that was requested before proofs were stored', async () => {
-    const visit = await createVisit(true)
+    const visit = await createVisit()
     await subscribe(visit)
     await api.query('update subscriptions set consent = null')
     const completed = { method: 'CONFIRMATION_LINK', address: visit.clickAddress, ...(await confirm(visit)) } as const
@@ -167,7 +164,7 @@ describe('stores the proof of consent by', () => {
 
 describe('keeps the proof of an ended subscription', () => {
   test('after the contact unsubscribes and subscribes again', async () => {
-    const visit = await createVisit(true)
+    const visit = await createVisit()
     const first = proof(visit, { ...(await visitForm(visit)), ...(await confirm(visit)) })
     const undo = await unsubscribe(visit)
     expect(await readConsents(visit)).toEqual([first])
@@ -185,8 +182,8 @@ describe('keeps the proof of an ended subscription', () => {
   })
 
   test('after the operator removes the contact and adds it again', async () => {
-    const visit = await createVisit(false)
-    const first = proof(visit, await subscribe(visit))
+    const visit = await createVisit()
+    const first = proof(visit, await add(visit))
     await remove(visit)
     expect(await readConsents(visit)).toEqual([first])
     const second = proof(visit, await add(visit))
@@ -194,8 +191,8 @@ describe('keeps the proof of an ended subscription', () => {
   })
 
   test('a confirmed contact that is added again keeps its proof', async () => {
-    const visit = await createVisit(false)
-    const first = proof(visit, await visitForm(visit))
+    const visit = await createVisit()
+    const first = proof(visit, await add(visit))
     await add(visit)
     await subscribe({ ...visit, address: freshAddress() })
     await importFile(visit)
@@ -205,8 +202,8 @@ describe('keeps the proof of an ended subscription', () => {
 
 describe('a merge', () => {
   test('moves the proof with the subscription, after that of the changed address', async () => {
-    const visit = await createVisit(false)
-    const moved = proof(visit, await visitForm(visit))
+    const visit = await createVisit()
+    const moved = proof(visit, await add(visit))
     const survivor = await api.create<{ id: string; email: string }>('/contacts', workspace.key, {
       email: freshEmail(),
     })
@@ -216,10 +213,10 @@ describe('a merge', () => {
   })
 
   test('keeps the proofs of both contacts', async () => {
-    const visit = await createVisit(false)
-    const kept = proof(visit, await visitForm(visit))
+    const visit = await createVisit()
+    const kept = proof(visit, await add(visit))
     const duplicate = { ...visit, email: freshEmail() }
-    const moved = proof(duplicate, await subscribe(duplicate))
+    const moved = proof(duplicate, await add(duplicate))
     await unsubscribe(duplicate)
     await merge(await findContactId(visit.email), await findContactId(duplicate.email))
     expect(await readConsents(visit)).toEqual([kept, moved])

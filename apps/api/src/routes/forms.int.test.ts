@@ -251,7 +251,7 @@ test('DELETE /forms/{id}: deletes its submissions and keeps its contacts', async
 
 test('deleting a workspace deletes all of its records', async () => {
   const other = await api.signUp()
-  const list = await api.create('/lists', other.key, { name: 'Newsletter', doubleOptIn: false })
+  const list = await api.create('/lists', other.key, { name: 'Newsletter' })
   const form = await api.create<Form>('/forms', other.key, {
     name: 'Form',
     listId: list['id'],

@@ -26,13 +26,14 @@ test('POST /lists: every field, and double opt-in by default', async () => {
     name: 'Newsletter',
     description: '',
     doubleOptIn: true,
+    publicSignup: 'OPEN',
     confirmedCount: 0,
     locale: null,
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
   })
   expect(await readList(response.body.id)).toEqual(response.body)
-  const given = { name: 'Second', description: 'first line\n\tsecond line', doubleOptIn: false }
+  const given = { name: 'Second', description: 'first line\n\tsecond line', doubleOptIn: false, publicSignup: 'CLOSED' }
   expect(await api.create('/lists', workspace.key, given)).toMatchObject(given)
 })
 
@@ -47,6 +48,7 @@ const badValues: [string, unknown][] = [
   ['description', null],
   ['doubleOptIn', 'yes'],
   ['doubleOptIn', 1],
+  ['publicSignup', 'closed'],
   ['confirmedCount', 5],
   ['id', 'lst_01kag7m3v9e8fs2t4w6x8y0z1b'],
 ]

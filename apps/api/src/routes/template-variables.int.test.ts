@@ -12,8 +12,8 @@ let list: List
 let fieldId: string
 beforeAll(async () => {
   ;[ada, eve] = [await api.signUp(), await api.signUp()]
-  list = await api.create<List>('/lists', ada.key, { name: 'Newsletter', doubleOptIn: false })
-  await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: freshEmail() } })
+  list = await api.create<List>('/lists', ada.key, { name: 'Newsletter' })
+  await api.create(`/lists/${list.id}/subscribers`, ada.key, { email: freshEmail(), status: 'CONFIRMED' })
   const fields = [
     { key: 'plan', label: 'Plan', type: 'SELECT', options: ['free', 'pro'] },
     { key: 'seats', label: 'Seats', type: 'NUMBER' },

@@ -66,7 +66,7 @@ test('POST /segments/preview: counts the contacts, also for a VIEWER', async () 
 })
 
 test('a campaign with a segment is sent to the subscribers who match it', async () => {
-  const { id: listId } = await create('/lists', { name: 'News', doubleOptIn: false })
+  const { id: listId } = await create('/lists', { name: 'News' })
   for (const company of ['Acme', 'Acme', 'Other']) {
     const { id: contactId } = await create('/contacts', { email: freshEmail(), company })
     await create(`/lists/${listId}/subscribers`, { contactId, status: 'CONFIRMED' })

@@ -27,7 +27,7 @@ let listId: ListId
 let segmentId: SegmentId
 let confirmed: ContactId[]
 beforeEach(async () => {
-  listId = (await createList(ctx, { name: 'News', description: '', doubleOptIn: true })).id
+  listId = (await createList(ctx, { name: 'News', description: '', doubleOptIn: true, publicSignup: 'OPEN' })).id
   segmentId = (await createSegment(ctx, { name: 'VIP', filter: isVip })).id
   confirmed = await addSubscribers(ctx, listId, { count: 4 })
   const others = await Promise.all(
@@ -131,7 +131,7 @@ test('a change of the segment after sending changes no recipient', async () => {
 })
 
 test('a campaign whose segment refers to a deleted list is not sent to anybody', async () => {
-  const other = await createList(ctx, { name: 'Other', description: '', doubleOptIn: true })
+  const other = await createList(ctx, { name: 'Other', description: '', doubleOptIn: true, publicSignup: 'OPEN' })
   await updateSegment(ctx, segmentId, { filter: { not: { list: other.id } } })
   const id = await createDraft()
   await deleteList(ctx, other.id)

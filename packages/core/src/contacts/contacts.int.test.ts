@@ -10,6 +10,7 @@ import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { readSuppressions } from '../subscriptions/find-suppressions.ts'
 import { hashEmail } from '../subscriptions/hash-email.ts'
 import { subscribe } from '../lists/subscribe.ts'
+import { addSubscriber } from '../lists/subscribers.ts'
 import { listActivity } from './list-activity.ts'
 import { addTags, updateContact, removeTag } from './update-contact.ts'
 import { upsertContact } from './upsert-contact.ts'
@@ -92,9 +93,9 @@ test('a deleted contact keeps its opt-out, as a hash that differs by workspace',
 })
 
 test('a deleted contact that opted out must confirm a new subscription', async () => {
-  const list = await createTestList(ctx, { doubleOptIn: false })
+  const list = await createTestList(ctx)
   const visitor = { email: 'ada@example.com', firstName: '', lastName: '' }
-  await subscribe(ctx, list.id, visitor)
+  await addSubscriber(ctx, list.id, { email: visitor.email, status: 'CONFIRMED' })
   const { contact } = await upsertContact(ctx, { email: 'ada@example.com' })
   expect(contact.emailSubscribedStatus).toBe('SUBSCRIBED')
   const link = { listId: list.id, contactId: contact.id, email: contact.email }

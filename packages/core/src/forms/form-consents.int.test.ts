@@ -32,8 +32,13 @@ const fields = [
   { id: 'tracking', label: wording, type: 'CONSENT', purpose: 'TRACKING' },
 ] as const
 
-async function submit(values: object, { doubleOptIn = true, hasList = true } = {}) {
-  const list = hasList ? await createTestList(ctx, { doubleOptIn }) : undefined
+interface SubmitOptions {
+  publicSignup?: 'OPEN' | 'CLOSED'
+  hasList?: boolean
+}
+
+async function submit(values: object, { publicSignup = 'OPEN', hasList = true }: SubmitOptions = {}) {
+  const list = hasList ? await createTestList(ctx, { publicSignup }) : undefined
   const form = await createTestForm(ctx, { fields: [...fields], listId: list?.id ?? null })
   await submitForm(ctx, form.id, { values: { email, ...values } })
   return { form, listId: list?.id }
@@ -51,7 +56,7 @@ const readStatus = async () =>
 const countMails = () => ctx.db.$count(mails, eq(mails.workspaceId, ctx.workspaceId))
 const granted = { opens: 'GRANTED', clicks: 'GRANTED', proofs: [['FORM', [wording], true]] }
 
-test('with double opt-in, the one email confirms the subscription and the grant', async () => {
+test('one email asks to confirm the subscription and the grant', async () => {
   await submit({ news: true, tracking: true })
   expect([await countMails(), await readStatus()]).toEqual([1, 'PENDING'])
   expect(await readConsent()).toEqual({ opens: 'UNKNOWN', clicks: 'UNKNOWN', proofs: [['FORM', [wording], false]] })
@@ -60,13 +65,13 @@ test('with double opt-in, the one email confirms the subscription and the grant'
   expect([await readStatus(), await readConsent()]).toEqual(['CONFIRMED', granted])
 })
 
-test.each([
-  { how: 'without a list', values: { news: true }, options: { hasList: false }, status: undefined },
-  { how: 'without consent to the list', values: {}, options: {}, status: undefined },
-  { how: 'without double opt-in', values: { news: true }, options: { doubleOptIn: false }, status: 'CONFIRMED' },
-])('$how, the grant has an email of its own', async ({ values, options, status }) => {
+test.each<{ how: string; values: object; options: SubmitOptions }>([
+  { how: 'without a list', values: { news: true }, options: { hasList: false } },
+  { how: 'without consent to the list', values: {}, options: {} },
+  { how: 'with a closed list', values: { news: true }, options: { publicSignup: 'CLOSED' } },
+])('$how, the grant has an email of its own', async ({ values, options }) => {
   await submit({ ...values, tracking: true }, options)
-  expect([await countMails(), await readStatus()]).toEqual([1, status])
+  expect([await countMails(), await readStatus()]).toEqual([1, undefined])
   expect(await readConsent()).toMatchObject({ opens: 'UNKNOWN', clicks: 'UNKNOWN' })
   await confirmTrackingConsent(ctx, await readMailedToken(ctx, email))
   expect(await readConsent()).toEqual(granted)

@@ -31,16 +31,17 @@ export async function followConsents(
 ): Promise<void> {
   const grant = toGrant(form, given)
   const tracking = grant ? await readGrantScope(ctx, contact, grant) : []
-  // A submission succeeds even if the list was deleted in the meantime.
+  // A submission succeeds even if the list was deleted or closed in the meantime.
   const list = form.listId === null ? undefined : await lockList(ctx, form.listId)
-  const isAsked = list && (await subscribe(ctx, form, { list, contact, source, locale, given, tracking }))
+  const isAsked =
+    list?.publicSignup === 'OPEN' && (await subscribe(ctx, form, { list, contact, source, locale, given, tracking }))
   if (!grant || tracking.length === 0) return
   if (isAsked) await storeTrackingRequest(ctx, contact, grant)
   else await requestGrant(ctx, contact, { source: grant, locale })
 }
 
 interface Subscribing extends Request {
-  list: { id: ListId; doubleOptIn: boolean }
+  list: { id: ListId }
   tracking: ChoiceTracking
 }
 type ChoiceTracking = Awaited<ReturnType<typeof readGrantScope>>

@@ -3,10 +3,18 @@ import { CreatedAt, Email, MultiLine, SingleLine, UpdatedAt } from '../kernel/va
 import { Id, RecordId } from '../kernel/ids.ts'
 import { OptionalLocale } from '../kernel/values/locale.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
-import { subscriptionStatuses } from '../db/schema/index.ts'
+import { publicSignups, subscriptionStatuses } from '../db/schema/index.ts'
 
 const localeDescription =
   'The language of the list, as a language tag (BCP 47) such as `de`, for subscribers whose own is unknown. `null` for that of the workspace.'
+
+const doubleOptInDescription =
+  'Whether `POST /lists/{id}/subscribers` without `status` asks the contact by email. With `false` it confirms, by the word of the caller. Visitors are always asked by email.'
+const PublicSignup = z
+  .enum(publicSignups)
+  .describe(
+    'Whether visitors can subscribe. With `CLOSED`, the public route returns 404, and a form stores its submissions but subscribes no one.',
+  )
 
 export const List = z
   .object({
@@ -15,7 +23,8 @@ export const List = z
     description: z
       .string()
       .describe('What the list is about. May be empty. Subscribers see it on their preferences page.'),
-    doubleOptIn: z.boolean().describe('Whether subscribers must confirm by a link in an email.'),
+    doubleOptIn: z.boolean().describe(doubleOptInDescription),
+    publicSignup: PublicSignup,
     confirmedCount: z.number().int().describe('The number of confirmed subscribers.'),
     locale: z.string().nullable().describe(localeDescription),
     createdAt: CreatedAt,
@@ -30,6 +39,7 @@ export const List = z
         name: 'Monthly newsletter',
         description: '',
         doubleOptIn: true,
+        publicSignup: 'OPEN',
         confirmedCount: 1207,
         locale: null,
         createdAt: '2026-11-21T06:35:49.123Z',
@@ -45,7 +55,8 @@ export const ListInput = z
     description: MultiLine(20_000)
       .default('')
       .describe('What the list is about, at most 16 KiB. Subscribers see it on their preferences page.'),
-    doubleOptIn: z.boolean().default(true).describe('Whether subscribers must confirm by a link in an email.'),
+    doubleOptIn: z.boolean().default(true).describe(doubleOptInDescription),
+    publicSignup: PublicSignup.default('OPEN'),
     locale: OptionalLocale.optional().describe(localeDescription),
   })
   .meta({ id: 'ListCreate', description: 'A new list.', examples: [{ name: 'Monthly newsletter' }] })
@@ -57,7 +68,8 @@ export const ListChange = z
     description: MultiLine(20_000).describe(
       'What the list is about, at most 16 KiB. Subscribers see it on their preferences page.',
     ),
-    doubleOptIn: z.boolean().describe('Whether subscribers must confirm by a link in an email.'),
+    doubleOptIn: z.boolean().describe(doubleOptInDescription),
+    publicSignup: PublicSignup,
     locale: OptionalLocale.describe(localeDescription),
   })
   .partial()
@@ -86,8 +98,10 @@ export const SubscriberInput = z
     email: Email.optional().describe('Creates the contact if no contact has this email address.'),
     status: z
       .enum(['PENDING', 'CONFIRMED'])
-      .default('PENDING')
-      .describe('CONFIRMED states that the contact has consented; PENDING sends a confirmation email.'),
+      .optional()
+      .describe(
+        'CONFIRMED states that the contact has consented; PENDING sends a confirmation email. Default: PENDING, or CONFIRMED on a list with `doubleOptIn: false`.',
+      ),
   })
   .refine((input) => (input.contactId === undefined) !== (input.email === undefined), {
     path: ['contactId'],

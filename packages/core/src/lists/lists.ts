@@ -11,7 +11,7 @@ import { type ListId, newId } from '../kernel/ids.ts'
 import { containsText } from '../request/contains-text.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { lists, subscriptions } from '../db/schema/index.ts'
+import { lists, type publicSignups, subscriptions } from '../db/schema/index.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
@@ -36,6 +36,7 @@ export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
     name: input.name,
     description: input.description,
     doubleOptIn: input.doubleOptIn,
+    publicSignup: input.publicSignup,
     locale: input.locale ?? null,
     createdAt: now,
     updatedAt: now,
@@ -100,8 +101,14 @@ export async function lockListForUpdate(ctx: Ctx, id: ListId): Promise<typeof li
   return row
 }
 
+interface ListSettings {
+  id: ListId
+  doubleOptIn: boolean
+  publicSignup: (typeof publicSignups)[number]
+}
+
 /** Finds a list without counting its subscribers. */
-async function findList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn: boolean } | undefined> {
+async function findList(ctx: Ctx, id: ListId): Promise<ListSettings | undefined> {
   const [list] = await selectList(ctx, id)
   return list
 }
@@ -110,18 +117,21 @@ async function findList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn
  * Finds a list and locks its row: a concurrent deletion waits until the transaction ends. Returns undefined if it
  * does not exist.
  */
-export async function lockList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn: boolean } | undefined> {
+export async function lockList(ctx: Ctx, id: ListId): Promise<ListSettings | undefined> {
   const [list] = await selectList(ctx, id).for('share')
   return list
 }
 
 function selectList(ctx: Ctx, id: ListId) {
-  return ctx.db.select({ id: lists.id, doubleOptIn: lists.doubleOptIn }).from(lists).where(isLiveList(ctx, id))
+  const { doubleOptIn, publicSignup } = lists
+  return ctx.db.select({ id: lists.id, doubleOptIn, publicSignup }).from(lists).where(isLiveList(ctx, id))
 }
 
-/** Throws `not_found` if the list, which the request path names, does not exist. */
-export async function requireList(ctx: Ctx, id: ListId): Promise<void> {
-  if (!(await findList(ctx, id))) throw notFound('List')
+/** Returns the list that the request path names. Throws `not_found` if it does not exist. */
+export async function requireList(ctx: Ctx, id: ListId): Promise<ListSettings> {
+  const list = await findList(ctx, id)
+  if (!list) throw notFound('List')
+  return list
 }
 
 /** Throws `validation_error` if the list, which the input names, does not exist. */
@@ -129,22 +139,21 @@ export async function checkListId(ctx: Ctx, id: ListId): Promise<void> {
   if (!(await findList(ctx, id))) throw invalidField('listId', 'List not found')
 }
 
-/** For public routes: finds a list by id alone, and returns the context of a visitor in its workspace. */
-export async function findPublicList(
-  ctx: BaseCtx,
-  listId: ListId,
-): Promise<{ ctx: Ctx; doubleOptIn: boolean; isSuspended: boolean }> {
+/**
+ * For public routes: finds a list that visitors can join by id alone, and returns the context of a visitor in its
+ * workspace.
+ */
+export async function findPublicList(ctx: BaseCtx, listId: ListId): Promise<{ ctx: Ctx; isSuspended: boolean }> {
   const [list] = await ctx.db
     .select({
       workspaceId: lists.workspaceId,
-      doubleOptIn: lists.doubleOptIn,
+      publicSignup: lists.publicSignup,
       isSuspended: isInSuspendedWorkspace(lists.workspaceId),
     })
     .from(lists)
     .where(and(eq(lists.id, listId), isNull(lists.deletedAt), isInLiveWorkspace(lists.workspaceId)))
-  if (!list) throw notFound('List')
-  const { workspaceId, doubleOptIn, isSuspended } = list
-  return { ctx: publicContext(ctx, workspaceId), doubleOptIn, isSuspended }
+  if (list?.publicSignup !== 'OPEN') throw notFound('List')
+  return { ctx: publicContext(ctx, list.workspaceId), isSuspended: list.isSuspended }
 }
 
 function isLiveList(ctx: Ctx, id: ListId) {
@@ -161,6 +170,7 @@ export function toList(row: ListRow): List {
     name: row.name,
     description: row.description,
     doubleOptIn: row.doubleOptIn,
+    publicSignup: row.publicSignup,
     locale: row.locale,
     confirmedCount: row.confirmedCount,
     createdAt: toTimestamp(row.createdAt),

@@ -9,6 +9,7 @@ import { newId, uuidOf } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   createTestContact,
+  createTestForm,
   createTestList,
   listEventTypes,
   listPendingWork,
@@ -17,8 +18,10 @@ import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from './subscription-links.ts'
 import type { List } from './lists.schema.ts'
-import { readList } from './lists.ts'
+import { readList, updateList } from './lists.ts'
 import { confirmSubscription, subscribe } from './subscribe.ts'
+import { addSubscriber } from './subscribers.ts'
+import { submitForm } from '../forms/submissions.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
@@ -140,42 +143,43 @@ describe('a list with double opt-in', () => {
   })
 })
 
-describe('a list with single opt-in', () => {
+describe('a list without double opt-in', () => {
   beforeEach(async () => {
     list = await createTestList(ctx, { doubleOptIn: false })
   })
 
-  test('confirms a new subscriber immediately, without an email', async () => {
+  test('a visitor is asked by email all the same', async () => {
     await subscribe(ctx, list.id, ada)
     await subscribe(ctx, list.id, ada)
-    expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', source: 'public' })
-    expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
-    expect(await mailsOf()).toEqual([])
-    expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
-  })
-
-  test('confirms a PENDING subscriber', async () => {
-    await ctx.db.update(lists).set({ doubleOptIn: true }).where(eq(lists.id, list.id))
-    await subscribe(ctx, list.id, ada)
-    await ctx.db.update(lists).set({ doubleOptIn: false }).where(eq(lists.id, list.id))
-    await subscribe(ctx, list.id, ada)
-    expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', confirmedAt: expect.any(Date) })
-  })
-
-  test('asks a contact that opted out to confirm by email', async () => {
-    await subscribe(ctx, list.id, ada)
-    await optOut()
-    await subscribe(ctx, list.id, ada)
-    expect(await readSubscription()).toMatchObject({ status: 'UNSUBSCRIBED' })
+    expect(await readSubscription()).toMatchObject({ status: 'PENDING', source: 'public', confirmedAt: null })
     expect(await mailsOf()).toHaveLength(1)
     await confirmSubscription(ctx, await confirmToken())
-    expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', unsubscribedAt: null })
-  })
-
-  test('twenty concurrent requests confirm the contact once', async () => {
-    await Promise.all(Array.from({ length: 20 }, () => subscribe(ctx, list.id, ada)))
+    expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED' })
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
   })
+
+  test('a caller without a status confirms, and with PENDING asks by email', async () => {
+    await addSubscriber(ctx, list.id, { email: ada.email, status: 'PENDING' })
+    expect([await readSubscription(), await mailsOf()]).toMatchObject([{ status: 'PENDING' }, [{}]])
+    await addSubscriber(ctx, list.id, { email: ada.email })
+    expect([await readSubscription(), await mailsOf()]).toMatchObject([{ status: 'CONFIRMED' }, [{}]])
+  })
+})
+
+test('a list with double opt-in asks by email unless the caller names a status', async () => {
+  await addSubscriber(ctx, list.id, { email: ada.email })
+  expect([await readSubscription(), await mailsOf()]).toMatchObject([{ status: 'PENDING' }, [{}]])
+})
+
+test('a closed list has no visitors: the route finds no list, a form subscribes no one', async () => {
+  const form = await createTestForm(ctx, { listId: list.id })
+  await updateList(ctx, list.id, { publicSignup: 'CLOSED' })
+  await expect(subscribe(ctx, list.id, ada)).rejects.toMatchObject({ code: 'not_found', message: 'List not found' })
+  await submitForm(ctx, form.id, { values: { email: ada.email, news: true } })
+  expect([await readSubscription(), await mailsOf()]).toEqual([undefined, []])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created', 'form.submitted'])
+  await addSubscriber(ctx, list.id, { email: ada.email })
+  expect(await readSubscription()).toMatchObject({ status: 'PENDING' })
 })
 
 describe('unsubscribing and resubscribing', () => {
@@ -221,7 +225,7 @@ describe('unsubscribing and resubscribing', () => {
   })
 
   test('a link for one list does not change others', async () => {
-    const other = await createTestList(ctx, { doubleOptIn: false })
+    const other = await createTestList(ctx)
     await subscribe(ctx, other.id, ada)
     await unsubscribe(ctx, await unsubscribeToken(other))
     expect(await readSubscription(list)).toMatchObject({ status: 'CONFIRMED' })

@@ -43,7 +43,7 @@ import {
 
 /** A locked contact to subscribe, the source of the request, and how the contact consents. */
 interface SubscriptionRequest {
-  list: { id: ListId; doubleOptIn: boolean }
+  list: { id: ListId }
   contact: { id: ContactId; email: string }
   source: string
   consent: ConsentSource
@@ -69,7 +69,7 @@ export async function subscribe(
   listId: ListId,
   input: SubscribeInput & { locale?: string | undefined },
 ): Promise<void> {
-  const { ctx: visitor, doubleOptIn, isSuspended } = await findPublicList(base, listId)
+  const { ctx: visitor, isSuspended } = await findPublicList(base, listId)
   if (isSuspended) throw workspaceSuspended()
   await inTransaction(visitor, async (ctx) => {
     // For known contacts too: otherwise the response would tell them from unknown ones.
@@ -77,25 +77,22 @@ export async function subscribe(
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     const consent = { method: 'PUBLIC_SUBSCRIBE' } as const
     const { locale } = input
-    await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public', consent, locale })
+    await requestSubscription(ctx, { list: { id: listId }, contact, source: 'public', consent, locale })
   })
 }
 
 /**
- * Subscribes a contact at the request of a visitor, even if the operator removed it. Emails a confirmation link,
- * within the limits of `takeConfirmationQuota`. Without double opt-in, a new subscriber is confirmed
- * immediately. After an opt-out or a complaint, only the link confirms, because a visitor can enter any address. An
+ * Asks a contact by email to confirm what a visitor requested, also on a list without double opt-in, because a visitor can
+ * enter any address. The limits of `takeConfirmationQuota` apply. A contact that the operator removed is PENDING again. An
  * address that bounced or is blocked gets no email, because the link could not lift that. Returns whether an email is sent.
  */
 export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<boolean> {
   const { list, contact, source, consent, tracking, locale } = request
   const reasons = await readSuppressions(ctx, { email: contact.email, listId: list.id })
   if (!canConfirm(reasons)) return false
-  const hasOptedOut = reasons.length > 0
   const link = { listId: list.id, contactId: contact.id }
   const subscribing = { link, email: contact.email, source, consent, tracking, locale }
-  if (!hasOptedOut) await reopenAsPending(ctx, subscribing)
-  if (!list.doubleOptIn && !hasOptedOut && (await confirmWithoutLink(ctx, subscribing))) return false
+  if (reasons.length === 0) await reopenAsPending(ctx, subscribing)
   return requestConfirmation(ctx, subscribing)
 }
 
@@ -214,11 +211,11 @@ export async function reopenAsPending(ctx: Ctx, { link, email, source, consent }
 
 const hasBounced = and(eq(subscriptions.status, 'BOUNCED'), isNull(subscriptions.unsubscribedAt))
 
-/** Confirms a locked contact that is PENDING or new to the list. Returns false if it is neither. */
-export async function confirmWithoutLink(
+/** Confirms a locked contact that is PENDING or new to the list, by the word of a caller with a credential. */
+export async function confirmByCaller(
   ctx: Ctx,
   { link, email, source, consent: consentSource }: Subscribing,
-): Promise<boolean> {
+): Promise<void> {
   const now = new Date()
   const consent = givenConsent(ctx, email, consentSource)
   const [row] = await ctx.db
@@ -239,11 +236,10 @@ export async function confirmWithoutLink(
     })
     .returning({ ...subscriptionColumns, inserted: sql<boolean>`xmax = 0` })
     .catch(listNotFound)
-  if (!row) return false
+  if (!row) return
   const { inserted, ...subscription } = row
   const events = [subscriptionCreated, subscriptionConfirmed] as const
   await recordSubscriptionChange(ctx, subscription, inserted ? [...events] : [subscriptionConfirmed])
-  return true
 }
 
 /**

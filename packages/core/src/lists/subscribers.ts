@@ -16,7 +16,7 @@ import {
   type SubscriptionRow,
   toSubscription,
 } from '../subscriptions/subscription-record.ts'
-import { confirmWithoutLink, removeByOperator, requestConfirmation, reopenAsPending } from './subscribe.ts'
+import { confirmByCaller, removeByOperator, requestConfirmation, reopenAsPending } from './subscribe.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 import { createSuppressedError, isByPerson } from '../subscriptions/suppression-reasons.ts'
@@ -51,7 +51,7 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
 
 /**
  * Subscribes a contact by id or email, even if the operator removed it from the list. CONFIRMED states that the contact
- * has consented; PENDING sends a confirmation email. Throws `opted_out` if the contact has opted out or anything stands
+ * has consented; PENDING sends a confirmation email; the default depends on the list. Throws `opted_out` if the contact has opted out or anything stands
  * against its address. A CONFIRMED subscription is unchanged. `isNew` is false if the contact was PENDING or
  * CONFIRMED.
  */
@@ -61,7 +61,8 @@ export function addSubscriber(
   input: SubscriberInput,
 ): Promise<{ subscription: Subscription; isNew: boolean }> {
   return inTransaction(ctx, async (ctx) => {
-    await requireList(ctx, listId)
+    const { doubleOptIn } = await requireList(ctx, listId)
+    const { status = doubleOptIn ? 'PENDING' : 'CONFIRMED' } = input
     const contact = await findContact(ctx, input)
     const link = { listId, contactId: contact.id }
     const existing = await findSubscription(ctx, link)
@@ -72,7 +73,7 @@ export function addSubscriber(
     if (reasons[0]) throw createSuppressedError(reasons[0])
     const subscribing = { link, email: contact.email, source: 'api', consent: { method: 'API' } as const }
     if (existing && isNew) await reopenAsPending(ctx, subscribing)
-    if (input.status === 'CONFIRMED') await confirmWithoutLink(ctx, subscribing)
+    if (status === 'CONFIRMED') await confirmByCaller(ctx, subscribing)
     else await requestConfirmation(ctx, subscribing)
     const row = await findSubscription(ctx, link)
     // The row is missing only if the list was deleted in the meantime.

@@ -35,7 +35,7 @@ let ada: Contact
 let next: string
 beforeEach(async () => {
   ctx = await createTestCtx(database.db)
-  lists = [await createTestList(ctx), await createTestList(ctx, { doubleOptIn: false })]
+  lists = [await createTestList(ctx), await createTestList(ctx)]
   ada = await createTestContact(ctx, { email: `ada-${lists[0]?.id}@example.com`, externalId: 'x' })
   next = `next-${lists[0]?.id}@example.com`
   for (const { id } of lists) await addSubscriber(ctx, id, { contactId: ada.id, status: 'CONFIRMED' })

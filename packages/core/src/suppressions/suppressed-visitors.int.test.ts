@@ -21,9 +21,9 @@ let list: List
 let other: List
 beforeEach(async () => {
   list = await createTestList(ctx)
-  other = await createTestList(ctx, { doubleOptIn: false })
+  other = await createTestList(ctx)
   await signUp()
-  await signUp(other)
+  await addSubscriber(ctx, other.id, { email: ada.email, status: 'CONFIRMED' })
 })
 
 const ada = { email: 'ada@example.com', firstName: '', lastName: '' }

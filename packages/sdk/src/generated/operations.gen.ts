@@ -183,7 +183,7 @@ export class Public extends Resource {
   /**
    * Subscribe to a list.
    *
-   * Sends a confirmation email, unless the list has no double opt-in. By default, an address receives at most one confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator requires a verified email address that no owner has, no email is sent. The response is the same in all these cases, and for unknown, known, pending and confirmed addresses. A contact without a locale gets the language of the visitor, and so does the email.
+   * Sends a confirmation email, also if the list has no double opt-in: a request without a credential never confirms. Returns 404 for a list whose `publicSignup` is CLOSED. By default, an address receives at most one confirmation email in 10 minutes and three a day for each list, and five a day over all lists of the workspace; all forms of the address (upper case, `+tag`) count together. Beyond these limits, and while the operator requires a verified email address that no owner has, no email is sent. The response is the same in all these cases, and for unknown, known, pending and confirmed addresses. A contact without a locale gets the language of the visitor, and so does the email.
    */
   subscribe(id: string, body: types.PublicSubscribeData['body'], query?: types.PublicSubscribeData['query'], options?: RequestOptions): ApiPromise<types.PublicSubscribeResponse> {
     return this.client.request({ method: 'POST', path: encodePath`/public/lists/${id}/subscribe`, query, body }, options)
@@ -990,7 +990,7 @@ export class Lists extends Resource {
   /**
    * Update a list.
    *
-   * A change of `doubleOptIn` affects new subscribers only.
+   * A change of `doubleOptIn` or `publicSignup` affects new subscribers only.
    *
    * Requires the role MEMBER.
    */
@@ -1023,7 +1023,7 @@ export class Lists extends Resource {
   /**
    * Subscribe a contact.
    *
-   * With PENDING, sends a confirmation email within the limits of `POST /public/lists/{id}/subscribe`; beyond them, the response is the same. Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.
+   * CONFIRMED is your word that the contact has consented: single opt-in is built with it, by a call from your own back end. With PENDING, sends a confirmation email within the limits of `POST /public/lists/{id}/subscribe`; beyond them, the response is the same. Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.
    *
    * Requires the role MEMBER.
    */

@@ -2549,9 +2549,13 @@ export type List = {
      */
     description: string;
     /**
-     * Whether subscribers must confirm by a link in an email.
+     * Whether `POST /lists/{id}/subscribers` without `status` asks the contact by email. With `false` it confirms, by the word of the caller. Visitors are always asked by email.
      */
     doubleOptIn: boolean;
+    /**
+     * Whether visitors can subscribe. With `CLOSED`, the public route returns 404, and a form stores its submissions but subscribes no one.
+     */
+    publicSignup: 'OPEN' | 'CLOSED';
     /**
      * The number of confirmed subscribers.
      */
@@ -2583,7 +2587,7 @@ export type ListAddSubscriberRequest = {
      */
     email?: string;
     /**
-     * CONFIRMED states that the contact has consented; PENDING sends a confirmation email.
+     * CONFIRMED states that the contact has consented; PENDING sends a confirmation email. Default: PENDING, or CONFIRMED on a list with `doubleOptIn: false`.
      */
     status?: 'PENDING' | 'CONFIRMED';
 };
@@ -2601,9 +2605,13 @@ export type ListCreate = {
      */
     description?: string;
     /**
-     * Whether subscribers must confirm by a link in an email.
+     * Whether `POST /lists/{id}/subscribers` without `status` asks the contact by email. With `false` it confirms, by the word of the caller. Visitors are always asked by email.
      */
     doubleOptIn?: boolean;
+    /**
+     * Whether visitors can subscribe. With `CLOSED`, the public route returns 404, and a form stores its submissions but subscribes no one.
+     */
+    publicSignup?: 'OPEN' | 'CLOSED';
     /**
      * The language of the list, as a language tag (BCP 47) such as `de`, for subscribers whose own is unknown. `null` for that of the workspace.
      */
@@ -2637,9 +2645,13 @@ export type ListUpdate = {
      */
     description?: string;
     /**
-     * Whether subscribers must confirm by a link in an email.
+     * Whether `POST /lists/{id}/subscribers` without `status` asks the contact by email. With `false` it confirms, by the word of the caller. Visitors are always asked by email.
      */
     doubleOptIn?: boolean;
+    /**
+     * Whether visitors can subscribe. With `CLOSED`, the public route returns 404, and a form stores its submissions but subscribes no one.
+     */
+    publicSignup?: 'OPEN' | 'CLOSED';
     /**
      * The language of the list, as a language tag (BCP 47) such as `de`, for subscribers whose own is unknown. `null` for that of the workspace.
      */

@@ -5,7 +5,6 @@ import { upsertContact } from '@rapport/core/contacts/upsert-contact.ts'
 import { type ContactId, idOf, type ListId, newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
-import { readList } from '@rapport/core/lists/lists.ts'
 import { addSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.ts'
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
@@ -66,8 +65,7 @@ export const consentSteps = {
   },
   async signUp(ctx, { email, listId }) {
     await subscribe(ctx, listId, { email, firstName: '', lastName: '' })
-    const { doubleOptIn } = await readList(ctx, listId)
-    return doubleOptIn ? undefined : agree(email, listId)
+    return undefined
   },
   async click(ctx, { email, listId }) {
     const contact = await findContactByEmail(ctx, email)

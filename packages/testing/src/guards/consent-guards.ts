@@ -25,6 +25,7 @@ const tests = [
   'suppressions/suppressions',
 ].map((name) => `${core}/${name}.int.test.ts`)
 
+const visitorTests = [`${core}/lists/visitors-never-confirm.int.test.ts`]
 const importTests = [`${core}/imports/import-statuses.int.test.ts`]
 
 const given = [
@@ -35,15 +36,23 @@ const given = [
     replacement: '',
   },
   {
-    name: 'a visitor subscribes an address that opted out',
+    name: 'a request without a credential confirms',
     file: subscribe,
-    search: '!list.doubleOptIn && !hasOptedOut &&',
-    replacement: '!list.doubleOptIn &&',
+    search: ".values({ workspaceId: ctx.workspaceId, ...link, status: 'PENDING', source, consent: [consent] })",
+    replacement: ".values({ workspaceId: ctx.workspaceId, ...link, status: 'CONFIRMED', source, consent: [consent] })",
+    tests: visitorTests,
+  },
+  {
+    name: 'a request without a credential confirms a contact that the operator removed',
+    file: subscribe,
+    search: "      status: 'PENDING',\n      source,\n",
+    replacement: "      status: 'CONFIRMED',\n      source,\n",
+    tests: visitorTests,
   },
   {
     name: 'a visitor restores a removed subscription of an address that opted out',
     file: subscribe,
-    search: 'if (!hasOptedOut) await reopenAsPending',
+    search: 'if (reasons.length === 0) await reopenAsPending',
     replacement: 'await reopenAsPending',
   },
   {

@@ -77,13 +77,14 @@ test('an error response is replayed too', async () => {
   expect(again.text).toContain(String(contact['id']))
   expect(await post(freshKey(), { body: { email } })).toMatchObject({ status: 201 })
 
-  const list = await api.create('/lists', workspace.key, { name: 'Newsletter', doubleOptIn: false })
+  const list = await api.create('/lists', workspace.key, { name: 'Newsletter' })
   const campaign = await api.create('/campaigns', workspace.key, { name: 'a', subject: 'b', listId: list['id'] })
   const sending = { path: `/campaigns/${String(campaign['id'])}/send` }
   const key = freshKey()
   const refused = await post(key, sending)
   expectError(refused, 400, 'List has no subscribed recipients')
-  await api.call('POST', `/public/lists/${String(list['id'])}/subscribe`, { body: { email: freshEmail() } })
+  const subscriber = { email: freshEmail(), status: 'CONFIRMED' }
+  await api.create(`/lists/${String(list['id'])}/subscribers`, workspace.key, subscriber)
   expect(toComparable(await post(key, sending))).toEqual(toComparable(refused))
   const another = freshKey()
   expect(await post(another, sending)).toMatchObject({ status: 202, body: { queued: 1 } })

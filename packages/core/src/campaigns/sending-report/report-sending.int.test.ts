@@ -80,7 +80,7 @@ test.each<[string, CampaignChange]>([
 
 test('a change of the list or of the sender of the workspace prevents the sending', async () => {
   const { campaign, token } = await reportTestCampaign()
-  const other = await createList(ctx, { name: 'Other', description: '', doubleOptIn: true })
+  const other = await createList(ctx, { name: 'Other', description: '', doubleOptIn: true, publicSignup: 'OPEN' })
   await addSubscribers(ctx, other.id, { count: 3, name: 'other' })
   await updateCampaign(ctx, campaign.id, { listId: other.id })
   await expect(send(campaign.id, token)).rejects.toMatchObject({ code: 'precondition_failed' })
@@ -144,7 +144,7 @@ test('a token expires after ten minutes', async () => {
 test('a token of another campaign, of another workspace, or changed is invalid', async () => {
   const { campaign, token } = await reportTestCampaign()
   const other = await createTestCampaign(ctx, {
-    listId: (await createList(ctx, { name: 'b', description: '', doubleOptIn: true })).id,
+    listId: (await createList(ctx, { name: 'b', description: '', doubleOptIn: true, publicSignup: 'OPEN' })).id,
   })
   const elsewhere = await createTestCtx(database.db)
   const [body = '', mac = ''] = token.split('.')

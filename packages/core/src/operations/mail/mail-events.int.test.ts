@@ -85,7 +85,7 @@ describe.each([
   test('is not undone by an import, a sign-up or a deletion, in any spelling', async () => {
     const { ada, listId } = await sendTestCampaign()
     await report({ type, email: 'PERSON-1@Example.com' })
-    const later = await createTestList(ctx, { doubleOptIn: false })
+    const later = await createTestList(ctx)
     const signUp = (list: ListId) => subscribe(ctx, list, { email: ada.email, firstName: '', lastName: '' })
     // Only a person that complained is asked to confirm: a link does not lift a bounce.
     const asked = type === 'COMPLAINT' ? ['PENDING'] : []

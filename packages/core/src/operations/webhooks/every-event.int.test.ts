@@ -230,7 +230,7 @@ async function submitTestForm(): Promise<Change> {
 
 async function subscribeDirectly(): Promise<Change> {
   const direct = await createTestList(ctx, { doubleOptIn: false })
-  return () => subscribe(ctx, direct.id, visitor('b@example.com'))
+  return () => addSubscriber(ctx, direct.id, { email: 'b@example.com' })
 }
 
 async function confirmByLink(): Promise<Change> {
