@@ -1,0 +1,86 @@
+/**
+ * Sequences of consent, each as one line: see `tell-story.ts`. Those that the code of today breaks are listed by the
+ * reason: a change that fixes one makes its test here fail, and moves it up.
+ */
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { describe, expect, test } from 'vitest'
+import { startTestApi } from '../testing.ts'
+import { tellStory } from './tell-story.ts'
+
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
+
+/** Each "no" that a link for A may withdraw. */
+const noes = [
+  'stop all',
+  'leave A',
+  'operator opts out A',
+  'operator opts out all',
+  'complain',
+  'file UNSUBSCRIBED A',
+  'file UNSUBSCRIBED all',
+  'suppress as OPTED_OUT',
+]
+const others = ['suppress as MANUAL', 'bounce', 'remove A']
+
+const broken: Record<string, string[]> = {
+  'a second complaint of the same day is dropped': [
+    'complain · ask A · link A · A is CONFIRMED · complain · A is COMPLAINED',
+    'complain · ask A · complain · link A: 400',
+  ],
+  'the link of a former contact ends no subscription': [
+    'gets a mail of A · erase · confirm A · old link · A is UNSUBSCRIBED · A reaches 0',
+  ],
+  'an operator who repeats an opt-out does not move its time': [
+    ...noes.map((no) => `${no} · ask A · operator opts out A · link A: 400`),
+    'operator opts out all · ask A · operator opts out all · link A: 400',
+    'operator opts out all · ask A · suppress as OPTED_OUT · link A: 400',
+    'suppress as OPTED_OUT · ask A · operator opts out all · link A: 400',
+    'suppress as OPTED_OUT · ask A · suppress as OPTED_OUT · link A: 400',
+  ],
+  'a file that repeats an opt-out does not move its time': [
+    'leave A · ask A · file UNSUBSCRIBED A · link A: 400',
+    'file UNSUBSCRIBED A · ask A · file UNSUBSCRIBED A · link A: 400',
+  ],
+  'the undo of the person reverts a later "no"': [
+    'one-click A · one-click A · undo: 400',
+    'one-click A · leave A · undo: 400',
+    'one-click A · operator opts out A · undo: 400',
+    'one-click A · file UNSUBSCRIBED A · undo: 400',
+  ],
+}
+
+/** The person is CONFIRMED on A and B at the start. */
+const sequences = [
+  'stop all · erase · ask A · link A · A is CONFIRMED · confirm B: 409',
+  'remove A · ask A · remove A · link A: 400 · A is UNSUBSCRIBED',
+  'leave A · ask A · leave B · link A · A is CONFIRMED · B is UNSUBSCRIBED',
+  'leave A · ask A · file UNSUBSCRIBED A of 2020-01-01 · link A · A is CONFIRMED',
+  'one-click A · from here · undo · undo · undo · A is CONFIRMED · events are confirmed',
+  'from here · two clicks A · A is UNSUBSCRIBED · events are unsubscribed',
+  'operator opts out A · move to b · operator undoes A: 409 · move to a · operator undoes A: 409 · A is UNSUBSCRIBED',
+  'operator opts out all · ask B · link B · B is CONFIRMED · operator undoes all: 409 · A is UNSUBSCRIBED',
+  'bounce · suppress as BOUNCED · from here · lift · A is CONFIRMED · B is CONFIRMED · events are confirmed, confirmed',
+  'complain · ask A · link A · A is CONFIRMED · B is UNSUBSCRIBED',
+  'bounce · leave A · move to b · as c · confirm A · as b · merge into c · lift at a · A is UNSUBSCRIBED',
+  'as b · create · as a · merge into b · A is CONFIRMED',
+  'as b · confirm A · remove A · as a · merge into b · A is UNSUBSCRIBED · B is CONFIRMED',
+  'changes must be confirmed · bounce · move to b · A is PENDING · B is PENDING',
+  'as b · file UNSUBSCRIBED A · file CONFIRMED A · A is UNSUBSCRIBED',
+  'as b · suppress as BOUNCED · ask A · A is none · lift · ask A · A is PENDING',
+  ...noes.map((no) => `${no} · ask A · link A · A is CONFIRMED`),
+  ...noes.slice(0, 6).flatMap((first) => noes.map((second) => `${first} · ask A · ${second} · link A: 400`)),
+  ...['one-click A', ...noes, ...others].map((no) => `one-click A · ${no} · undo: 400`),
+]
+
+const isKept = (sequence: string) => !Object.values(broken).flat().includes(sequence)
+
+test.each(sequences.filter(isKept))('%s', async (sequence) => {
+  expect(await tellStory(api, workspace, sequence)).toBe('as told')
+})
+
+describe.each(Object.entries(broken))('broken today, as %s:', (_reason, stories) => {
+  test.fails.each(stories)('%s', async (sequence) => {
+    expect(await tellStory(api, workspace, sequence)).toBe('as told')
+  })
+})
