@@ -76,6 +76,13 @@ test('a report for two recipients counts for each by its own group', async () =>
   expect(await readCampaignStats()).toMatchObject({ bouncesByClass: { HARD: 1, SOFT: 1 } })
 })
 
+test('a bounce of another address, such as a member of a list, suppresses none', async () => {
+  for (const status of ['5.1.1', '5.2.2']) await deliver(reportOf('member@other.example', status), pathOf(0))
+  expect(await readSuppressed()).toEqual([undefined, undefined, undefined])
+  expect(await listBounces()).toEqual([])
+  expect(await readCampaignStats()).toMatchObject({ bounced: 0, bouncesByClass: { HARD: 0, SOFT: 1 } })
+})
+
 test('a complaint without an address counts for the recipient of the return path', async () => {
   await deliver(composeComplaint('Original-Rcpt-To: redacted'), pathOf(1))
   expect(await readSuppressed()).toEqual([undefined, 'COMPLAINED', undefined])

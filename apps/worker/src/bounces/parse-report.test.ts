@@ -4,14 +4,15 @@ import { createRecipientToken } from '@rapport/core/mail/bounces/recipient-token
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { chooseSeed, countRuns, createRandom } from '@rapport/testing/runs.ts'
 import { expect, test } from 'vitest'
-import { composeComplaint, composeReport } from '../../test/delivery-reports/compose-report.ts'
+import { composeComplaint, composeReport, lines } from '../../test/delivery-reports/compose-report.ts'
+import { documentedReports, documentedTexts } from '../../test/delivery-reports/documented-reports.ts'
 import { noBounces } from '../../test/delivery-reports/no-bounces.ts'
 import { otherServers } from '../../test/delivery-reports/other-servers.ts'
 import { postfixAndExchange } from '../../test/delivery-reports/postfix-and-exchange.ts'
 import { parseReport } from './parse-report.ts'
 import { recordBounceMail } from './record-bounce-mail.ts'
 
-const bounceShapes = [...postfixAndExchange, ...otherServers, ...noBounces]
+const bounceShapes = [...postfixAndExchange, ...otherServers, ...documentedReports, ...documentedTexts, ...noBounces]
 const isAda = (email: string) => email.toLowerCase() === 'ada@example.com'
 const parse = (raw: string) => parseReport(Buffer.from(raw), isAda)
 
@@ -38,6 +39,56 @@ test('a mail that was forwarded bounced only if it reached no target', async () 
   expect(await reportOf(dead, group('b@other.example', 'delivered', '2.0.0'))).toBeUndefined()
   expect(await reportOf(dead, full)).toMatchObject({ bounce: { class: 'SOFT' } })
   expect(await reportOf(dead)).toMatchObject({ bounce: { class: 'HARD' }, emails: ['a@other.example'] })
+})
+
+test.each([
+  ['failure', '5.1.1', 'HARD'],
+  ['expired', '4.4.7', 'SOFT'],
+  ['failed (unknown user)', '5.1.1', 'HARD'],
+  ['rejected', '5.1.1', 'HARD'],
+  ['delayed', '5.1.1', undefined],
+  ['deferred', '4.4.1', undefined],
+  ['expanded', '5.0.0', undefined],
+  ['retrying', '4.4.1', undefined],
+])('the action "%s" with %s is %s', async (action, status, expected) => {
+  const report = await reportOf(group('ada@example.com', action, status))
+  expect(report?.type === 'BOUNCE' ? report.bounce.class : undefined).toBe(expected)
+})
+
+test.each([
+  ['without an action', 'Final-Recipient: rfc822; ada@example.com\r\nStatus: 5.1.1'],
+  ['with an empty line after each field', group('ada@example.com', 'failed', '5.1.1').replaceAll('\r\n', '\r\n\r\n')],
+  [
+    'with the groups in one block',
+    lines(group('eve@example.com', 'failed', '5.2.2'), group('ada@example.com', 'failed', '5.1.1')),
+  ],
+  ['with folded lines', 'Final-Recipient: rfc822;\r\n ada@example.com\r\nAction:\r\n failed\r\nStatus: 5.1.1'],
+  ['in lower case', group('ada@example.com', 'failed', '5.1.1').toLowerCase()],
+])('a report %s is read', async (_, status) => {
+  expect(await reportOf(status)).toMatchObject({ bounce: { class: 'HARD', code: '5.1.1' } })
+})
+
+test('of several status parts, each is read', async () => {
+  const part = (email: string, status: string) =>
+    lines(
+      'Content-Type: message/delivery-status',
+      '',
+      'Reporting-MTA: dns; mx.example',
+      '',
+      group(email, 'failed', status),
+    )
+  const raw = composeReport({ status: ['Reporting-MTA: dns; mx.example', group('eve@example.com', 'failed', '5.2.2')] })
+  const [head = '', rest = ''] = raw.split('--=_report\r\nContent-Type: message/rfc822')
+  const report = await parse(
+    `${head}--=_report\r\n${part('ada@example.com', '5.1.1')}\r\n--=_report\r\nContent-Type: message/rfc822${rest}`,
+  )
+  expect(report).toMatchObject({ bounce: { class: 'HARD' }, emails: ['ada@example.com'] })
+})
+
+test('a member of a list that Postfix expanded does not name the list', async () => {
+  const status = lines('Original-Recipient: rfc822;ada@example.com', group('eve@example.org', 'failed', '5.1.1'))
+  const text = '<eve@example.org> (expanded from <ada@example.com>): 550 5.1.1 unknown'
+  expect(await parse(composeReport({ text, status: [status] }))).toMatchObject({ emails: ['eve@example.org'] })
 })
 
 test('reads the original recipient, also encoded as xtext', async () => {

@@ -20,14 +20,18 @@ export async function recordBounceMail(base: BaseCtx, token: string, raw: Uint8A
   const opened = openRecipientToken(base.settings.keys, token)
   const parsed = opened && (await parseReport(raw, opened.isAddress))
   if (!parsed) return false
+  const email = parsed.emails.find(opened.isAddress) ?? null
+  const isOfOtherAddress = parsed.type === 'BOUNCE' && email === null && parsed.emails.length > 0
   const bounce = parsed.type === 'BOUNCE' ? parsed.bounce : { class: null, code: null }
   const report = {
     type: parsed.type,
-    email: parsed.emails.find(opened.isAddress) ?? null,
+    email,
+    isOfOtherAddress,
     recipientToken: token,
     messageId: null,
     providerMessageId: null,
     ...bounce,
+    ...(isOfOtherAddress && bounce.class === 'HARD' && { class: 'SOFT' as const }),
     detail: parsed.detail,
   }
   const workspaceId = await findReportedWorkspace(base, report)

@@ -33,7 +33,7 @@ export const otherServers: Shape[] = [
         '    550 5.1.1 unknown',
       ),
     }),
-    { class: 'SOFT', code: '5.1.1' },
+    { class: 'HARD', code: '5.1.1' },
   ],
   [
     'Gmail, address not found',
@@ -83,7 +83,7 @@ export const otherServers: Shape[] = [
         ),
       ],
     }),
-    { class: 'SOFT', code: '5.0.0' },
+    { class: 'HARD', code: '5.0.0' },
   ],
   [
     'qmail without any delivery status',
@@ -212,6 +212,6 @@ export const otherServers: Shape[] = [
   [
     'a mail server that sends plain text',
     composeReport({ from: 'postmaster@mx.example', text: 'Die Nachricht kam nicht an.\r\n550 Empfänger unbekannt' }),
-    { class: 'SOFT', code: '550' },
+    { class: 'HARD', code: '550' },
   ],
 ]

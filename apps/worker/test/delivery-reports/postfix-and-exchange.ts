@@ -63,7 +63,7 @@ export const postfixAndExchange: Shape[] = [
         ),
       ],
     }),
-    { class: 'SOFT', code: '5.0.0' },
+    { class: 'HARD', code: '5.0.0' },
   ],
   [
     'Postfix, expired in the queue',
@@ -128,7 +128,7 @@ export const postfixAndExchange: Shape[] = [
         ),
       ],
     }),
-    { class: 'SOFT', code: '5.4.1' },
+    { class: 'HARD', code: '5.4.1' },
   ],
   [
     'Exchange Online, sender not authorized',
@@ -174,6 +174,6 @@ export const postfixAndExchange: Shape[] = [
         ),
       ],
     }),
-    { class: 'SOFT', code: '5.5.0' },
+    { class: 'HARD', code: '5.5.0' },
   ],
 ]

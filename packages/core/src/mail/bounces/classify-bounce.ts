@@ -1,15 +1,6 @@
-/**
- * Whose fault a bounce is. The class decides what follows, so that no person is suppressed by the fault of a message, of a
- * sender, or of a receiving server on a bad day:
- *
- * | class   | codes (RFC 3463)                                               | what follows                          |
- * |---------|----------------------------------------------------------------|---------------------------------------|
- * | HARD    | 5.1.1, 5.1.2, 5.1.3, 5.1.6, 5.1.10, 5.2.1, 5.7.13, 5.7.17, .18 | the address is suppressed             |
- * | MESSAGE | 5.2.3, 5.3.4, 5.6.x                                            | shown; may pause the campaign         |
- * | POLICY  | 5.1.0, 5.1.7, 5.1.8, 5.1.351, any other 5.7.x                  | shown; may pause the campaign         |
- * | SOFT    | everything else, and no code at all                            | counted: see `soft-bounces.ts`        |
- */
 import type { BounceClass } from './bounce.schema.ts'
+import { classOfCode, isBareCode } from './bounce-codes.ts'
+import { classOfWords } from './bounce-words.ts'
 
 /** A bounce as stored and as events show it. `code` is an enhanced status code, or the SMTP code if there is none. */
 export interface Bounce {
@@ -17,50 +8,47 @@ export interface Bounce {
   code: string | null
 }
 
-/** What a server or a delivery report said. `text` may contain the codes. */
+/** What a server or a delivery report said. `text` is the response of the server, which may contain the codes. */
 export interface BounceFacts {
   enhancedCode?: string | null | undefined
   smtpCode?: number | null | undefined
   text?: string | null | undefined
+  /** The class by the word of a provider, for a response without an exact code. */
+  otherwise?: BounceClass | undefined
 }
 
-const classOf: Readonly<Record<string, BounceClass>> = {
-  '5.1.0': 'POLICY',
-  '5.1.1': 'HARD',
-  '5.1.2': 'HARD',
-  '5.1.3': 'HARD',
-  '5.1.6': 'HARD',
-  '5.1.7': 'POLICY',
-  '5.1.8': 'POLICY',
-  '5.1.10': 'HARD',
-  '5.1.351': 'POLICY',
-  '5.2.1': 'HARD',
-  '5.2.3': 'MESSAGE',
-  '5.3.4': 'MESSAGE',
-  '5.7.13': 'HARD',
-  '5.7.17': 'HARD',
-  '5.7.18': 'HARD',
-}
-
+/**
+ * Gives a bounce its class: by the code in the response that it quotes, else by the code that the report states
+ * (`bounce-codes.ts`). Words of the response make the class milder, and only a refusal of the recipient without an exact
+ * code becomes HARD by them (`bounce-words.ts`).
+ */
 export function classifyBounce(facts: BounceFacts): Bounce {
-  const enhanced = findEnhancedCode(facts)
-  const smtpCode = facts.smtpCode ?? findSmtpCode(facts.text ?? '')
-  const isTemporary = facts.smtpCode !== undefined && facts.smtpCode !== null && facts.smtpCode < 500
-  return { class: isTemporary ? 'SOFT' : classifyCode(enhanced), code: enhanced ?? smtpCode?.toString() ?? null }
+  const text = facts.text ?? ''
+  const stated = parseCode(facts.enhancedCode ?? '')
+  const quoted = findQuotedCode(text)
+  const smtpCode = facts.smtpCode ?? findSmtpCode(text)
+  const enhanced = selectCode(quoted, stated)
+  const code = enhanced ?? smtpCode?.toString() ?? null
+  const words = classOfWords(text, enhanced)
+  const isTemporary = (smtpCode ?? 500) < 500 || enhanced?.startsWith('4.') === true
+  const isExact = enhanced !== undefined && !isBareCode(enhanced)
+  const byCode = isTemporary ? 'SOFT' : isExact ? classOfCode(enhanced) : (facts.otherwise ?? 'SOFT')
+  if (words !== 'HARD') return { class: toMilder(byCode, words), code }
+  const isBare = quoted === undefined ? smtpCode !== undefined || !isExact : isBareCode(quoted)
+  const isHardened = code !== null && isBare && !isTemporary && facts.otherwise === undefined && !isAfterData(text)
+  return { class: isHardened ? 'HARD' : byCode, code }
 }
 
-function classifyCode(enhanced: string | undefined): BounceClass {
-  if (enhanced === undefined) return 'SOFT'
-  if (enhanced.startsWith('5.6.')) return 'MESSAGE'
-  return classOf[enhanced] ?? (enhanced.startsWith('5.7.') ? 'POLICY' : 'SOFT')
-}
+const severity: Readonly<Record<BounceClass, number>> = { HARD: 2, SOFT: 1, MESSAGE: 0, POLICY: 0 }
+const toMilder = (one: BounceClass, other = one) => (severity[other] < severity[one] ? other : one)
 
-/** Reports often state `5.0.0` (RFC 3463: no details), while the response that they quote has the exact code. */
-function findEnhancedCode({ enhancedCode, text }: BounceFacts): string | undefined {
-  const stated = enhancedCode === null || enhancedCode === undefined ? undefined : parseCode(enhancedCode)
-  if (stated !== undefined && !stated.endsWith('.0.0')) return stated
-  return findQuotedCode(text ?? '') ?? stated
-}
+/** A server that refuses the message itself refuses it for everybody: Postfix, Exim and Sendmail quote the command. */
+const isAfterData = (text: string) =>
+  /in reply to (?:end of )?data|(?:end of|after) data\b|\bto data command/i.test(text)
+
+/** The quoted code comes first, unless it has no details while the stated one has. */
+const selectCode = (quoted: string | undefined, stated: string | undefined) =>
+  quoted === undefined || (stated !== undefined && quoted.endsWith('.0.0')) ? (stated ?? quoted) : quoted
 
 const parseCode = (text: string) => /^\s*([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(text)?.[1]
 
@@ -70,6 +58,6 @@ const findQuotedCode = (text: string) => quotedCode.exec(text)?.[1]
 
 /** The code at the start of a response, or of a line of it. */
 function findSmtpCode(text: string): number | undefined {
-  const [, code] = /(?:^|[\s:;])([45]\d\d)(?=[\s-])/.exec(text) ?? []
+  const [, code] = /(?:^|[\s:;])([45]\d\d)(?=[\s:-])/.exec(text) ?? []
   return code === undefined ? undefined : Number(code)
 }

@@ -35,7 +35,7 @@ export async function findReportedMail(ctx: Ctx, report: MailReport): Promise<Re
   const { recipientToken, email } = report
   if (recipientToken !== null) {
     const token = openRecipientToken(ctx.settings.keys, recipientToken)
-    return token?.isOfWorkspace(ctx.workspaceId) ? findByToken(ctx, token, email) : undefined
+    return token?.isOfWorkspace(ctx.workspaceId) ? findByToken(ctx, token, report) : undefined
   }
   const { recipient, mail } = await findByIds(ctx, report)
   if (recipient) {
@@ -82,7 +82,12 @@ async function findMailByProviderId(ctx: Ctx, id: string) {
 }
 
 /** A token proves the recipient. An address that the report names counts only if the email was sent to it. */
-async function findByToken(ctx: Ctx, token: RecipientToken, email: string | null): Promise<ReportedMail> {
+async function findByToken(ctx: Ctx, token: RecipientToken, report: MailReport): Promise<ReportedMail> {
+  const mail = await findMailOfToken(ctx, token, report.email)
+  return report.isOfOtherAddress ? { ...mail, address: null } : mail
+}
+
+async function findMailOfToken(ctx: Ctx, token: RecipientToken, email: string | null): Promise<ReportedMail> {
   const { subject } = token
   if ('mailId' in subject) {
     const mail = await findMail(ctx, subject.mailId)

@@ -13,6 +13,11 @@ export interface MailReport extends ProviderReport {
    * was forwarded to, or any other.
    */
   isEmailProven?: boolean
+  /**
+   * The bounce names other addresses only, such as a member of the list that the email was sent to, which exists. It is
+   * recorded with its campaign, and neither suppresses nor counts.
+   */
+  isOfOtherAddress?: boolean
   /** The server refused the email while it was sent: its recipient is FAILED, and not counted as `bounced`. */
   isRefusal?: boolean
 }
