@@ -113,7 +113,7 @@ CREATE TABLE "mails" (
 	"ended_at" timestamp (3) with time zone,
 	"worker_id" uuid,
 	CONSTRAINT "mails_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
-	CONSTRAINT "mails_kind_check" CHECK ("mails"."kind" in ('CONFIRMATION', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION', 'WEBHOOK_FAILING', 'WEBHOOK_DISABLED')),
+	CONSTRAINT "mails_kind_check" CHECK ("mails"."kind" in ('CONFIRMATION', 'TRACKING_CONSENT', 'PERSONAL_DATA', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION', 'WEBHOOK_FAILING', 'WEBHOOK_DISABLED')),
 	CONSTRAINT "mails_status_check" CHECK ("mails"."status" in ('PENDING', 'SENT', 'FAILED', 'INTERRUPTED'))
 );
 --> statement-breakpoint

@@ -261,7 +261,7 @@ export async function requestConfirmation(
   if (inserted) await recordSubscriptionChange(ctx, inserted, [subscriptionCreated])
   const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED'])
   if (!inserted && (await ctx.db.$count(subscriptions, and(bySubscription(ctx, link), isOpen))) === 0) return false
-  const isMailed = await requestConfirmationMail(ctx, { ...link, email, tracking, locale })
+  const isMailed = await requestConfirmationMail(ctx, { kind: 'CONFIRMATION', ...link, email, tracking, locale })
   if (!isMailed || inserted) return isMailed
   await ctx.db
     .update(subscriptions)

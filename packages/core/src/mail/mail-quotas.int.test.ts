@@ -5,7 +5,8 @@ import { signUp } from '../auth/login.ts'
 import { sendTestMail } from '../campaigns/campaign-mail.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
 import type { AppError } from '../kernel/errors.ts'
-import { contacts, lists, mailRequests, mails, users, workspaces } from '../db/schema/index.ts'
+import { type ListId, newId } from '../kernel/ids.ts'
+import { contacts, lists, mailRequests, mails, requestedMailKinds, users, workspaces } from '../db/schema/index.ts'
 import { deleteList } from '../lists/delete-list.ts'
 import { addSubscriber } from '../lists/subscribers.ts'
 import { subscribe } from '../lists/subscribe.ts'
@@ -17,6 +18,8 @@ import { setQuotas } from '../workspaces/set-quotas.ts'
 import { createTestCampaign, createTestCtx, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { purgeMailRequests } from './mail-quotas.ts'
+import type { RequestedMailKind } from './mails.ts'
+import { requestConfirmationMail } from './request-confirmation-mail.ts'
 
 const database = useTestDatabase()
 const newCtx = () => createTestCtx(database.db)
@@ -93,6 +96,20 @@ describe('confirmations', () => {
     const another = await newCtx()
     await subscribe(another, (await createTestList(another)).id, victim)
     expect(await countMails(another)).toBe(1)
+  })
+
+  test('grants of tracking share the five a day with confirmations, personal data does not', async () => {
+    const ctx = await newCtx()
+    const contactId = newId('con')
+    const { email } = victim
+    const ask = (kind: RequestedMailKind, listId?: ListId) =>
+      requestConfirmationMail(ctx, { kind, email, contactId, ...(listId && { listId }) })
+    for (let list = 0; list < 4; list++) expect(await ask('CONFIRMATION', newId('lst'))).toBe(true)
+    expect(await ask('TRACKING_CONSENT')).toBe(true)
+    expect(await ask('CONFIRMATION', newId('lst'))).toBe(false)
+    expect([await ask('PERSONAL_DATA'), await ask('PERSONAL_DATA')]).toEqual([true, false])
+    const sent = await ctx.db.select({ kind: mails.kind }).from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
+    expect(new Set(sent.map(({ kind }) => kind))).toEqual(new Set(requestedMailKinds))
   })
 
   test('deleting the contact or the list in between does not reset the limits', async () => {

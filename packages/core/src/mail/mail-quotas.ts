@@ -12,7 +12,7 @@ import { AppError } from '../kernel/errors.ts'
 import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
-import type { MailKind } from './mails.ts'
+import type { MailKind, RequestedMailKind } from './mails.ts'
 import { normalizeAddress } from './normalize-address.ts'
 
 const singleMailKinds = ['CAMPAIGN_TEST', 'INVITE'] as const
@@ -56,24 +56,34 @@ export function countSingleMails(ctx: Ctx): Promise<number> {
   return ctx.db.$count(mailRequests, and(eq(workspaceId, ctx.workspaceId), isSingleMail, isOfDay))
 }
 
+/** The requested mails that count together for the quota of an address. */
+const countedWith: Record<RequestedMailKind, RequestedMailKind[]> = {
+  CONFIRMATION: ['CONFIRMATION', 'TRACKING_CONSENT'],
+  TRACKING_CONSENT: ['CONFIRMATION', 'TRACKING_CONSENT'],
+  PERSONAL_DATA: ['PERSONAL_DATA'],
+}
+
 /**
- * Records a mail that a visitor asked for. Returns false if the address has received too many: one in 10 minutes and
- * three a day for the list, for tracking without a list, or for personal data; or the quota of an address over all of its
- * kind. Concurrent callers for an address wait until the transaction of the first one ends. The workspace is not locked,
+ * Records a mail that a person asked for. Returns false if the address has received too many: one in 10 minutes and three
+ * a day of the kind, for the list if it is a confirmation; or the quota of an address over all lists. Concurrent callers for an address wait until the transaction of the first one ends. The workspace is not locked,
  * so that its visitors do not wait for each other.
  */
 export async function takeConfirmationQuota(
   ctx: Ctx,
   to: string,
-  { listId, kind = 'CONFIRMATION' }: { listId?: ListId | undefined; kind?: 'CONFIRMATION' | 'PERSONAL_DATA' },
+  { kind, listId }: { kind: RequestedMailKind; listId?: ListId | undefined },
 ): Promise<boolean> {
   const lockKey = `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`
   await lockName(ctx.db, lockKey)
   const { mailsPerAddress } = await readQuotas(ctx)
-  const isToAddress = and(isSameAddress(ctx, to), eq(mailRequests.kind, kind))
-  const isOfList = and(isToAddress, listId ? eq(mailRequests.listId, listId) : isNull(mailRequests.listId))
-  if ((await readRepetitionWait(ctx, isOfList)) > 0) return false
-  if ((await readWait(ctx, isToAddress, { limit: mailsPerAddress, window: day })) > 0) return false
+  const isRepeated = and(
+    isSameAddress(ctx, to),
+    eq(mailRequests.kind, kind),
+    listId ? eq(mailRequests.listId, listId) : isNull(mailRequests.listId),
+  )
+  if ((await readRepetitionWait(ctx, isRepeated)) > 0) return false
+  const isCounted = and(isSameAddress(ctx, to), inArray(mailRequests.kind, countedWith[kind]))
+  if ((await readWait(ctx, isCounted, { limit: mailsPerAddress, window: day })) > 0) return false
   await recordRequest(ctx, { kind, to, ...(listId && { listId }) })
   return true
 }
@@ -115,10 +125,7 @@ const hashAddress = (ctx: Ctx, to: string) =>
       .digest('base64url'),
   )
 
-async function recordRequest(
-  ctx: Ctx,
-  mail: { kind: MailKind | 'PERSONAL_DATA'; to: string; listId?: ListId },
-): Promise<void> {
+async function recordRequest(ctx: Ctx, mail: { kind: MailKind; to: string; listId?: ListId }): Promise<void> {
   await ctx.db.insert(mailRequests).values({
     workspaceId: ctx.workspaceId,
     id: newId('mai'),

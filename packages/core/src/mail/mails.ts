@@ -15,13 +15,17 @@ import {
   releaseClaim,
 } from '../work/claims.ts'
 import { enqueue, finishWork } from '../work/enqueue.ts'
-import { type MailData, mailKinds, mails } from '../db/schema/index.ts'
+import { type MailData, mailKinds, mails, requestedMailKinds } from '../db/schema/index.ts'
 import { hashProviderMessageId } from './providers/provider-message-id.ts'
 
 export type MailKind = (typeof mailKinds)[number]
 /** The kinds of single mails, and the mails of campaigns. */
 export const allMailKinds = ['CAMPAIGN', ...mailKinds] as const
 export type AnyMailKind = (typeof allMailKinds)[number]
+/** Also to an address that has opted out: the person asks for it. */
+export type RequestedMailKind = (typeof requestedMailKinds)[number]
+export const isRequestedMail = (kind: MailKind): kind is RequestedMailKind =>
+  (requestedMailKinds as readonly MailKind[]).includes(kind)
 export type Mail = typeof mails.$inferSelect
 /** A mail that only the holder of the claim may send. Its `attempts` include the one that begins. */
 export type ClaimedMail = Mail & { claim: Claim }

@@ -1,6 +1,6 @@
-import { and, eq, or, type SQL, sql } from 'drizzle-orm'
+import { and, eq, inArray, or, type SQL, sql } from 'drizzle-orm'
 import { z } from 'zod'
-import { mails, mailStatuses } from '../db/schema/index.ts'
+import { mails, mailStatuses, requestedMailKinds } from '../db/schema/index.ts'
 import { finishWork } from '../work/enqueue.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { CreatedAt, Timestamp, toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
@@ -8,13 +8,15 @@ import type { Ctx } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import type { Mail } from './mails.ts'
 
-const receivedKinds = ['CONFIRMATION', 'CAMPAIGN_TEST'] as const
+const receivedKinds = [...requestedMailKinds, 'CAMPAIGN_TEST'] as const
 
 export const ReceivedMail = z
   .object({
     kind: z
       .enum(receivedKinds)
-      .describe('`CONFIRMATION`: what the contact asked for on a form or page, or its data; or `CAMPAIGN_TEST`.'),
+      .describe(
+        '`CONFIRMATION`: confirms a subscription. `TRACKING_CONSENT`: grants tracking. `PERSONAL_DATA`: what is kept about the contact. `CAMPAIGN_TEST`: a test of a campaign.',
+      ),
     to: z.string().describe('The address of the recipient.'),
     status: z.enum(mailStatuses).describe('The status of the email. `INTERRUPTED`: it may have been sent.'),
     error: z.string().nullable().describe('Why the email was not sent. `null` if nothing failed.'),
@@ -62,19 +64,19 @@ export async function deleteReceivedMails(ctx: Ctx, contact: MailRecipient): Pro
 }
 
 /**
- * Matches confirmations, also to former addresses, and test mails to the address of the contact. Invites and password
+ * Matches requested mails, also to former addresses, and test mails to the address of the contact. Invites and password
  * resets are mails to users.
  */
 function isReceivedBy(ctx: Ctx, contact: MailRecipient): SQL | undefined {
   const emails = [contact.email, ...contact.formerEmails].map((email) => email.toLowerCase())
   const isTo = (addresses: readonly string[]) => sql`lower(${mails.toAddress}) = any(${sql.param(addresses)}::text[])`
   // Another contact may have a former address by now.
-  const isConfirmation = and(
-    eq(mails.kind, 'CONFIRMATION'),
+  const isRequested = and(
+    inArray(mails.kind, requestedMailKinds),
     sql`${mails.data} ->> 'contactId' = any(${sql.param(contact.ids)}::text[])`,
   )
   const isToCurrentAddress = and(eq(mails.kind, 'CAMPAIGN_TEST'), isTo([contact.email.toLowerCase()]))
-  return and(eq(mails.workspaceId, ctx.workspaceId), isTo(emails), or(isConfirmation, isToCurrentAddress))
+  return and(eq(mails.workspaceId, ctx.workspaceId), isTo(emails), or(isRequested, isToCurrentAddress))
 }
 
 function toReceivedMail(mail: Mail): ReceivedMail {

@@ -103,6 +103,7 @@ export async function moveConfirmed(
   if (pending.length === 0) return false
   await recordSubscriptionActivity(ctx, [id])
   await emitMany(ctx, subscriptionCreated, pending.map(toSubscription))
-  for (const { listId } of pending) await requestConfirmationMail(ctx, { email: to, listId, contactId: id })
+  for (const { listId } of pending)
+    await requestConfirmationMail(ctx, { kind: 'CONFIRMATION', email: to, listId, contactId: id })
   return true
 }

@@ -3627,9 +3627,9 @@ export type ReceivedCampaign = {
  */
 export type ReceivedEmail = {
     /**
-     * `CONFIRMATION`: what the contact asked for on a form or page, or its data; or `CAMPAIGN_TEST`.
+     * `CONFIRMATION`: confirms a subscription. `TRACKING_CONSENT`: grants tracking. `PERSONAL_DATA`: what is kept about the contact. `CAMPAIGN_TEST`: a test of a campaign.
      */
-    kind: 'CONFIRMATION' | 'CAMPAIGN_TEST';
+    kind: 'CONFIRMATION' | 'TRACKING_CONSENT' | 'PERSONAL_DATA' | 'CAMPAIGN_TEST';
     /**
      * The address of the recipient.
      */

@@ -17,8 +17,11 @@ import type { CampaignId, ContactId, InviteId, ListId, PasswordResetId, UserId, 
 import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
+/** What a visitor asks for on a page or form, or a contact is asked to confirm. */
+export const requestedMailKinds = ['CONFIRMATION', 'TRACKING_CONSENT', 'PERSONAL_DATA'] as const
+
 export const mailKinds = [
-  'CONFIRMATION',
+  ...requestedMailKinds,
   'CAMPAIGN_TEST',
   'INVITE',
   'PASSWORD_RESET',
@@ -41,12 +44,10 @@ export interface MailData {
   campaignId?: CampaignId
   contactId?: ContactId | null
   webhookId?: WebhookId
-  /** What a confirmation grants: see `subscriptions/tracking`. Without a list, it grants nothing else. */
+  /** What the link in the mail grants: see `subscriptions/tracking`. */
   tracking?: ('opens' | 'clicks')[]
   /** The language of the page or form on which the recipient asked for the mail. */
   locale?: string
-  /** A confirmation that brings the person their data. */
-  personalData?: true
 }
 
 /** Transactional emails. `data` contains ids for the template, never a secret. */
@@ -90,7 +91,7 @@ export const mailRequests = tenantTable(
   'mail_requests',
   {
     id: id('mai').notNull(),
-    kind: text({ enum: [...mailKinds, 'PERSONAL_DATA'] }).notNull(),
+    kind: text({ enum: mailKinds }).notNull(),
     /** A keyed hash of the address: see `normalizeAddress`. */
     addressHash: text().notNull(),
     /** The list of a confirmation. */

@@ -9,7 +9,7 @@ import { createReturnPath } from '../../mail/bounces/recipient-token.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
 import { renderTrackingMail } from '../../subscriptions/tracking/tracking-mail.ts'
 import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
-import type { Mail, MailKind } from '../../mail/mails.ts'
+import { isRequestedMail, type Mail, type MailKind } from '../../mail/mails.ts'
 import { mailDomain, type OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { renderPersonalDataMail } from '../preferences/personal-data-mail.ts'
 import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../../webhooks/health/webhook-mails.ts'
@@ -18,18 +18,15 @@ import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../../webho
  * Renders a single mail, or returns undefined if it is no longer needed. A kind without a renderer does not compile.
  */
 const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail | undefined>> = {
-  CONFIRMATION: (ctx, mail) => chooseConfirmation(mail)(ctx, mail),
+  CONFIRMATION: renderConfirmationMail,
+  TRACKING_CONSENT: renderTrackingMail,
+  PERSONAL_DATA: renderPersonalDataMail,
   CAMPAIGN_TEST: renderTestMail,
   INVITE: renderInviteMail,
   PASSWORD_RESET: renderPasswordResetMail,
   EMAIL_VERIFICATION: renderVerificationMail,
   WEBHOOK_FAILING: renderWebhookFailingMail,
   WEBHOOK_DISABLED: renderWebhookDisabledMail,
-}
-
-function chooseConfirmation({ data: { personalData, listId } }: Mail) {
-  if (personalData) return renderPersonalDataMail
-  return listId ? renderConfirmationMail : renderTrackingMail
 }
 
 export async function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
@@ -41,11 +38,11 @@ export async function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | u
 }
 
 /**
- * Whether a mail may still be sent: its address may have been suppressed since. A person who asks for a confirmation
- * gets it after an opt-out too. Mails about an account always go to its user.
+ * Whether a mail may still be sent: its address may have been suppressed since. A person who asks for a mail gets it
+ * after an opt-out too. Mails about an account always go to its user.
  */
 async function mayBeMailed(ctx: Ctx, { kind, toAddress, data: { listId } }: Mail): Promise<boolean> {
-  if (kind === 'CONFIRMATION')
+  if (isRequestedMail(kind))
     return canConfirm(await readSuppressions(ctx, { email: toAddress, ...(listId && { listId }) }))
   if (kind !== 'CAMPAIGN_TEST' && kind !== 'INVITE') return true
   return (await readSuppressions(ctx, { email: toAddress })).length === 0

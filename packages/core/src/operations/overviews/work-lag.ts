@@ -36,16 +36,16 @@ const selectLag = namedStatement('read the work lag', {
         select from work p
         where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))
       union all
-      select greatest(oldest.created_at, paused_until, last_success_at, last_failure_at)
-      from webhooks w
-      left join ${webhookHealth} health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
-      cross join lateral (
-        select created_at from deliveries d
-        where d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.status = 'PENDING'
-        order by d.created_at, d.id limit 1) oldest
-      where w.enabled and (paused_until is null or paused_until <= now())
-        and ${not(isInSuspendedWorkspace(sql`w.workspace_id`))}
-        and not exists (
-          select from work where work.workspace_id = w.workspace_id and work.id = ${drainId}::uuid and token is not null))
+      select greatest(oldest, paused_until, last_success_at, last_failure_at) from (
+        select paused_until, last_success_at, last_failure_at, (
+          select created_at from deliveries d
+          where d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.status = 'PENDING'
+          order by d.created_at, d.id limit 1) as oldest
+        from webhooks w
+        left join ${webhookHealth} health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
+        left join work drain on drain.workspace_id = w.workspace_id and drain.id = ${drainId}::uuid
+        where w.enabled and (paused_until is null or paused_until <= now()) and drain.token is null
+          and ${not(isInSuspendedWorkspace(sql`w.workspace_id`))}) webhook
+      where oldest is not null)
     select greatest(0, extract(epoch from now() - min(since)))::float8 as lag from waiting having count(*) > 0`,
 })

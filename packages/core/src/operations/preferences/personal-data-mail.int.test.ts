@@ -78,6 +78,8 @@ test('twice at once or soon after sends one email, and tracking has a limit of i
   expect([await request(), await countMails()]).toEqual([false, 1])
   const wording = { opens: 'o', clicks: 'c' }
   expect(await chooseTracking(ctx, { token, allowed: ['opens'], wording })).toBe('ASKED')
+  const sent = await database.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
+  expect(sent.map(({ kind }) => kind).toSorted()).toEqual(['PERSONAL_DATA', 'TRACKING_CONSENT'])
 })
 
 test('nothing goes to another address: changed before, after, or merged', async () => {

@@ -36,7 +36,7 @@ export async function requestPersonalData(
     await requireNotSuspended(ctx)
     const { id: contactId, email } = contact
     if (!canConfirm(await readSuppressions(ctx, { email }))) return
-    isSent = await requestConfirmationMail(ctx, { email, contactId, personalData: true, locale })
+    isSent = await requestConfirmationMail(ctx, { kind: 'PERSONAL_DATA', email, contactId, locale })
     if (isSent) await audit(ctx, 'contact.exported', { subjectId: contactId })
   })
   return isSent

@@ -48,7 +48,8 @@ export async function requestGrant(
   const { id: contactId, email } = contact
   const tracking = await readGrantScope(ctx, contact, source)
   if (tracking.length === 0 || !canConfirm(await readSuppressions(ctx, { email }))) return false
-  if (!(await requestConfirmationMail(ctx, { email, contactId, tracking, locale }))) return false
+  const mail = { kind: 'TRACKING_CONSENT', email, contactId, tracking, locale } as const
+  if (!(await requestConfirmationMail(ctx, mail))) return false
   await storeTrackingRequest(ctx, contact, source)
   return true
 }
