@@ -16,7 +16,7 @@ import { findSuppressions } from '../subscriptions/find-suppressions.ts'
 
 /** A contact that consented elsewhere. */
 export interface ConsentingContact extends Pick<ContactRow, 'id' | 'email'> {
-  claim?: ReportedConsent | undefined
+  reported?: ReportedConsent | undefined
 }
 
 interface BulkSubscription {
@@ -46,15 +46,15 @@ export async function confirmSubscribers(
   const subscribed = new Set(allowed.map(({ id }) => id))
   if (allowed.length === 0 || isDryRun) return subscribed
   const now = new Date()
-  const consents = allowed.map(({ email, claim }) =>
-    givenConsent(ctx, email, { method: 'IMPORT', ...reportedBy, claim }),
+  const consents = allowed.map(({ email, reported }) =>
+    givenConsent(ctx, email, { method: 'IMPORT', ...reportedBy, reported }),
   )
   const changed = await confirm(ctx.db, {
     workspaceId: ctx.workspaceId,
     listId,
     contactIds: allowed.map(({ id }) => id),
     consents: consents.map((consent) => JSON.stringify([consent])),
-    confirmedAt: allowed.map(({ claim }) => claim?.at ?? now),
+    confirmedAt: allowed.map(({ reported }) => reported?.at ?? now),
     now,
   })
   if (changed.length === 0) return subscribed

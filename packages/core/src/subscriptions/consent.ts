@@ -16,7 +16,7 @@ export interface ConsentSource {
   formerEmailHash?: string
   /** Default: the actor of the request. */
   actorId?: string | null
-  claim?: ReportedConsent | undefined
+  reported?: ReportedConsent | undefined
 }
 
 /** When and from which address the contact consented elsewhere, as the file of an import says. */
@@ -31,7 +31,7 @@ const reportedMethods: readonly Consent['method'][] = ['API', 'IMPORT', 'ADDRESS
 /** A consent that confirms a subscription now, without a link in an email. */
 export function givenConsent(ctx: Ctx, email: string, source: ConsentSource): Consent {
   const consent = requestedConsent(ctx, email, source)
-  const { at, address } = source.claim ?? {}
+  const { at, address } = source.reported ?? {}
   return {
     ...consent,
     doubleOptIn: false,

@@ -117,8 +117,8 @@ async function confirmPeople(ctx: Ctx, claimed: ImportOfList, people: readonly P
   const { id, actorId, listId, eachEvent, dryRun } = claimed
   const contacts = new Map<string, ConsentingContact>()
   for (const { row, contact } of people) {
-    const claim = toReportedConsent(row.status) ?? contacts.get(contact.id)?.claim
-    contacts.set(contact.id, { id: contact.id, email: contact.email, claim })
+    const reported = toReportedConsent(row.status) ?? contacts.get(contact.id)?.reported
+    contacts.set(contact.id, { id: contact.id, email: contact.email, reported })
   }
   const subscribed = await confirmSubscribers(ctx, {
     listId,
@@ -135,7 +135,7 @@ const toReportedConsent = (status: RowStatus | undefined) =>
 
 /** Adds PENDING and UNSUBSCRIBED subscriptions for contacts that have none. */
 async function addSubscriptions(ctx: Ctx, { listId, eachEvent }: ImportOfList, people: readonly Person[]) {
-  const claimed = people.flatMap((person): (UnconfirmedSubscription & { email: string })[] => {
+  const unconfirmed = people.flatMap((person): (UnconfirmedSubscription & { email: string })[] => {
     const { contact, row } = person
     const status = toUnconfirmedStatus(person)
     const unsubscribedAt = row.status?.unsubscribedAt ?? null
@@ -143,9 +143,9 @@ async function addSubscriptions(ctx: Ctx, { listId, eachEvent }: ImportOfList, p
       ? [{ contactId: contact.id, email: contact.email, status, unsubscribedAt }]
       : []
   })
-  if (claimed.length === 0) return
-  const suppressed = await findSuppressions(ctx, { listId, emails: claimed.map(({ email }) => email) })
-  const shown = claimed.filter(({ email, status }) => suppressed.has(email) === (status === 'UNSUBSCRIBED'))
+  if (unconfirmed.length === 0) return
+  const suppressed = await findSuppressions(ctx, { listId, emails: unconfirmed.map(({ email }) => email) })
+  const shown = unconfirmed.filter(({ email, status }) => suppressed.has(email) === (status === 'UNSUBSCRIBED'))
   const first = new Map(shown.toReversed().map((one) => [one.contactId, one]))
   await addUnconfirmed(ctx, [...first.values()], { listId, emitsEvents: eachEvent })
 }
