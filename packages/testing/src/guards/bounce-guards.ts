@@ -81,7 +81,7 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a complaint does not hold for the present address',
     promise: 'consent',
     file: events,
-    search: "[address, reason === 'COMPLAINED' ? contact?.email : null]",
+    search: "[address, reason === 'BOUNCED' ? null : contact?.email]",
     replacement: '[address, contact ? null : null]',
     tests: byToken,
   },

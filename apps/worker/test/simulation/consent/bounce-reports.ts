@@ -33,7 +33,7 @@ const kinds: readonly Kind[] = [
   { class: 'HARD', status: '5.1.1', response: '550 5.1.1 User unknown', type: 'HardBounce' },
   { class: 'SOFT', status: '4.2.2', response: '452 4.2.2 The mailbox is full', type: 'SoftBounce' },
   { class: 'SOFT', status: '5.0.0', response: '550 Zustellung fehlgeschlagen', type: 'Unknown' },
-  { class: 'MESSAGE', status: '5.3.4', response: '552 5.3.4 The message is too large', type: 'SMTPApiError' },
+  { class: 'MESSAGE', status: '5.3.4', response: '552 5.3.4 The message is too large', type: 'VirusNotification' },
   { class: 'POLICY', status: '5.7.1', response: '550 5.7.1 Blocked', type: 'Blocked' },
   { class: 'COMPLAINT', status: '', response: '', type: 'SpamComplaint' },
 ]

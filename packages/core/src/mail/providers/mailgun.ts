@@ -7,7 +7,16 @@ import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { isSameSecret } from '../../kernel/crypto.ts'
 import { type HookReader, isRecent, malformedMessage, parseJson, parseSeconds, refusedMessage } from './hook-message.ts'
-import { describeBounce, describeComplaint, findTokenOf, type ProviderReport, Text } from './provider-report.ts'
+import {
+  describeBounce,
+  describeComplaint,
+  describeOptOut,
+  describeUntried,
+  findTokenOf,
+  type ProviderReport,
+  readAddress,
+  Text,
+} from './provider-report.ts'
 
 const Signed = z.object({
   signature: z.object({
@@ -19,6 +28,8 @@ const Signed = z.object({
 
 const Event = z.object({
   event: z.string(),
+  id: Text,
+  timestamp: z.number().nullish().catch(null),
   severity: Text,
   reason: Text,
   recipient: Text,
@@ -27,7 +38,6 @@ const Event = z.object({
   'delivery-status': z
     .object({ code: z.number().nullish().catch(null), 'enhanced-code': Text, message: Text, description: Text })
     .nullish(),
-  reject: z.object({ reason: Text }).nullish(),
 })
 type Event = z.output<typeof Event>
 
@@ -48,24 +58,23 @@ export const readMailgunMessage: HookReader = ({ body }, { secret, now }) => {
 
 function readReport(event: Event): ProviderReport | undefined {
   const about = {
-    email: event.recipient,
+    email: readAddress(event.recipient),
     recipientToken: findTokenOf(event.envelope?.sender),
     messageId: event.message?.headers?.['message-id'] ?? null,
     // Mailgun gives no id in its SMTP response, and keeps the Message-ID.
     providerMessageId: null,
   }
   if (event.event === 'complained') return { ...about, ...describeComplaint() }
-  if (event.event === 'rejected') {
-    return { ...about, ...describeBounce({ detail: event.reject?.reason ?? null, otherwise: 'MESSAGE' }) }
-  }
-  // Mailgun tries again after a temporary failure.
+  const eventId = event.id ?? event.timestamp?.toString() ?? null
+  if (event.event === 'unsubscribed') return { ...about, ...describeOptOut(eventId) }
+  // `rejected` is a fault of the account. Mailgun tries again after a temporary failure.
   if (event.event !== 'failed' || event.severity !== 'permanent') return undefined
+  if (event.reason === 'suppress-unsubscribe') return { ...about, ...describeOptOut(eventId) }
+  if (event.reason === 'suppress-complaint') return { ...about, ...describeComplaint() }
   const { code, 'enhanced-code': status = null, message = null, description = null } = event['delivery-status'] ?? {}
   // Mailgun did not try an address on one of its suppression lists. Its own codes, such as 605, are no SMTP replies.
-  if (event.reason?.startsWith('suppress-')) {
-    return { ...about, ...describeBounce({ detail: description ?? event.reason, otherwise: 'SOFT' }) }
-  }
+  if (event.reason?.startsWith('suppress-')) return { ...about, ...describeUntried(description ?? event.reason) }
   const reply = code && code >= 400 && code < 600 ? `${code} ` : ''
   const response = `${reply}${status ? `${status} ` : ''}${message ?? description ?? ''}`
-  return { ...about, ...describeBounce({ response, otherwise: 'SOFT' }) }
+  return { ...about, ...describeBounce({ response }) }
 }

@@ -7,7 +7,14 @@
 import { z } from 'zod'
 import { isSameSecret } from '../../kernel/crypto.ts'
 import { type HookReader, malformedMessage, parseJson, refusedMessage } from './hook-message.ts'
-import { describeBounce, describeComplaint, type ProviderReport, Text } from './provider-report.ts'
+import {
+  describeBounce,
+  describeComplaint,
+  describeOptOut,
+  type ProviderReport,
+  readAddress,
+  Text,
+} from './provider-report.ts'
 import type { BounceClass } from '../bounces/bounce.schema.ts'
 
 const Message = z.object({
@@ -15,6 +22,13 @@ const Message = z.object({
   Type: Text,
   MessageID: Text,
   Email: Text,
+  /** Of a SubscriptionChange. */
+  Recipient: Text,
+  Origin: Text,
+  SuppressSending: z.boolean().nullish().catch(null),
+  SuppressionReason: Text,
+  ChangedAt: Text,
+  BouncedAt: Text,
   Description: Text,
   Details: Text,
   /** The bounce as it was received, if "Include bounce content" is on. */
@@ -38,7 +52,10 @@ function readCredential(authorization: string): string {
   return decoded.slice(decoded.indexOf(':') + 1)
 }
 
-/** The types that report a bounce. Postmark tries again after `Transient`; the others are no bounces, such as a reply. */
+/**
+ * The types that report a bounce. Postmark tries again after `Transient`; the others are replies, or
+ * faults of the account, such as `SMTPApiError`.
+ */
 const classes: ReadonlyMap<string, BounceClass> = new Map(
   Object.entries({
     HardBounce: 'HARD',
@@ -47,8 +64,6 @@ const classes: ReadonlyMap<string, BounceClass> = new Map(
     DnsError: 'SOFT',
     Unknown: 'SOFT',
     VirusNotification: 'MESSAGE',
-    TemplateRenderingFailed: 'MESSAGE',
-    SMTPApiError: 'MESSAGE',
     SpamNotification: 'POLICY',
     Blocked: 'POLICY',
     DMARCPolicy: 'POLICY',
@@ -58,19 +73,30 @@ const classes: ReadonlyMap<string, BounceClass> = new Map(
 function readReport(message: Message): ProviderReport | undefined {
   const type = message.Type ?? ''
   const about = {
-    email: message.Email,
+    email: readAddress(message.Email ?? message.Recipient),
     recipientToken: null,
     // A remote server wrote the bounce: what it contains counts only without the id of Postmark.
     messageId: message.MessageID === null ? findMessageId(message.Content ?? '') : null,
     providerMessageId: message.MessageID,
   }
-  if (message.RecordType === 'SpamComplaint' || type === 'SpamComplaint') {
-    return { ...about, ...describeComplaint() }
+  if (message.RecordType === 'SubscriptionChange') {
+    const description = describeChange(message)
+    return description && { ...about, ...description }
   }
+  if (message.RecordType === 'SpamComplaint' || type === 'SpamComplaint') return { ...about, ...describeComplaint() }
+  if (message.RecordType === 'Bounce' && type === 'Unsubscribe')
+    return { ...about, ...describeOptOut(message.BouncedAt) }
   const otherwise = classes.get(type)
   if (message.RecordType !== 'Bounce' || !otherwise) return undefined
   const { Details: response, Description: detail } = message
   return { ...about, ...describeBounce({ response, detail, otherwise, isPermanent: otherwise === 'HARD' }) }
+}
+
+/** A suppression is the word of the person only if the person made it, and a hard bounce is reported by itself. */
+function describeChange({ SuppressSending, SuppressionReason, Origin, ChangedAt }: Message) {
+  if (!SuppressSending) return undefined
+  if (SuppressionReason === 'SpamComplaint') return describeComplaint()
+  return SuppressionReason === 'ManualSuppression' && Origin === 'Recipient' ? describeOptOut(ChangedAt) : undefined
 }
 
 /** The Message-ID of the returned email, the last one of the bounce: Postmark gives emails another id of its own. */

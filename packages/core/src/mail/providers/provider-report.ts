@@ -1,21 +1,24 @@
-/** A bounce or a complaint that a provider reports, and what all providers have in common. */
+/** A bounce, a complaint or an opt-out that a provider reports, and what all providers have in common. */
 import { z } from 'zod'
 import type { BounceClass } from '../bounces/bounce.schema.ts'
-import { type Bounce, classifyBounce } from '../bounces/classify-bounce.ts'
+import { classifyBounce } from '../bounces/classify-bounce.ts'
 import { cleanText } from '../bounces/clean-text.ts'
 import { findToken } from '../bounces/recipient-token.ts'
 
 export interface ProviderReport {
-  type: 'BOUNCE' | 'COMPLAINT'
+  /** OPT_OUT: the person unsubscribed at the provider. */
+  type: 'BOUNCE' | 'COMPLAINT' | 'OPT_OUT'
   email: string | null
   /** See `recipient-token.ts`. An invalid one makes the report void. */
   recipientToken: string | null
   messageId: string | null
   /** The id that the provider gave the email in its SMTP response. */
   providerMessageId: string | null
-  /** Null for a complaint. */
+  /** The id or the time that the provider gave an opt-out, which tells a repetition from a later opt-out. */
+  eventId?: string | null
+  /** Null for all but a bounce. */
   class: BounceClass | null
-  /** Null for a complaint, or if unknown. */
+  /** Null for all but a bounce, or if unknown. */
   code: string | null
   /** The explanation of the server or the provider. `recordReport` cleans it. */
   detail: string
@@ -31,30 +34,35 @@ export const Text = z
   .transform((text) => (text && cleanText(text)) || null)
 
 /**
- * Describes a bounce. A status code decides the class, but an address is HARD only if the provider gave up on it too
- * (`isPermanent`). Without an exact code, the words of the provider decide: `otherwise`.
+ * Describes a bounce. A status code and the words of the response decide the class, but an address is HARD only if the
+ * provider gave up on it too (`isPermanent`). Without an exact code, the word of the provider counts: `otherwise`.
  */
 export function describeBounce(bounce: {
   status?: string | null
   response?: string | null
   /** The explanation of the provider, shown if there is no response. */
   detail?: string | null
-  otherwise: BounceClass
+  otherwise?: BounceClass | undefined
   isPermanent?: boolean
 }): Facts {
   const { status = null, response = null, detail, otherwise, isPermanent = true } = bounce
-  const classified = classifyBounce({ enhancedCode: status, text: response?.replace(/^smtp;\s*/i, '') ?? null })
-  const found = isExact(classified) ? classified.class : otherwise
+  const text = (response ?? detail)?.replace(/^smtp;\s*/i, '')
+  const classified = classifyBounce({ enhancedCode: status, text, otherwise })
   return {
     type: 'BOUNCE',
-    class: found === 'HARD' && !isPermanent ? 'SOFT' : found,
+    class: classified.class === 'HARD' && !isPermanent ? 'SOFT' : classified.class,
     code: classified.code,
     detail: response ?? detail ?? '',
   }
 }
 
-/** A reply code such as 550, and 5.0.0 (RFC 3463: no details), do not say what is wrong. */
-const isExact = ({ code }: Bounce) => code !== null && code.includes('.') && !code.endsWith('.0.0')
+/** The provider did not try the address, because of a list of its own: whatever it says, it heard from no server now. */
+export const describeUntried = (detail: string | null): Facts => ({
+  type: 'BOUNCE',
+  class: 'SOFT',
+  code: null,
+  detail: detail ?? '',
+})
 
 export const describeComplaint = (feedbackType = 'abuse'): Facts => ({
   type: 'COMPLAINT',
@@ -62,6 +70,23 @@ export const describeComplaint = (feedbackType = 'abuse'): Facts => ({
   code: null,
   detail: feedbackType,
 })
+
+export const describeOptOut = (eventId: string | null): Facts & Pick<ProviderReport, 'eventId'> => ({
+  type: 'OPT_OUT',
+  eventId,
+  class: null,
+  code: null,
+  detail: '',
+})
+
+/** The address in `"Lovelace, Ada" <ada@example.com>`. Null if the text names none, or several. */
+export function readAddress(text: string | null | undefined): string | null {
+  const withoutNames = (text ?? '').slice(0, 2_000).replace(/"(?:[^"\\]|\\.)*"(?!@)/g, ' ')
+  const inBrackets = [...withoutNames.matchAll(/<([^<>\s]+@[^<>\s]+)>/g)].map(([, address = '']) => address)
+  const found = inBrackets.length > 0 ? inBrackets : (withoutNames.match(/[^\s<>,;()]+@[^\s<>,;()]+/g) ?? [])
+  const [first = null] = found
+  return found.every((other) => other === first) ? first : null
+}
 
 /** The token of the recipient in the envelope sender that a provider reports. */
 export function findTokenOf(envelopeSender: string | null | undefined): string | null {

@@ -11,8 +11,8 @@ import {
   parseSeconds,
   refusedMessage,
 } from './hook-message.ts'
-import { describeBounce, describeComplaint, type ProviderReport, Text } from './provider-report.ts'
-import { classOfSesWords } from './ses-words.ts'
+import { describeComplaint, describeUntried, type ProviderReport, readAddress, Text } from './provider-report.ts'
+import { describeSesBounce } from './ses-words.ts'
 
 /** Each attempt is signed with its own time. The limit is that of Standard Webhooks. */
 const maxAttemptAgeMs = 5 * 60_000
@@ -58,22 +58,17 @@ function hasSignature(request: HookRequest, secret: string): boolean {
 }
 
 function readReport({ type, data }: Message): ProviderReport | undefined {
-  const [email = null] = [data.to].flat()
-  const about = { email, recipientToken: null, messageId: data.message_id, providerMessageId: data.email_id }
+  const about = {
+    email: readAddress([data.to].flat().join(', ')),
+    recipientToken: null,
+    messageId: data.message_id,
+    providerMessageId: data.email_id,
+  }
   if (type === 'email.complained') return { ...about, ...describeComplaint() }
-  if (type === 'email.suppressed') {
-    return { ...about, ...describeBounce({ detail: data.suppressed?.message ?? null, otherwise: 'SOFT' }) }
-  }
+  if (type === 'email.suppressed') return { ...about, ...describeUntried(data.suppressed?.message ?? null) }
   if (type !== 'email.bounced') return undefined
-  const { message = null, type: kind = null, subType = null, diagnosticCode } = data.bounce ?? {}
+  const { message = null, type: bounceType = null, subType: bounceSubType = null, diagnosticCode } = data.bounce ?? {}
   const [response = null] = [diagnosticCode ?? null].flat()
-  return {
-    ...about,
-    ...describeBounce({
-      response,
-      detail: message,
-      otherwise: classOfSesWords(kind, subType),
-      isPermanent: kind === 'Permanent',
-    }),
-  }
+  const description = describeSesBounce({ bounceType, bounceSubType, response, detail: message })
+  return description && { ...about, ...description }
 }

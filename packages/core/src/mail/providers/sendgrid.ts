@@ -6,7 +6,15 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
 import type { BounceClass } from '../bounces/bounce.schema.ts'
 import { type HookReader, isRecent, malformedMessage, parseJson, parseSeconds, refusedMessage } from './hook-message.ts'
-import { describeBounce, describeComplaint, type ProviderReport, Text } from './provider-report.ts'
+import {
+  describeBounce,
+  describeComplaint,
+  describeOptOut,
+  describeUntried,
+  type ProviderReport,
+  readAddress,
+  Text,
+} from './provider-report.ts'
 
 const Event = z.object({
   event: Text,
@@ -16,6 +24,8 @@ const Event = z.object({
   reason: Text,
   bounce_classification: Text,
   sg_message_id: Text,
+  sg_event_id: Text,
+  timestamp: z.union([z.number(), z.string()]).nullish().catch(null),
   'smtp-id': Text,
 })
 type Event = z.output<typeof Event>
@@ -48,24 +58,29 @@ export function parsePublicKey(text: string): KeyObject | undefined {
 
 function readReport(event: Event): ProviderReport | undefined {
   const about = {
-    email: event.email,
+    email: readAddress(event.email),
     recipientToken: null,
     messageId: event['smtp-id'],
     // The id of the SMTP response, then what the servers of SendGrid add.
     providerMessageId: event.sg_message_id?.split('.')[0] ?? null,
   }
   if (event.event === 'spamreport') return { ...about, ...describeComplaint() }
+  if (event.event === 'unsubscribe' || event.event === 'group_unsubscribe')
+    return { ...about, ...describeOptOut(idOf(event)) }
   if (event.event === 'dropped') {
-    return { ...about, ...describeBounce({ detail: event.reason, otherwise: classOfDropped(event.reason) }) }
+    const description = describeDropped(event)
+    return description && { ...about, ...description }
   }
   if (event.event !== 'bounce') return undefined
-  const otherwise = classifications.get(event.bounce_classification?.toLowerCase() ?? '') ?? 'SOFT'
+  const otherwise = classifications.get(event.bounce_classification?.toLowerCase() ?? '')
   const isPermanent = event.type !== 'blocked'
   return {
     ...about,
     ...describeBounce({ status: event.status, response: event.reason, otherwise, isPermanent }),
   }
 }
+
+const idOf = ({ sg_event_id: id, timestamp }: Event) => id ?? timestamp?.toString() ?? null
 
 /** For a bounce without a status code. */
 const classifications: ReadonlyMap<string, BounceClass> = new Map(
@@ -77,8 +92,14 @@ const classifications: ReadonlyMap<string, BounceClass> = new Map(
   } as const),
 )
 
-/** SendGrid did not try the email. An address on one of its suppression lists is SOFT: the list has other reasons too. */
-function classOfDropped(reason: string | null): BounceClass {
-  if (reason?.toLowerCase() === 'invalid') return 'HARD'
-  return /spam content|smtpapi/i.test(reason ?? '') ? 'MESSAGE' : 'SOFT'
+/**
+ * SendGrid did not try the email. Some of its lists repeat what the person said. A quota of the package and a wrong header
+ * are faults of the account, which say nothing about the address.
+ */
+function describeDropped(event: Event) {
+  const reason = event.reason?.toLowerCase() ?? ''
+  if (reason.startsWith('unsubscribed address')) return describeOptOut(idOf(event))
+  if (reason.startsWith('spam reporting address')) return describeComplaint()
+  if (reason.startsWith('spam content')) return describeBounce({ detail: event.reason, otherwise: 'MESSAGE' })
+  return /quota|smtpapi/.test(reason) ? undefined : describeUntried(event.reason)
 }

@@ -5,8 +5,16 @@
 import { z } from 'zod'
 import { isComplaint } from '../bounces/feedback-type.ts'
 import { type HookReader, malformedMessage, parseJson } from './hook-message.ts'
-import { describeBounce, describeComplaint, findTokenOf, type ProviderReport, Text } from './provider-report.ts'
-import { classOfSesWords } from './ses-words.ts'
+import {
+  describeComplaint,
+  describeOptOut,
+  describeUntried,
+  findTokenOf,
+  type ProviderReport,
+  readAddress,
+  Text,
+} from './provider-report.ts'
+import { describeSesBounce } from './ses-words.ts'
 import { readSnsMessage } from './sns.ts'
 
 const Header = z.object({ name: z.string(), value: Text })
@@ -14,6 +22,7 @@ const Header = z.object({ name: z.string(), value: Text })
 const Mail = z.object({
   messageId: Text,
   source: Text,
+  destination: z.array(Text).nullish().catch(null),
   headers: z.array(Header).nullish().catch(null),
   commonHeaders: z.object({ messageId: Text }).nullish().catch(null),
 })
@@ -30,6 +39,15 @@ const Complaint = z.object({
   complaintSubType: Text,
 })
 
+/** The person changed its preferences on a page of Amazon SES. */
+const Subscription = z.object({
+  timestamp: Text,
+  newTopicPreferences: z
+    .object({ unsubscribeAll: z.boolean().nullish().catch(null) })
+    .nullish()
+    .catch(null),
+})
+
 /** Notifications have `notificationType`, events of a configuration set have `eventType`. */
 const Notification = z.object({
   notificationType: Text,
@@ -37,6 +55,7 @@ const Notification = z.object({
   mail: Mail.nullish(),
   bounce: Bounce.nullish(),
   complaint: Complaint.nullish(),
+  subscription: Subscription.nullish().catch(null),
 })
 type Notification = z.output<typeof Notification>
 
@@ -51,7 +70,14 @@ export const readSesMessage: HookReader = async (request, context) => {
   return { reports: readReports(data) }
 }
 
-function readReports({ notificationType, eventType, mail, bounce, complaint }: Notification): ProviderReport[] {
+function readReports({
+  notificationType,
+  eventType,
+  mail,
+  bounce,
+  complaint,
+  subscription,
+}: Notification): ProviderReport[] {
   const kind = notificationType ?? eventType
   const about = {
     recipientToken: findTokenOf(mail?.source),
@@ -61,26 +87,27 @@ function readReports({ notificationType, eventType, mail, bounce, complaint }: N
   if (kind === 'Bounce' && bounce) {
     const { bounceType, bounceSubType } = bounce
     const failed = bounce.bouncedRecipients.filter(({ action }) => action === null || action === 'failed')
-    return failed.map(({ emailAddress: email, status, diagnosticCode }) => ({
-      email,
-      ...about,
-      ...describeBounce({
-        status,
-        response: diagnosticCode,
-        detail: `${bounceType} ${bounceSubType}`,
-        otherwise: classOfSesWords(bounceType, bounceSubType),
-        isPermanent: bounceType === 'Permanent',
-      }),
-    }))
+    return failed.flatMap(({ emailAddress, status, diagnosticCode: response }) => {
+      const detail = `${bounceType} ${bounceSubType}`
+      const description = describeSesBounce({ bounceType, bounceSubType, status, response, detail })
+      return description ? [{ email: readAddress(emailAddress), ...about, ...description }] : []
+    })
+  }
+  const email = readAddress(mail?.destination?.join(', '))
+  if (kind === 'Subscription' && subscription?.newTopicPreferences?.unsubscribeAll) {
+    return [{ email, ...about, ...describeOptOut(subscription.timestamp) }]
   }
   if (kind !== 'Complaint' || !complaint || !isComplaint(complaint.complaintFeedbackType)) return []
-  return complaint.complainedRecipients.map(({ emailAddress: email }) => {
+  // Mailbox providers may hide who complained: the email says it.
+  const named = complaint.complainedRecipients.map(({ emailAddress }) => readAddress(emailAddress))
+  return (named.length > 0 ? named : [email]).map((address) => ({
+    email: address,
+    ...about,
     // SES did not try the address, because of a complaint about another email of the account.
-    if (complaint.complaintSubType === 'OnAccountSuppressionList') {
-      return { email, ...about, ...describeBounce({ detail: complaint.complaintSubType, otherwise: 'SOFT' }) }
-    }
-    return { email, ...about, ...describeComplaint(complaint.complaintFeedbackType ?? undefined) }
-  })
+    ...(complaint.complaintSubType === 'OnAccountSuppressionList'
+      ? describeUntried(complaint.complaintSubType)
+      : describeComplaint(complaint.complaintFeedbackType ?? undefined)),
+  }))
 }
 
 /** The Message-ID that was sent to SES, if the notification includes the headers. SES replaces it in the email. */

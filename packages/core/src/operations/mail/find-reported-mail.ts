@@ -48,15 +48,15 @@ export async function findReportedMail(ctx: Ctx, report: MailReport): Promise<Re
 }
 
 /**
- * The address of a report if the email can have been sent to it. The addresses of a deleted contact are unknown: only a
- * complaint counts then, because it must not be lost.
+ * The address of a report if the email can have been sent to it. The addresses of a deleted contact are unknown: only what
+ * the person said counts then, because it must not be lost.
  */
 async function findOwnAddress(
   ctx: Ctx,
   { type, email }: MailReport,
   contact: ReportedMail['contact'],
 ): Promise<string | null> {
-  if (email === null || !contact) return type === 'COMPLAINT' ? email : null
+  if (email === null || !contact) return type === 'BOUNCE' ? null : email
   const own = [contact.email, ...(await findConsentEmails(ctx, contact.id))]
   return own.some((one) => one.toLowerCase() === email.toLowerCase()) ? email : null
 }

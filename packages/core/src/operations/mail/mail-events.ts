@@ -27,8 +27,8 @@ import type { MailReport } from './mail-report.ts'
 
 /**
  * Records a report. A complaint or a HARD bounce suppresses the address and unsubscribes it from every list of the
- * workspace; so does a SOFT bounce of an address that is undeliverable by now. A complaint is what the person said: it also
- * holds for the present address of the recipient. The report counts in the statistics of its campaign. Reports come more
+ * workspace; so does an opt-out, and a SOFT bounce of an address that is undeliverable by now. A complaint and an opt-out are what
+ * the person said: they also hold for the present address of the recipient. The report counts in the statistics of its campaign. Reports come more
  * than once, also from a server and a provider about the same email: a repeated report is a no-op. Reports that name no
  * email count once a day, and SOFT bounces of these only once: they could all be of the same email.
  */
@@ -46,20 +46,21 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
 export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedMail): Promise<void> {
   const isNew = await isNewReport(ctx, report, mail)
   const isComplaint = report.type === 'COMPLAINT'
-  const isPermanent = isComplaint || report.class === 'HARD'
+  const reason = reasonOf(report)
   // A refusal happened just now, maybe after the bounce of the first one was lifted.
-  if (isPermanent && (isNew || report.isRefusal))
-    await suppressRecipient(ctx, mail, isComplaint ? 'COMPLAINED' : 'BOUNCED')
+  if (reason && (isNew || report.isRefusal)) await suppressRecipient(ctx, mail, reason)
   if (mail.isErased || !isNew) return
   const contact = await findContact(ctx, mail)
   if (contact && !(await touchLastActivity(ctx, contact.id))) throw changedBeforeLock
   if (report.class === 'SOFT' && contact) await countSoftBounce(ctx, mail, contact)
   if (mail.recipient) await recordOnRecipient(ctx, report, mail.recipient)
+  // An opt-out emits the events of the subscriptions that it ends.
+  if (report.type === 'OPT_OUT') return
   const email = mail.address ?? (isComplaint ? contact?.email : undefined)
   if (email === undefined) return
   await emit(ctx, isComplaint ? mailComplained : mailBounced, {
     email,
-    permanent: isPermanent,
+    permanent: reason !== undefined,
     class: report.class,
     code: report.code,
     detail: cleanDetail(report.detail),
@@ -70,6 +71,14 @@ export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedM
   })
 }
 
+type ReportedReason = 'BOUNCED' | 'COMPLAINED' | 'OPTED_OUT'
+
+function reasonOf({ type, class: kind }: MailReport): ReportedReason | undefined {
+  if (type === 'COMPLAINT') return 'COMPLAINED'
+  if (type === 'OPT_OUT') return 'OPTED_OUT'
+  return kind === 'HARD' ? 'BOUNCED' : undefined
+}
+
 /** The contact with the address, or else the recipient. Usually they are the same, and known. */
 async function findContact(ctx: Ctx, { address, contact }: ReportedMail): Promise<ReportedMail['contact']> {
   if (address === null || isSameAddress(address, contact?.email)) return contact
@@ -78,9 +87,12 @@ async function findContact(ctx: Ctx, { address, contact }: ReportedMail): Promis
 
 const isSameAddress = (one: string, other: string | undefined) => one.toLowerCase() === other?.toLowerCase()
 
-/** A complaint holds for the address that the recipient has when it is locked, also if it moved or was merged meanwhile. */
-async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, reason: 'BOUNCED' | 'COMPLAINED') {
-  const emails = [address, reason === 'COMPLAINED' ? contact?.email : null].filter((email) => typeof email === 'string')
+/**
+ * What the person said holds for the address that the recipient has when it is locked, also if it moved or was merged
+ * meanwhile.
+ */
+async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, reason: ReportedReason) {
+  const emails = [address, reason === 'BOUNCED' ? null : contact?.email].filter((email) => typeof email === 'string')
   const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
   if (added.length > 0) await suppress(ctx, added, { emitsEvents: true })
   if (reason === 'BOUNCED' || !contact) return
@@ -100,6 +112,7 @@ async function countSoftBounce(ctx: Ctx, mail: ReportedMail, contact: { id: Cont
 async function recordOnRecipient(ctx: Ctx, report: MailReport, recipient: RecipientKey): Promise<void> {
   if (report.class !== null) await recordBounce(ctx, recipient, { class: report.class, code: report.code })
   if (report.type === 'COMPLAINT') await recordEngagement(ctx, recipient, 'complained')
+  else if (report.type === 'OPT_OUT') await recordEngagement(ctx, recipient, 'unsubscribed')
   else if (report.class === 'HARD' && !report.isRefusal) await recordEngagement(ctx, recipient, 'bounced')
 }
 
@@ -122,7 +135,8 @@ async function isNewReport(ctx: Ctx, report: MailReport, reported: ReportedMail)
   const mail = recipient
     ? [recipient.campaignId, recipient.contactId]
     : [mailId ?? report.messageId ?? report.providerMessageId ?? dayOf(report)]
-  const subject = [address?.toLowerCase() ?? null, report.class, ...mail]
+  const eventId = report.type === 'OPT_OUT' ? [report.eventId ?? null] : []
+  const subject = [address?.toLowerCase() ?? null, report.class, ...mail, ...eventId]
   const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
   const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(content).digest('base64url')
   const inserted = await ctx.db

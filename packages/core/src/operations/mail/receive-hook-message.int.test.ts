@@ -13,6 +13,7 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { RecipientQuery } from '../../campaigns/campaigns.schema.ts'
 import { listRecipients } from '../../campaigns/list-recipients.ts'
+import { readContact } from '../../contacts/read-contact.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
 import { mails } from '../../db/schema/index.ts'
 import type { MailHookId } from '../../kernel/ids.ts'
@@ -26,6 +27,7 @@ import { hashProviderMessageId } from '../../mail/providers/provider-message-id.
 import type { MailProvider } from '../../mail/providers/read-message.ts'
 import type { Ctx } from '../../request/context.ts'
 import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { suppress } from '../../suppressions/suppress.ts'
 import { deleteContact } from '../contacts/delete-contact.ts'
 import { receiveHookMessage } from './receive-hook-message.ts'
 
@@ -62,6 +64,33 @@ async function sendTestCampaign(of: Ctx, prefix: string) {
   if (!first || !second) throw new Error('There are no recipients')
   return { ...first, second }
 }
+
+test('an opt-out at the provider ends every subscription, and a repetition of it no later one', async () => {
+  const { id, contactId, email, providerId } = await sendTestCampaign(ctx, 'sg')
+  const hook = await createMailHook(ctx, inputOf('sendgrid'))
+  const optOut = [
+    { event: 'unsubscribe', email: `Ada <${email}>`, sg_event_id: 'one', sg_message_id: `${providerId}.1` },
+  ]
+  await receive('sendgrid', hook.id, signMessage.sendgrid(optOut))
+  expect(await reasonsOf(ctx, email)).toEqual(['OPTED_OUT'])
+  expect(await readContact(ctx, contactId)).toMatchObject({ emailSubscribedStatus: 'UNSUBSCRIBED' })
+  expect(await readStats(ctx, id)).toMatchObject({ unsubscribed: 1, bounced: 0 })
+  expect(await listEventTypes(ctx)).toContain('subscription.unsubscribed')
+  expect(await listEventTypes(ctx)).not.toContain('mail.bounced')
+  await database.pool.query('delete from suppressions')
+  await receive('sendgrid', hook.id, signMessage.sendgrid(optOut))
+  expect(await reasonsOf(ctx, email)).toEqual([])
+  await receive('sendgrid', hook.id, signMessage.sendgrid([{ ...optOut[0], sg_event_id: 'two' }]))
+  expect(await reasonsOf(ctx, email)).toEqual(['OPTED_OUT'])
+})
+
+test('the word at the provider replaces what an operator recorded and could undo', async () => {
+  const { email } = await sendTestCampaign(ctx, 'pm')
+  await suppress(ctx, [{ email, reason: 'OPTED_OUT', source: 'API' }], { emitsEvents: false })
+  const hook = await createMailHook(ctx, inputOf('mailgun'))
+  await receive('mailgun', hook.id, signMessage.mailgun({ event: 'unsubscribed', recipient: email }))
+  expect(await readSuppressions(ctx, { email })).toMatchObject([{ reason: 'OPTED_OUT', source: 'MAIL_EVENT' }])
+})
 
 test('a hook finds the campaign by the id that the mail server gave the email', async () => {
   const { id, email, providerId } = await sendTestCampaign(ctx, 'ses')
