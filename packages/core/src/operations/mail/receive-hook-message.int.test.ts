@@ -65,7 +65,7 @@ async function sendTestCampaign(of: Ctx, prefix: string) {
   return { ...first, second }
 }
 
-test('an opt-out at the provider ends every subscription, and a repetition of it no later one', async () => {
+test('an opt-out at the provider ends every subscription; repeated, no later one', async () => {
   const { id, contactId, email, providerId } = await sendTestCampaign(ctx, 'sg')
   const hook = await createMailHook(ctx, inputOf('sendgrid'))
   const optOut = [
