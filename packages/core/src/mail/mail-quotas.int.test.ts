@@ -98,7 +98,7 @@ describe('confirmations', () => {
     expect(await countMails(another)).toBe(1)
   })
 
-  test('grants of tracking share the five a day with confirmations, personal data does not', async () => {
+  test('grants of tracking and confirmations share a limit, personal data has its own', async () => {
     const ctx = await newCtx()
     const contactId = newId('con')
     const { email } = victim
