@@ -280,11 +280,11 @@ test('every JSON body has a named schema', () => {
   const requests = operations.flatMap(({ requestBody }) => schemaOf(requestBody as Described | undefined))
   const requestName = /^#\/components\/schemas\/\w+(Create|Update|Upsert|Request)$/
   expect(requests.filter((schema) => !requestName.test(('$ref' in schema && schema.$ref) || ''))).toEqual([])
-  const answers = operations.flatMap(({ responses }) =>
+  const bodies = operations.flatMap(({ responses }) =>
     Object.values(responses).flatMap((one) => schemaOf(resolved(one))),
   )
-  expect(answers.length).toBeGreaterThan(500)
-  expect(answers.filter((schema) => !('$ref' in schema))).toEqual([])
+  expect(bodies.length).toBeGreaterThan(500)
+  expect(bodies.filter((schema) => !('$ref' in schema))).toEqual([])
 })
 
 test('every component is used and unique', () => {

@@ -38,12 +38,12 @@ function call(url: string, { key, method = 'GET', body, type = 'application/json
       },
     }
     const outgoing = send(url, options, (response) => {
-      const answer = (chunks: Buffer[]) => ({
+      const toResult = (chunks: Buffer[]) => ({
         status: response.statusCode ?? 0,
         headers: response.headers,
         body: Buffer.concat(chunks).toString(),
       })
-      response.toArray().then((chunks) => resolve(answer(chunks as Buffer[])), reject)
+      response.toArray().then((chunks) => resolve(toResult(chunks as Buffer[])), reject)
     })
     outgoing.on('error', reject).end(body)
   })

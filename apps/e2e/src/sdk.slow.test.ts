@@ -99,7 +99,7 @@ describe('the SDK', () => {
 
   test('creates one record if the connection is cut after the commit', async () => {
     const proxy = await startTestProxy(stack.api.url)
-    proxy.cut(/^POST \/contacts /, 'answer', 1)
+    proxy.cut(/^POST \/contacts /, 'response', 1)
     const created = createClient({ baseUrl: proxy.url }).contacts.create({ email: 'ada@example.com' })
     const { data, response } = await created.withResponse()
     expect(proxy.cuts).toBe(1)

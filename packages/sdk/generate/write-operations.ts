@@ -62,10 +62,10 @@ function writeMethod(document: OpenApiDocument, { operation, method, path }: End
   const query = parameters.filter((parameter) => parameter.in === 'query')
   const isUpload = requestBody !== undefined && 'text/csv' in requestBody.content
   const pathNames = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
-  const answers = contentOf(operation)
-  const isFile = answers.some((content) => 'text/csv' in content)
-  const isPage = !isFile && answers.some((content) => isPageSchema(document, content['application/json']?.schema))
-  const isEmpty = answers.every((content) => Object.keys(content).length === 0)
+  const contents = contentOf(operation)
+  const isFile = contents.some((content) => 'text/csv' in content)
+  const isPage = !isFile && contents.some((content) => isPageSchema(document, content['application/json']?.schema))
+  const isEmpty = contents.every((content) => Object.keys(content).length === 0)
 
   const signature = [
     ...pathNames.map((name) => `${name}: string`),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createFakeClient, json, settle, settleError, useFakeTime } from '../test/fake-fetch.ts'
+import { createFakeClient, json, resultOf, rejectionOf, useFakeTime } from '../test/fake-fetch.ts'
 import { AuthenticationError, type RapportError, ValidationError } from './errors.ts'
 import type { WebhookEvent } from './generated/operations.gen.ts'
 
@@ -32,14 +32,14 @@ function follow(after: string | null, outcomes: (Error | (() => Response))[], op
 
 test('each event is handled in order, and the next request resumes after the last one', async () => {
   const { ended, handled, paths } = follow('e0', [page('e1', 'e2'), page(), page(), page('e3')])
-  expect(await settle(ended)).toEqual({ status: 'fulfilled', value: 'e3' })
+  expect(await resultOf(ended)).toEqual({ status: 'fulfilled', value: 'e3' })
   expect(handled).toEqual(['e1', 'e2', 'e3'])
   expect(paths()).toEqual(['&after=e0', '&after=e2', '&after=e2', '&after=e2', '&after=e3'])
 })
 
 test('null starts with the oldest event', async () => {
   const { ended, handled, paths } = follow(null, [page(), page('e1')], { type: ['contact.created'] })
-  expect(await settle(ended)).toEqual({ status: 'fulfilled', value: 'e1' })
+  expect(await resultOf(ended)).toEqual({ status: 'fulfilled', value: 'e1' })
   expect(handled).toEqual(['e1'])
   expect(paths()).toEqual([
     '&type=contact.created&sort=createdAt',
@@ -54,7 +54,7 @@ test('a feed without new events is polled once per second, or as often as asked'
     [{ pollMs: 200 }, 200],
   ] as const) {
     const { ended, sent } = follow('e0', [page(), page()], options)
-    await settle(ended)
+    await resultOf(ended)
     expect(sent.slice(1).map(({ atMs }, index) => atMs - Number(sent[index]?.atMs))).toEqual([expectedMs, expectedMs])
   }
 })
@@ -62,7 +62,7 @@ test('a feed without new events is polled once per second, or as often as asked'
 test('temporary failures are reported and repeated without end, and no event is lost', async () => {
   const failures = [lost, unavailable, () => json(429, {}), lost, lost, unavailable]
   const { ended, handled, errors, paths } = follow('e0', [page('e1'), ...failures, page('e2')])
-  expect(await settle(ended)).toEqual({ status: 'fulfilled', value: 'e2' })
+  expect(await resultOf(ended)).toEqual({ status: 'fulfilled', value: 'e2' })
   expect(handled).toEqual(['e1', 'e2'])
   const [down, refused] = ['ConnectionError', 'ServerError']
   expect(errors.map(({ name }) => name)).toEqual([down, refused, 'RateLimitError', down, down, refused])
@@ -71,13 +71,13 @@ test('temporary failures are reported and repeated without end, and no event is 
 
 test('a failure that is not temporary rejects', async () => {
   const { ended, handled } = follow('e0', [page('e1'), () => json(401, {})])
-  expect(await settleError(ended)).toBeInstanceOf(AuthenticationError)
+  expect(await rejectionOf(ended)).toBeInstanceOf(AuthenticationError)
   expect(handled).toEqual(['e1'])
 })
 
 test('a position that the feed no longer has continues with its oldest event', async () => {
   const { ended, handled, errors, paths } = follow('e0', [page('e1'), deleted, page('e7'), page('e8')])
-  expect(await settle(ended)).toEqual({ status: 'fulfilled', value: 'e8' })
+  expect(await resultOf(ended)).toEqual({ status: 'fulfilled', value: 'e8' })
   expect(handled).toEqual(['e1', 'e7', 'e8'])
   expect(errors).toEqual([])
   expect(paths()).toEqual(['&after=e0', '&after=e1', '&sort=createdAt', '&after=e7', '&after=e8'])
@@ -86,7 +86,7 @@ test('a position that the feed no longer has continues with its oldest event', a
 test('after a restore, events that were handled before it are not handled again', async () => {
   const pages = [page('e5', 'e6'), deleted, page('e1', 'e2'), page('e3'), page(), page('e8')]
   const { ended, handled, paths } = follow('e4', pages)
-  expect(await settle(ended)).toEqual({ status: 'fulfilled', value: 'e8' })
+  expect(await resultOf(ended)).toEqual({ status: 'fulfilled', value: 'e8' })
   expect(handled).toEqual(['e5', 'e6', 'e8'])
   expect(paths()).toEqual([
     '&after=e4',
@@ -101,13 +101,13 @@ test('after a restore, events that were handled before it are not handled again'
 
 test('a position of the caller counts as known once the feed has accepted it', async () => {
   const { ended, paths } = follow('e0', [page(), deleted, page('e7')])
-  expect(await settle(ended)).toEqual({ status: 'fulfilled', value: 'e7' })
+  expect(await resultOf(ended)).toEqual({ status: 'fulfilled', value: 'e7' })
   expect(paths()).toEqual(['&after=e0', '&after=e0', '&sort=createdAt', '&after=e7'])
 })
 
 test('a position of the caller that the feed does not have rejects, as it may be wrong', async () => {
   const { ended, handled } = follow('typo', [deleted])
-  expect(await settleError(ended)).toBeInstanceOf(ValidationError)
+  expect(await rejectionOf(ended)).toBeInstanceOf(ValidationError)
   expect(handled).toEqual([])
 })
 
@@ -120,7 +120,7 @@ describe('the handler', () => {
       await new Promise(setImmediate)
       log.push(`${id} ends`)
     }
-    await settle(rapport.events.follow('e0', handler))
+    await resultOf(rapport.events.follow('e0', handler))
     expect(log).toEqual(['e1 starts', 'e1 ends', 'e2 starts', 'e2 ends'])
   })
 
@@ -132,7 +132,7 @@ describe('the handler', () => {
       () => Promise.reject(new Error('no')),
     ]) {
       const { rapport, sent } = createFakeClient([page('e1', 'e2')])
-      expect(await settleError(rapport.events.follow('e0', fail))).toEqual(new Error('no'))
+      expect(await rejectionOf(rapport.events.follow('e0', fail))).toEqual(new Error('no'))
       expect(sent).toHaveLength(1)
       expect(vi.getTimerCount()).toBe(0)
     }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createFakeClient, json, settle, useFakeTime } from '../test/fake-fetch.ts'
+import { createFakeClient, json, resultOf, useFakeTime } from '../test/fake-fetch.ts'
 import { NotFoundError } from './errors.ts'
 
 beforeEach(() => useFakeTime())
@@ -13,7 +13,7 @@ test.each(['COMPLETED', 'FAILED', 'CANCELED'])('waits until an import is %s, wit
   const { rapport, sent } = createFakeClient([record('QUEUED'), () => json(503, {}), record('RUNNING'), record(status)])
   const progress: string[] = []
   const ended = rapport.imports.wait('imp_1', { onProgress: (each) => void progress.push(each.status) })
-  expect(await settle(ended)).toEqual({ status: 'fulfilled', value: { id: 'imp_1', status } })
+  expect(await resultOf(ended)).toEqual({ status: 'fulfilled', value: { id: 'imp_1', status } })
   expect(progress).toEqual(['QUEUED', 'RUNNING', status])
   expect(sent.map(({ path }) => path)).toEqual(Array(4).fill('/imports/imp_1'))
   expect(Number(sent[3]?.atMs) - Number(sent[2]?.atMs)).toBe(1_000)

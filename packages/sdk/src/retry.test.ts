@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createFakeClient, json, settle, settleError, useFakeTime } from '../test/fake-fetch.ts'
+import { createFakeClient, json, resultOf, rejectionOf, useFakeTime } from '../test/fake-fetch.ts'
 import {
   ConflictError,
   ConnectionError,
@@ -36,20 +36,20 @@ describe.each(Object.entries(calls))('%s', (_method, call) => {
   test.each(Object.entries(outcomes))('is repeated after %s', async (_name, outcome) => {
     const failure = typeof outcome === 'number' ? () => json(outcome, {}) : outcome
     const { rapport, sent } = createFakeClient([failure, failure, () => json(200, { id: 'con_1' })])
-    expect(await settle(call(rapport))).toMatchObject({ status: 'fulfilled', value: { id: 'con_1' } })
+    expect(await resultOf(call(rapport))).toMatchObject({ status: 'fulfilled', value: { id: 'con_1' } })
     expect(sent).toHaveLength(3)
     expect(new Set(sent.map(({ headers }) => JSON.stringify([...headers]))).size).toBe(1)
   })
 
   test.each([400, 401, 403, 404, 409, 410, 412, 413, 422])('is not repeated after %s', async (status) => {
     const { rapport, sent } = createFakeClient([() => json(status, {})])
-    expect(await settleError(call(rapport))).toMatchObject({ status })
+    expect(await rejectionOf(call(rapport))).toMatchObject({ status })
     expect(sent).toHaveLength(1)
   })
 
   test('is repeated after a 409 with retry-after', async () => {
     const { rapport, sent } = createFakeClient([json(409, {}, { 'retry-after': '2' }), json(200, {})])
-    await settle(call(rapport))
+    await resultOf(call(rapport))
     expect(sent.map(({ atMs }) => atMs - Number(sent[0]?.atMs))).toEqual([0, 2_000])
   })
 })
@@ -57,8 +57,8 @@ describe.each(Object.entries(calls))('%s', (_method, call) => {
 test('the attempts of a call share an idempotency key, and the next call has another', async () => {
   const failure = () => json(503, {})
   const { rapport, sent } = createFakeClient([failure, lost, () => json(201, {}), failure, () => json(201, {})])
-  await settle(rapport.contacts.create({ email: 'ada@example.com' }))
-  await settle(rapport.contacts.create({ email: 'ada@example.com' }))
+  await resultOf(rapport.contacts.create({ email: 'ada@example.com' }))
+  await resultOf(rapport.contacts.create({ email: 'ada@example.com' }))
   const keys = sent.map(({ headers }) => headers.get('idempotency-key'))
   expect(keys).toEqual([keys[0], keys[0], keys[0], keys[3], keys[3]])
   expect(keys[0]).not.toBe(keys[3])
@@ -70,9 +70,9 @@ test('onRetry is called before each retry, and a call may have its own', async (
   const failure = () => json(503, { message: 'Unavailable' })
   const outcomes = [failure, failure, () => json(200, {}), failure, () => json(200, {}), () => json(404, {})]
   const { rapport } = createFakeClient(outcomes, { onRetry: report('client') })
-  await settle(rapport.contacts.get('con_1'))
-  await settle(rapport.contacts.get('con_1', { onRetry: report('call') }))
-  await settle(rapport.contacts.get('con_1'))
+  await resultOf(rapport.contacts.get('con_1'))
+  await resultOf(rapport.contacts.get('con_1', { onRetry: report('call') }))
+  await resultOf(rapport.contacts.get('con_1'))
   expect(reported).toEqual(['client: 503 Unavailable', 'client: 503 Unavailable', 'call: 503 Unavailable'])
 })
 
@@ -80,7 +80,7 @@ test('a body that the caller changes between two attempts is sent as it was', as
   const contact = { email: 'ada@example.com', tags: ['vip'] }
   const first = structuredClone(contact)
   const { rapport, sent } = createFakeClient([() => (contact.tags.push('late'), json(503, {})), json(201, {})])
-  await settle(rapport.contacts.create(contact))
+  await resultOf(rapport.contacts.create(contact))
   expect(sent.map(({ body }) => JSON.parse(body) as unknown)).toEqual([first, first])
 })
 
@@ -89,19 +89,19 @@ describe('a POST that the API may execute twice', () => {
 
   test.each([408, 500, 502, 503, 504])('is not repeated after %s', async (status) => {
     const { rapport, sent } = createFakeClient([() => json(status, {})])
-    expect(await settleError(subscribe(rapport))).toMatchObject({ status })
+    expect(await rejectionOf(subscribe(rapport))).toMatchObject({ status })
     expect(sent).toHaveLength(1)
   })
 
   test('is not repeated after a lost response', async () => {
     const { rapport, sent } = createFakeClient([lost])
-    expect(await settleError(subscribe(rapport))).toBeInstanceOf(ConnectionError)
+    expect(await rejectionOf(subscribe(rapport))).toBeInstanceOf(ConnectionError)
     expect(sent).toHaveLength(1)
   })
 
   test('is repeated after a 429, which means that it was not executed', async () => {
     const { rapport, sent } = createFakeClient([json(429, {}), json(202, {})])
-    expect(await settle(subscribe(rapport))).toMatchObject({ status: 'fulfilled' })
+    expect(await resultOf(subscribe(rapport))).toMatchObject({ status: 'fulfilled' })
     expect(sent).toHaveLength(2)
   })
 })
@@ -111,13 +111,13 @@ describe('a PATCH with if-match', () => {
 
   test('is not repeated if it may have taken effect, as the repetition would fail', async () => {
     const { rapport, sent } = createFakeClient([lost, json(412, {})])
-    expect(await settleError(update(rapport))).toBeInstanceOf(ConnectionError)
+    expect(await rejectionOf(update(rapport))).toBeInstanceOf(ConnectionError)
     expect(sent).toHaveLength(1)
   })
 
   test('is repeated after a 429', async () => {
     const { rapport, sent } = createFakeClient([json(429, {}), json(412, {})])
-    expect(await settleError(update(rapport))).toBeInstanceOf(PreconditionFailedError)
+    expect(await rejectionOf(update(rapport))).toBeInstanceOf(PreconditionFailedError)
     expect(sent).toHaveLength(2)
   })
 })
@@ -126,7 +126,7 @@ describe('the delay', () => {
   const delaysAfter = async (failure: () => Response | Error, maxRetries: number) => {
     vi.setSystemTime(noon)
     const { rapport, sent } = createFakeClient(Array(maxRetries + 1).fill(failure), { maxRetries })
-    await settle(rapport.contacts.get('con_1'))
+    await resultOf(rapport.contacts.get('con_1'))
     return sent.slice(1).map(({ atMs }, index) => atMs - Number(sent[index]?.atMs))
   }
 
@@ -158,7 +158,7 @@ describe('the delay', () => {
         [409, ConflictError],
       ] as const) {
         const { rapport, sent } = createFakeClient([json(status, {}, { 'retry-after': value })])
-        const error = await settleError(rapport.contacts.get('con_1'))
+        const error = await rejectionOf(rapport.contacts.get('con_1'))
         expect(error).toBeInstanceOf(Class)
         expect((error as RateLimitError).retryAfterSeconds).toBeGreaterThan(60)
         expect(sent).toHaveLength(1)
@@ -178,7 +178,7 @@ test('a window of the rate limit is waited out', async () => {
   }
   const { rapport, sent } = createFakeClient(Array(20).fill(respond))
   for (let count = 0; count < 8; count++)
-    expect(await settle(rapport.contacts.get('con_1'))).toMatchObject({ status: 'fulfilled' })
+    expect(await resultOf(rapport.contacts.get('con_1'))).toMatchObject({ status: 'fulfilled' })
   expect(sent).toHaveLength(8 + 2)
 })
 
@@ -190,10 +190,10 @@ test.each([
   [Number.NaN, 1],
 ])('maxRetries: %s means %s attempts', async (maxRetries, attempts) => {
   const ofClient = createFakeClient(Array(9).fill(lost), { maxRetries })
-  await settleError(ofClient.rapport.contacts.get('con_1'))
+  await rejectionOf(ofClient.rapport.contacts.get('con_1'))
   expect(ofClient.sent).toHaveLength(attempts)
   const ofCall = createFakeClient(Array(9).fill(lost), { maxRetries: 7 })
-  await settleError(ofCall.rapport.contacts.get('con_1', { maxRetries }))
+  await rejectionOf(ofCall.rapport.contacts.get('con_1', { maxRetries }))
   expect(ofCall.sent).toHaveLength(attempts)
 })
 

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createFakeClient, json, settle, settleError, useFakeTime } from '../test/fake-fetch.ts'
+import { createFakeClient, json, resultOf, rejectionOf, useFakeTime } from '../test/fake-fetch.ts'
 import { ApiError, ConnectionError, RapportError, ServerError, TimeoutError, ValidationError } from './errors.ts'
 import { Rapport } from './rapport.ts'
 
@@ -87,7 +87,7 @@ describe('with fake timers', () => {
 
   test('each attempt has the whole timeout, and the last one rejects with a TimeoutError', async () => {
     const { rapport, sent } = createFakeClient(['hang', 'hang', 'hang'], { timeoutMs: 700 })
-    const error = await settleError(rapport.contacts.get('con_1'))
+    const error = await rejectionOf(rapport.contacts.get('con_1'))
     expect(error).toBeInstanceOf(TimeoutError)
     expect(error).toBeInstanceOf(ConnectionError)
     expect((error as Error).message).toBe('GET https://crm.example/contacts/con_1: no response within 700 ms')
@@ -99,7 +99,7 @@ describe('with fake timers', () => {
     const lasting = async (ofClient: object, ofCall: object) => {
       const { rapport } = createFakeClient(['hang'], { maxRetries: 0, ...ofClient })
       const startedAt = Date.now()
-      await settleError(rapport.contacts.get('con_1', ofCall))
+      await rejectionOf(rapport.contacts.get('con_1', ofCall))
       return Date.now() - startedAt
     }
     expect(await lasting({ timeoutMs: 900 }, { timeoutMs: 100 })).toBe(100)
@@ -119,9 +119,9 @@ describe('with fake timers', () => {
 
   test('no timer is left behind', async () => {
     const { rapport } = createFakeClient([json(200, {}), json(404, {}), new Error('lost'), json(200, {})])
-    await settle(rapport.contacts.get('con_1'))
-    await settle(rapport.contacts.get('con_1', { maxRetries: 0 }))
-    await settle(rapport.contacts.get('con_1', { maxRetries: 0 }))
+    await resultOf(rapport.contacts.get('con_1'))
+    await resultOf(rapport.contacts.get('con_1', { maxRetries: 0 }))
+    await resultOf(rapport.contacts.get('con_1', { maxRetries: 0 }))
     const file = await rapport.contacts.export()
     expect(vi.getTimerCount()).toBe(0)
     await file.cancel()
@@ -131,8 +131,8 @@ describe('with fake timers', () => {
     const { rapport, sent } = createFakeClient([])
     const open = vi.fn<() => string>(() => 'email\n')
     const signal = AbortSignal.abort('stop')
-    expect(await settleError(rapport.contacts.get('con_1', { signal }))).toBe('stop')
-    expect(await settleError(rapport.imports.create({ csv: open }, {}, { signal }))).toBe('stop')
+    expect(await rejectionOf(rapport.contacts.get('con_1', { signal }))).toBe('stop')
+    expect(await rejectionOf(rapport.imports.create({ csv: open }, {}, { signal }))).toBe('stop')
     expect(sent).toEqual([])
     expect(open).not.toHaveBeenCalled()
   })

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createFakeClient, json, settle, settleError, useFakeTime } from '../test/fake-fetch.ts'
+import { createFakeClient, json, resultOf, rejectionOf, useFakeTime } from '../test/fake-fetch.ts'
 import { ConnectionError } from './errors.ts'
 import { Rapport } from './rapport.ts'
 import type { Upload } from './upload.ts'
@@ -46,14 +46,14 @@ const oneShot: [string, () => Upload, string][] = [
 
 test.each([...repeatable, ...oneShot])('%s is sent with its content type', async (_name, create, text) => {
   const { rapport, sent } = createFakeClient([json(202, { id: 'imp_1' })])
-  await settle(rapport.imports.create(create()))
+  await resultOf(rapport.imports.create(create()))
   expect(sent[0]?.body).toBe(text)
   expect(sent[0]?.headers.get('content-type')).toBe(text === csv ? 'text/csv' : 'application/x-ndjson')
 })
 
 test.each(repeatable)('%s is sent again, whole and under the same key', async (_name, create, text) => {
   const { rapport, sent } = createFakeClient([new Error('lost'), json(503, {}), json(202, { id: 'imp_1' })])
-  expect(await settle(rapport.imports.create(create()))).toMatchObject({ status: 'fulfilled' })
+  expect(await resultOf(rapport.imports.create(create()))).toMatchObject({ status: 'fulfilled' })
   expect(sent.map(({ body }) => body)).toEqual([text, text, text])
   expect(new Set(sent.map(({ headers }) => headers.get('idempotency-key'))).size).toBe(1)
 })
@@ -61,7 +61,7 @@ test.each(repeatable)('%s is sent again, whole and under the same key', async (_
 test.each(oneShot)('%s is not sent again, as its rest would be a shorter file', async (_name, create) => {
   for (const failure of [new Error('lost'), json(503, {}), json(429, {})]) {
     const { rapport, sent } = createFakeClient([failure])
-    await settleError(rapport.imports.create(create()))
+    await rejectionOf(rapport.imports.create(create()))
     expect(sent).toHaveLength(1)
   }
 })
@@ -89,7 +89,7 @@ describe('a source that fails', () => {
   test('rejects with its own error, and is not opened again', async () => {
     const { rapport, sent } = createFakeClient([])
     const error = new Error('the disk is gone')
-    expect(await settleError(rapport.imports.create({ csv: () => failing(error) }))).toBe(error)
+    expect(await rejectionOf(rapport.imports.create({ csv: () => failing(error) }))).toBe(error)
     expect(sent).toHaveLength(1)
   })
 
@@ -100,7 +100,7 @@ describe('a source that fails', () => {
       return json(202, { id: 'imp_1' })
     }
     const rapport = new Rapport({ baseUrl: 'https://crm.example', fetch })
-    expect(await settleError(rapport.imports.create({ csv: failing(error) }))).toBe(error)
+    expect(await rejectionOf(rapport.imports.create({ csv: failing(error) }))).toBe(error)
   })
 
   test('such as a missing file, differs from a lost connection', async () => {
@@ -113,7 +113,7 @@ describe('a source that fails', () => {
   test('a contact that JSON cannot represent is an error of the source', async () => {
     const { rapport } = createFakeClient([])
     const contacts = [{ email: 1n as unknown as string }]
-    expect(await settleError(rapport.imports.create({ contacts }))).toBeInstanceOf(TypeError)
+    expect(await rejectionOf(rapport.imports.create({ contacts }))).toBeInstanceOf(TypeError)
   })
 })
 

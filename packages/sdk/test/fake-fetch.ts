@@ -52,8 +52,8 @@ export function useFakeTime(now = new Date('2026-11-23T12:00:00Z')): void {
   vi.useFakeTimers({ now, toFake: ['setTimeout', 'clearTimeout', 'Date'] })
 }
 
-/** Runs fake timers until the promise is settled. */
-export async function settle<Value>(promise: PromiseLike<Value>): Promise<PromiseSettledResult<Value>> {
+/** Runs fake timers until the promise has ended. */
+export async function resultOf<Value>(promise: PromiseLike<Value>): Promise<PromiseSettledResult<Value>> {
   const settled = Promise.allSettled([promise])
   for (;;) {
     await vi.runAllTimersAsync()
@@ -65,8 +65,8 @@ export async function settle<Value>(promise: PromiseLike<Value>): Promise<Promis
 const nextTurn = () => new Promise<[]>((resolve) => setImmediate(resolve, []))
 
 /** The reason of the rejection. Fails if the promise is fulfilled. */
-export async function settleError(promise: PromiseLike<unknown>): Promise<unknown> {
-  const result = await settle(promise)
+export async function rejectionOf(promise: PromiseLike<unknown>): Promise<unknown> {
+  const result = await resultOf(promise)
   if (result.status === 'fulfilled') throw new Error('The promise was fulfilled')
   return result.reason
 }

@@ -186,7 +186,7 @@ test('an invalid header returns 400 before the upload is complete', async () => 
   const socket = connect(port, '127.0.0.1')
   socket.write(head())
   writeChunk(socket, 'name\n')
-  const response = readAnswer(socket)
+  const response = readResponse(socket)
   // The header is checked when the first part is full.
   for (let sent = 0; sent < 1_100_000; sent += 100_000) writeChunk(socket, `${'x'.repeat(99_999)}\n`)
   expect(await response).toMatch(/^HTTP\/1.1 400 .*The file has no column email/s)
@@ -220,7 +220,7 @@ test('an upload that is canceled fails with 409 and leaves no part', async () =>
     { describe: 'the import is being received' },
   )
   expect((await api.call('DELETE', `/imports/${record.id}`, { key })).status).toBe(204)
-  const response = readAnswer(socket)
+  const response = readResponse(socket)
   writeChunk(socket, 'grace@example.com\n')
   socket.write('0\r\n\r\n')
   expect(await response).toMatch(/^HTTP\/1.1 409 .*"wrong_state"/s)
@@ -288,7 +288,7 @@ function writeChunk(socket: ReturnType<typeof connect>, text: string) {
   socket.write(`${text.length.toString(16)}\r\n${text}\r\n`)
 }
 
-function readAnswer(socket: ReturnType<typeof connect>): Promise<string> {
+function readResponse(socket: ReturnType<typeof connect>): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
     socket.setEncoding('utf8').once('error', reject)

@@ -81,7 +81,7 @@ async function compareDrain(setup: Setup, name: string, target?: Target): Promis
   ]
 }
 
-/** Drains the webhooks of one workspace, which share its places. */
+/** Drains the webhooks of one workspace, which share its capacity. */
 async function compareFour(setup: Setup): Promise<Figure> {
   const { installation, receiver, worker } = setup
   const count = setup.quick ? 1_000 : 10_000

@@ -53,7 +53,7 @@ async function doWork({ api, inbox, database }: Stack): Promise<void> {
   await receiver.close()
 }
 
-interface Answer {
+interface QueryResponse {
   status: string
   error?: string
   data: { result: { value: [number, string] }[] }
@@ -77,7 +77,7 @@ describe.skipIf(!programs)('with Prometheus', () => {
       method: 'POST',
       body: new URLSearchParams({ query: expression }),
     })
-    const { status, error, data } = (await response.json()) as Answer
+    const { status, error, data } = (await response.json()) as QueryResponse
     if (status !== 'success') throw new Error(`${expression}: ${error}`)
     return data.result.map(({ value }) => Number(value[1]))
   }

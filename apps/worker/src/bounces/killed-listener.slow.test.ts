@@ -38,7 +38,7 @@ test('kill -9 between the commit and the response: the sender repeats, one bounc
 
   const first = await start(proxy.url)
   // The transaction commits, and the worker never learns it.
-  proxy.cut(/commit/, 'answer')
+  proxy.cut(/commit/, 'response')
   const interrupted = deliver()
   await expect.poll(listBounces).toEqual(['mail.bounced'])
   first.kill('SIGKILL')

@@ -152,7 +152,7 @@ describe('after its turn', () => {
     await addBacklog(ctx, webhookId, 600)
   })
 
-  test('a drain ends if all places are taken, and requeues the rest once', async () => {
+  test('a drain ends if there is no capacity left, and requeues the rest once', async () => {
     const requeued: string[] = []
     const drains = { active: new Map(), max: 1 }
     const requeueDrain = async ({ workspaceId }: WorkJob) => void requeued.push(workspaceId)

@@ -66,11 +66,11 @@ describe('on an unreliable database connection', () => {
 
   test.each([
     ['before', /claim a drain/],
-    ['answer', /claim a drain/],
+    ['response', /claim a drain/],
     ['before', /take deliveries/],
-    ['answer', /take deliveries/],
+    ['response', /take deliveries/],
     ['before', /commit/],
-    ['answer', /commit/],
+    ['response', /commit/],
   ] as const)(
     'a claim that fails (%s %s) sends nothing; the next job sends the deliveries',
     async (moment, statement) => {
@@ -89,11 +89,11 @@ describe('on an unreliable database connection', () => {
 
   test.each([
     ['before', /record outcomes/],
-    ['answer', /record outcomes/],
+    ['response', /record outcomes/],
     ['before', /take deliveries/],
-    ['answer', /take deliveries/],
+    ['response', /take deliveries/],
     ['before', /commit/],
-    ['answer', /commit/],
+    ['response', /commit/],
   ] as const)('a failed statement (%s %s) is retried, and each delivery is sent once', async (moment, statement) => {
     await addBacklog(ctx, webhookId, 40)
     receiver.respondWith(() => {

@@ -5,14 +5,14 @@ import { type DrainClaim, prepareDrain } from '@rapport/core/webhooks/drain/drai
 import {
   claimDrain,
   recordAndTakeNext,
-  releaseUnansweredDrain,
+  releaseUnacknowledgedDrain,
   type TakeResult,
 } from '@rapport/core/webhooks/drain/drain.ts'
 import { getReachabilityOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
 import type { TakeLimits } from '@rapport/core/webhooks/drain/take-deliveries.ts'
 import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
-import { initialPace } from '../webhook-delivery/receiver-memory.ts'
+import { initialSpeed } from '../webhook-delivery/receiver-memory.ts'
 import { createRequestsInFlight, type RequestsInFlight } from '../webhook-delivery/requests-in-flight.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 
@@ -78,7 +78,7 @@ async function drain(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise<void> 
     if (deps.stopping.aborted) return
     const first = await claimDrain(deps.db, claim, limits).catch(async (error: unknown) => {
       // The claim may be committed; nothing was sent.
-      await retryWhileDatabaseDown(deps, () => releaseUnansweredDrain(deps.db, claim))
+      await retryWhileDatabaseDown(deps, () => releaseUnacknowledgedDrain(deps.db, claim))
       throw error
     })
     if (first) hasMore = await runTurn(deps, claim, { ...turn, first, requests })
@@ -109,7 +109,7 @@ async function runTurn(
     lookMs = ended.length === 0 ? Math.min(lookMs * 2, timings.maxDrainLookMs) : timings.minDrainLookMs
     countOutcomes(progress, ended)
     onProgress(progress)
-    adaptPaces(deps, claim, ended)
+    adaptSpeeds(deps, claim, ended)
     const isTurnOver = performance.now() > endsAt && drains.active.size >= drains.max
     const isEnding = isTurnOver || deps.stopping.aborted
     current = await retryWhileDatabaseDown(deps, async () => {
@@ -128,10 +128,10 @@ const maxRequests = 1_000
 async function readLimits(deps: WorkerDeps, claim: DrainClaim, requests: RequestsInFlight): Promise<TakeLimits> {
   const { workspaceId, id } = claim
   const quota = Math.min(await deps.webhookQuota.read(ctxOf(deps, { workspaceId, id })), maxRequests)
-  const paces = deps.receivers.read(workspaceId)
+  const speeds = deps.receivers.read(workspaceId)
   const counts = requests.countByWebhook()
-  const webhooks = [...new Set([...paces.keys(), ...counts.keys()])].map((webhookId) => {
-    const { concurrency, isSlow } = paces.get(webhookId) ?? initialPace
+  const webhooks = [...new Set([...speeds.keys(), ...counts.keys()])].map((webhookId) => {
+    const { concurrency, isSlow } = speeds.get(webhookId) ?? initialSpeed
     const isUnreachable = (claim.receivers.get(webhookId)?.unreachableCount ?? 0) > 0
     return { webhookId, concurrency, isSlow: isSlow || isUnreachable, inFlight: counts.get(webhookId) ?? 0 }
   })
@@ -143,7 +143,7 @@ async function readLimits(deps: WorkerDeps, claim: DrainClaim, requests: Request
   }
 }
 
-function adaptPaces({ receivers }: WorkerDeps, claim: DrainClaim, ended: readonly EndedDelivery[]): void {
+function adaptSpeeds({ receivers }: WorkerDeps, claim: DrainClaim, ended: readonly EndedDelivery[]): void {
   for (const [webhookId, round] of Map.groupBy(ended, (delivery) => delivery.webhookId)) {
     receivers.adapt(claim.workspaceId, webhookId, getReachabilityOutcomes(claim.receivers.get(webhookId) ?? {}, round))
   }

@@ -130,7 +130,7 @@ async function readWork(ctx: Ctx) {
 
 async function injectFault({ proxy, deps }: UnreliableWorker, random: Random) {
   const kind = random()
-  if (kind < 0.5) return proxy.cut(pick(statements, random), random() < 0.5 ? 'before' : 'answer', 1)
+  if (kind < 0.5) return proxy.cut(pick(statements, random), random() < 0.5 ? 'before' : 'response', 1)
   if (kind < 0.6) return proxy.cutAll()
   if (kind < 0.75) return recordHeartbeat(database.db, deps.workerId)
   await expireWorkerHeartbeat(database.db, deps.workerId)

@@ -1,6 +1,12 @@
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { recoverClaim } from '@rapport/core/operations/recovery/recover-claims.ts'
-import { type Claim, prepareClaim, type Release, releaseClaim, releaseUnanswered } from '@rapport/core/work/claims.ts'
+import {
+  type Claim,
+  prepareClaim,
+  type Release,
+  releaseClaim,
+  releaseUnacknowledged,
+} from '@rapport/core/work/claims.ts'
 import { delayUnclaimableWork } from '@rapport/core/work/publish.ts'
 import type { WorkJob } from '@rapport/core/work/queues.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
@@ -34,7 +40,7 @@ export async function runClaimed<Subject>(
   try {
     const subject = await makeClaim(ctx, claim).catch(async (error: unknown) => {
       // The claim may be committed; nothing was done with it.
-      await retryWhileDatabaseDown(deps, () => releaseUnanswered(ctx, claim))
+      await retryWhileDatabaseDown(deps, () => releaseUnacknowledged(ctx, claim))
       throw error
     })
     if (subject === undefined) return await delayUnclaimableWork(ctx, claim.id)

@@ -263,7 +263,7 @@ describe('on an unreliable database connection', () => {
     ['the event', /emit events/],
     ['the commit', /^Q?.{0,9}commit/],
   ])('each recipient gets one mail if the connection is lost at %s', async (_name, pattern) => {
-    for (const moment of ['before', 'answer'] as const) {
+    for (const moment of ['before', 'response'] as const) {
       ctx = await createTestCtx(database.db)
       const { id, uuid } = await startCampaign(25)
       before = smtp.mails.length
@@ -287,7 +287,7 @@ describe('on an unreliable database connection', () => {
     await database.pool.query(`${alter} add constraint refuse_sent check (status <> 'SENT') not valid`)
     await expect(send(uuid, unreliable)).rejects.toThrow('Failed query')
     await database.pool.query(`${alter} drop constraint refuse_sent`)
-    proxy.cut(/claim recipients/, 'answer', 1)
+    proxy.cut(/claim recipients/, 'response', 1)
     await expect(send(uuid, unreliable)).rejects.toThrow()
     expect(proxy.cuts).toBe(1)
     await send(uuid, unreliable)

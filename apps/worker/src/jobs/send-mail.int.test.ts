@@ -171,7 +171,7 @@ describe('a test mail', () => {
     const proxy = await startTestProxy(database.url)
     const proxied = openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} })
     const unreliable = await createTestDeps(proxied.db, { smtpUrl: smtp.url })
-    proxy.cut(/^Q?.{0,9}commit/, 'answer', 1)
+    proxy.cut(/^Q?.{0,9}commit/, 'response', 1)
     await expect(send(uuid, unreliable)).rejects.toThrow()
     expect([proxy.cuts, received(), await readMail(uuid)]).toMatchObject([1, [], { status: 'PENDING', attempts: 0 }])
     await send(uuid)

@@ -41,7 +41,7 @@ export const defaultTimings = {
   requestTimeoutMs: 10_000,
   /** Each name is queried twice. */
   nameQueryTimeoutMs: 1_500,
-  /** How long a job drains a workspace before it is requeued, if all places for drains are taken. */
+  /** How long a job drains a workspace before it is requeued, if the worker has no capacity for another drain. */
   drainTurnMs: 2_000,
   /** How soon a drain looks for new deliveries while no request ends. The time doubles with each look. */
   minDrainLookMs: 50,

@@ -1,27 +1,27 @@
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { describe, expect, test } from 'vitest'
-import { createReceiverMemory, initialPace, nextPace, type ReceiverPace } from './receiver-memory.ts'
+import { createReceiverMemory, initialSpeed, nextSpeed, type ReceiverSpeed } from './receiver-memory.ts'
 
 const response = { responseStatus: 200, durationMs: 10 }
 const failure = { responseStatus: 500, durationMs: 10 }
 const noResponse = { responseStatus: null, durationMs: 10_000 }
-const paceOf = (pace: Partial<ReceiverPace>): ReceiverPace => ({ ...initialPace, ...pace })
+const speedOf = (speed: Partial<ReceiverSpeed>): ReceiverSpeed => ({ ...initialSpeed, ...speed })
 
 describe('the concurrency of a webhook', () => {
   test('starts at one and doubles with each round of responses up to twenty', () => {
-    const concurrencies = [initialPace]
+    const concurrencies = [initialSpeed]
     for (let round = 0; round < 6; round++)
-      concurrencies.push(nextPace(concurrencies.at(-1) ?? initialPace, [response]))
+      concurrencies.push(nextSpeed(concurrencies.at(-1) ?? initialSpeed, [response]))
     expect(concurrencies.map(({ concurrency }) => concurrency)).toEqual([1, 2, 4, 8, 16, 20, 20])
   })
 
   test('doubles after an error response too', () => {
-    expect(nextPace(paceOf({ concurrency: 4 }), [response, failure])).toMatchObject({ concurrency: 8 })
+    expect(nextSpeed(speedOf({ concurrency: 4 }), [response, failure])).toMatchObject({ concurrency: 8 })
   })
 
   test('falls to one after an attempt without a response', () => {
-    expect(nextPace(paceOf({ concurrency: 20 }), [response, noResponse, response])).toMatchObject({ concurrency: 1 })
-    expect(nextPace(initialPace, [noResponse])).toMatchObject({ concurrency: 1 })
+    expect(nextSpeed(speedOf({ concurrency: 20 }), [response, noResponse, response])).toMatchObject({ concurrency: 1 })
+    expect(nextSpeed(initialSpeed, [noResponse])).toMatchObject({ concurrency: 1 })
   })
 })
 
@@ -29,16 +29,16 @@ describe('a receiver is slow', () => {
   const responses = (...durations: number[]) => durations.map((durationMs) => ({ responseStatus: 200, durationMs }))
 
   test('after an attempt without a response, until the next round of responses', () => {
-    const pace = nextPace(initialPace, [response, response, noResponse])
-    expect(pace.isSlow).toBe(true)
-    expect(nextPace(pace, [response]).isSlow).toBe(false)
+    const speed = nextSpeed(initialSpeed, [response, response, noResponse])
+    expect(speed.isSlow).toBe(true)
+    expect(nextSpeed(speed, [response]).isSlow).toBe(false)
   })
 
   test('if the median of its last twenty response times is above a second', () => {
-    expect(nextPace(initialPace, responses(5_000, 10, 10)).isSlow).toBe(false)
-    const slow = nextPace(initialPace, responses(10, 2_000, 2_000))
+    expect(nextSpeed(initialSpeed, responses(5_000, 10, 10)).isSlow).toBe(false)
+    const slow = nextSpeed(initialSpeed, responses(10, 2_000, 2_000))
     expect(slow.isSlow).toBe(true)
-    expect(nextPace(slow, responses(...Array.from({ length: 18 }, () => 10))).isSlow).toBe(false)
+    expect(nextSpeed(slow, responses(...Array.from({ length: 18 }, () => 10))).isSlow).toBe(false)
   })
 })
 

@@ -10,7 +10,7 @@ const rememberedWorkspaces = 10_000
 const rememberedWebhooks = 200
 
 /** What a worker remembers of the receiver of a webhook. It is held in memory only: a new worker starts with nothing. */
-export interface ReceiverPace {
+export interface ReceiverSpeed {
   /** The maximum number of concurrent requests. */
   concurrency: number
   /** The last attempt had no response, or the median of the last response times is above a second. */
@@ -21,17 +21,21 @@ export interface ReceiverPace {
 
 export interface ReceiverMemory {
   /** The webhooks of the workspace that had an attempt. */
-  read(workspaceId: WorkspaceId): ReadonlyMap<WebhookId, ReceiverPace>
-  /** Updates the pace of a webhook after a round of attempts. */
+  read(workspaceId: WorkspaceId): ReadonlyMap<WebhookId, ReceiverSpeed>
+  /** Updates the speed of a webhook after a round of attempts. */
   adapt(workspaceId: WorkspaceId, webhookId: WebhookId, round: Round): void
 }
 
 type Round = readonly { responseStatus: number | null; durationMs?: number | null }[]
 
-export const initialPace: ReceiverPace = { concurrency: 1, isSlow: false, durations: [] }
+export const initialSpeed: ReceiverSpeed = { concurrency: 1, isSlow: false, durations: [] }
 
 /** Doubles the concurrency after a round of responses. Resets it to one after a timeout or a failed connection. */
-export function nextPace({ concurrency, durations }: ReceiverPace, round: Round, slowMs = defaultSlowMs): ReceiverPace {
+export function nextSpeed(
+  { concurrency, durations }: ReceiverSpeed,
+  round: Round,
+  slowMs = defaultSlowMs,
+): ReceiverSpeed {
   const recent = [...durations, ...round.flatMap(({ durationMs }) => durationMs ?? [])].slice(-rememberedDurations)
   if (round.some(({ responseStatus }) => responseStatus === null)) {
     return { concurrency: 1, isSlow: true, durations: recent }
@@ -42,19 +46,19 @@ export function nextPace({ concurrency, durations }: ReceiverPace, round: Round,
 
 /** A receiver with a median response time above `slowMs` is slow. */
 export function createReceiverMemory(slowMs = defaultSlowMs): ReceiverMemory {
-  const workspaces = new LRUCache<WorkspaceId, Map<WebhookId, ReceiverPace>>({ max: rememberedWorkspaces })
+  const workspaces = new LRUCache<WorkspaceId, Map<WebhookId, ReceiverSpeed>>({ max: rememberedWorkspaces })
   return {
     read: (workspaceId) => workspaces.get(workspaceId) ?? new Map(),
     adapt(workspaceId, webhookId, round) {
       if (round.length === 0) return
-      const paces = workspaces.get(workspaceId) ?? new Map<WebhookId, ReceiverPace>()
-      const pace = nextPace(paces.get(webhookId) ?? initialPace, round, slowMs)
+      const speeds = workspaces.get(workspaceId) ?? new Map<WebhookId, ReceiverSpeed>()
+      const speed = nextSpeed(speeds.get(webhookId) ?? initialSpeed, round, slowMs)
       // At the end, so that the first one had no attempt for the longest time.
-      paces.delete(webhookId)
-      paces.set(webhookId, pace)
-      const [oldest] = paces.keys()
-      if (paces.size > rememberedWebhooks && oldest) paces.delete(oldest)
-      workspaces.set(workspaceId, paces)
+      speeds.delete(webhookId)
+      speeds.set(webhookId, speed)
+      const [oldest] = speeds.keys()
+      if (speeds.size > rememberedWebhooks && oldest) speeds.delete(oldest)
+      workspaces.set(workspaceId, speeds)
     },
   }
 }

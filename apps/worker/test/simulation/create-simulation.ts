@@ -80,13 +80,13 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     jobs.set(worker, [...(jobs.get(worker) ?? []), task])
   }
 
-  const unanswered = new Set<SimulatedCall>()
+  const unacknowledged = new Set<SimulatedCall>()
   /** Receives a report of a sender, who repeats it after an error, and after a kill: the response may have been lost. */
   function receive(worker: Worker, report: SimulatedCall): void {
-    unanswered.add(report)
+    unacknowledged.add(report)
     const { name, call } = report
     const onEnd = (error: unknown) => {
-      if (!error) unanswered.delete(report)
+      if (!error) unacknowledged.delete(report)
       else if (retriesLeft-- > 0) planRepeat(report)
     }
     world.start(worker, { name, work: () => call({ ...ctx, db: worker.deps.db }), onEnd })
@@ -115,7 +115,7 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     scheduler.kill(worker)
     await world.startWorker()
     for (const work of await readWork()) planJob(work)
-    for (const report of unanswered) planRepeat(report)
+    for (const report of unacknowledged) planRepeat(report)
   }
 
   /** Makes a worker count as crashed, although it goes on. */
@@ -237,11 +237,11 @@ export function createSimulation({ scenario, world, scheduler, database, choices
     for (const { deps } of world.workers) if (deps !== last.deps) await expireHeartbeat(database, deps.workerId)
     for (let round = 0; round < maxRounds; round++) {
       await scenario.finish(scheduler.trace)
-      for (const report of unanswered) receive(last, report)
+      for (const report of unacknowledged) receive(last, report)
       world.start(last, { name: 'heartbeat', work: () => beat(last) })
       await runTasks()
       const work = await readWork()
-      if (work.length === 0 && unanswered.size === 0) return listClaims(database, ctx)
+      if (work.length === 0 && unacknowledged.size === 0) return listClaims(database, ctx)
       for (const one of work) startJob(last, one)
       await runTasks()
     }

@@ -4,7 +4,7 @@ import { currentTask, type Scheduler } from './scheduler.ts'
 import type { Connection, SimulatedProcess, Task, TraceEntry } from './tasks.ts'
 
 /** What may happen to a statement, apart from that it passes. */
-export const statementFaults = ['answer lost', 'lost', 'late', 'fails'] as const
+export const statementFaults = ['response lost', 'lost', 'late', 'fails'] as const
 
 /** A statement that was sent, its row in the trace, and how to execute it. */
 interface SentStatement {
@@ -86,7 +86,7 @@ function gateConnection(client: pg.PoolClient, owner: PoolOwner): void {
     if (outcome === 'passes') return execute(statement)
     if (outcome === 'fails') return execute({ ...statement, query: () => send('select 1/0') })
     lostError = outcome === 'late' ? 'Query read timeout' : 'Connection terminated unexpectedly'
-    if (outcome === 'answer lost') return execute(statement).then(failLost, failLost)
+    if (outcome === 'response lost') return execute(statement).then(failLost, failLost)
     if (outcome === 'late') {
       isFrozen = true
       const { label, query } = statement

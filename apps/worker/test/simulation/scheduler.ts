@@ -87,7 +87,7 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
   }
 
   /** Waits until nothing happens without a choice. */
-  async function settle(): Promise<void> {
+  async function waitUntilQuiet(): Promise<void> {
     const stuckAt = performance.now() + stuckAfterMs
     for (;;) {
       for (let turn = 0; turn < 4; turn++) await nextTurn()
@@ -141,7 +141,7 @@ export function createScheduler({ choices, monitor }: SchedulerOptions) {
 
   /** Chooses what happens to one task, or one event. Returns false if there is nothing to choose from. */
   async function step(events: readonly SimulationEvent[]): Promise<boolean> {
-    await settle()
+    await waitUntilQuiet()
     const ready = [...waiting].filter(isReady)
     if (ready.length === 0 && events.length === 0) return breakDeadlock()
     const isEvent = ready.length === 0 || (events.length > 0 && choices.next() > 0.8)

@@ -14,7 +14,7 @@ import { currentTask, type Scheduler } from './scheduler.ts'
 import type { SimulatedProcess, Task } from './tasks.ts'
 import { outcomeBatchMs, retryPauseMs } from './virtual-timers-patch.ts'
 
-/** Retries and outcomes wait for the scheduler, no drain looks for new deliveries by itself; no turn ends, as places are free. */
+/** Retries and outcomes wait for the scheduler, no drain looks for new deliveries by itself; no turn ends, as there is capacity. */
 const timings = {
   ...defaultTimings,
   minRetryPauseMs: retryPauseMs,

@@ -45,9 +45,9 @@ describe('a pool', () => {
   test.each([
     ['at the start', /begin/, 'before'],
     ['in the middle', /select 'middle'/, 'before'],
-    ['in the middle, with its response lost', /select 'middle'/, 'answer'],
+    ['in the middle, with its response lost', /select 'middle'/, 'response'],
     ['at the commit', /commit/, 'before'],
-    ['at the commit, with its response lost', /commit/, 'answer'],
+    ['at the commit, with its response lost', /commit/, 'response'],
   ] as const)('a connection lost %s of a transaction counts as unavailable', async (_when, pattern, moment) => {
     proxy.cut(pattern, moment)
     const error = await transaction(database.db, async (db) => {

@@ -25,7 +25,7 @@ import { explainSelects, hidesPlans } from '@rapport/testing/postgres/explain.ts
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { EventQuery } from '../webhooks/deliveries.schema.ts'
 import { redeliver, redeliverMany } from '../webhooks/delivery-log.ts'
-import { releaseUnansweredDrain } from '../webhooks/drain/drain.ts'
+import { releaseUnacknowledgedDrain } from '../webhooks/drain/drain.ts'
 import { listEvents } from '../webhooks/event-feed.ts'
 
 let database: TestDatabase
@@ -40,7 +40,7 @@ const dayMs = 86_400_000
 const inDays = (days: number) => new Date(Date.now() + days * dayMs)
 const maintainOnceIn = (days: number, options = {}) =>
   maintainPartitions(database.db, { now: inDays(days), ...options })
-/** Maintains until nothing is held up, by a transaction or by a slow machine. */
+/** Maintains until no table is locked, by a transaction or by a slow machine. */
 async function maintainIn(days: number, options = {}): Promise<{ added: string[]; dropped: string[] }> {
   const { added, dropped, lockedTables } = await maintainOnceIn(days, options)
   if (lockedTables.length === 0) return { added, dropped }
@@ -185,7 +185,7 @@ test('an event and its delivery are not dropped before the delivery has ended', 
   // Also while the delivery is in flight.
   const { claim } = await claimTestDrain(ctx, { workerId: await createTestWorker(database.db) })
   expect(await dropIn(70)).toEqual([])
-  await releaseUnansweredDrain(database.db, claim)
+  await releaseUnacknowledgedDrain(database.db, claim)
   await deliverAll()
   expect(await dropIn(70)).toEqual(['events_past', 'deliveries_past'])
 })
@@ -232,9 +232,9 @@ test('redelivery of a dropped event is a conflict, and its delivery is kept', as
 test('a long transaction delays maintenance but blocks no writes', async () => {
   await createTestContact(ctx)
   const dump = await openTransaction(database.db, (db) => db.execute(sql`select from events`))
-  // A slow machine may hold up the deliveries, too, but not every time.
+  // On a slow machine, the deliveries may be locked too, but not every time.
   const maintaining = waitUntil(async () => (await maintainOnceIn(70)).lockedTables.join() === 'events', {
-    describe: 'only the events are held up',
+    describe: 'only the events are locked',
   })
   await Promise.all([maintaining, createTestContact(ctx)])
   await dump.commit()

@@ -23,7 +23,7 @@ import {
 } from './mails.ts'
 import { hashProviderMessageId } from './providers/provider-message-id.ts'
 import { recoverOrphanedClaims } from '../operations/recovery/recover-claims.ts'
-import { releaseClaim, releaseUnanswered } from '../work/claims.ts'
+import { releaseClaim, releaseUnacknowledged } from '../work/claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -145,7 +145,7 @@ test('a claim that is still committing when its response is lost is released', a
   const uuid = await enqueueOne('CAMPAIGN_TEST')
   const lost = await prepareTestClaim(ctx, uuid, workerId)
   const claiming = await openTransaction(database.db, (db) => claimMail({ ...ctx, db }, lost))
-  const releasing = releaseUnanswered(ctx, lost)
+  const releasing = releaseUnacknowledged(ctx, lost)
   await waitUntilBlocked(database.db)
   await claiming.commit()
   await releasing

@@ -27,7 +27,7 @@ export type RequestedMailKind = (typeof requestedMailKinds)[number]
 export const isRequestedMail = (kind: MailKind): kind is RequestedMailKind =>
   (requestedMailKinds as readonly MailKind[]).includes(kind)
 export type Mail = typeof mails.$inferSelect
-/** A mail that only the holder of the claim may send. Its `attempts` include the one that begins. */
+/** A mail that only the owner of the claim may send. Its `attempts` include the one that begins. */
 export type ClaimedMail = Mail & { claim: Claim }
 
 export const maxMailAttempts = 3

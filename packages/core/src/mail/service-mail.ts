@@ -5,7 +5,7 @@ import { feedbackId, mailDomain, type OutgoingMail, toHeaderText } from './outgo
 
 type Sender = Pick<OutgoingMail, 'from' | 'dkim'>
 
-/** Renders a transactional mail. Marked as generated automatically (RFC 3834). The default sender is `MAIL_FROM`. */
+/** Renders a single mail. Marked as generated automatically (RFC 3834). The default sender is `MAIL_FROM`. */
 export function renderServiceMail(
   ctx: Ctx,
   { id, kind, toAddress }: Mail,

@@ -98,13 +98,13 @@ export async function claimWork({ db }: Pick<Ctx, 'db'>, claim: Claim): Promise<
 
 /** Locks the claim until the transaction ends. Returns false if it was lost: another job may have the work. */
 export async function lockClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> {
-  const held = await db.select({ id: work.id }).from(work).where(isHeld(claim)).for('update')
-  return held.length > 0
+  const locked = await db.select({ id: work.id }).from(work).where(isOwned(claim)).for('update')
+  return locked.length > 0
 }
 
 /** Ends work in the transaction that records its outcome. Returns false if the claim was lost. */
 export async function finishClaim({ db }: Pick<Ctx, 'db'>, claim: Claim): Promise<boolean> {
-  const finished = await db.delete(work).where(isHeld(claim)).returning({ id: work.id })
+  const finished = await db.delete(work).where(isOwned(claim)).returning({ id: work.id })
   return finished.length > 0
 }
 
@@ -115,7 +115,7 @@ export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, releas
   const [released] = await db
     .update(work)
     .set(release === 'requeue' ? { ...free, publishedAt } : free)
-    .where(isHeld(claim))
+    .where(isOwned(claim))
     .returning({ requestId: work.requestId, traceparent: work.traceparent })
   if (release === 'retry' || !released) return
   const { workspaceId, kind, id } = claim
@@ -126,7 +126,7 @@ export async function releaseClaim({ db }: Pick<Ctx, 'db'>, claim: Claim, releas
  * Gives up work whose claim had no response. The claim may still be committing. A statement that looks for its token
  * would not wait for that, as it does not see it yet, so the row is locked first.
  */
-export function releaseUnanswered(ctx: Ctx, claim: Claim): Promise<void> {
+export function releaseUnacknowledged(ctx: Ctx, claim: Claim): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     await ctx.db.select({ id: work.id }).from(work).where(isWorkOf(claim)).for('update')
     await releaseClaim(ctx, claim, 'retry')
@@ -155,4 +155,4 @@ export function renewClaim(next: SQLWrapper, former: SQLWrapper): { assignment: 
 
 const isWorkOf = ({ workspaceId, id }: Pick<Claim, 'id'> & Pick<WorkScope, 'workspaceId'>) =>
   and(eq(work.workspaceId, workspaceId), eq(work.id, id))
-const isHeld = (claim: Claim) => and(isWorkOf(claim), inArray(work.token, [...claim.tokens]))
+const isOwned = (claim: Claim) => and(isWorkOf(claim), inArray(work.token, [...claim.tokens]))

@@ -118,7 +118,7 @@ export const lift =
     for (const scope of ['bounce', 'block'] as const) saidOf(model, email).delete(scope)
   }
 
-/** Whether a call was done is unknown, as its answer was lost: nothing is known of its addresses until more is said. */
+/** Whether a call was done is unknown, as its response was lost: nothing is known of its addresses until more is said. */
 export const forget =
   (emails: readonly string[]): Effect =>
   ({ against, unasked }) => {

@@ -8,7 +8,7 @@ export interface TestProxy {
    * Cuts each connection that sends data matching `pattern`: before the data reaches the server, or when the server has
    * responded, so that the response is lost. Stops after `times` cuts (default: never). `undefined` disables cutting.
    */
-  cut(pattern: RegExp | undefined, moment?: 'before' | 'answer', times?: number): void
+  cut(pattern: RegExp | undefined, moment?: 'before' | 'response', times?: number): void
   readonly cuts: number
   /** Cuts all open connections. A server that is executing a statement does not notice, and completes it. */
   cutAll(): void
@@ -19,7 +19,7 @@ export async function startTestProxy(targetUrl: string): Promise<TestProxy> {
   const target = new URL(targetUrl)
   const sockets = new Set<Socket>()
   let pattern: RegExp | undefined
-  let moment: 'before' | 'answer' = 'before'
+  let moment: 'before' | 'response' = 'before'
   let [cuts, left] = [0, 0]
 
   const server = createServer((near) => {

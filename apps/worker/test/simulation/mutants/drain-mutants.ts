@@ -11,8 +11,8 @@ export const drainMutants: readonly Mutant[] = [
   {
     name: 'a drain is claimed although another job owns it',
     file: drain,
-    search: '\n    where drain.token is null`',
-    replacement: '`',
+    search: '\n    where drain.token is null\n',
+    replacement: '\n',
     scenario: 'drain',
     seed: 3,
   },
@@ -43,7 +43,7 @@ export const drainMutants: readonly Mutant[] = [
   {
     name: 'a release of a drain does not ask for its token',
     file: claims,
-    search: 'db.delete(work).where(isHeld(claim))',
+    search: 'db.delete(work).where(isOwned(claim))',
     replacement: 'db.delete(work).where(isWorkOf(claim))',
     scenario: 'drain',
     seed: 9,

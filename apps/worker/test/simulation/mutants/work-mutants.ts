@@ -22,7 +22,7 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'a release does not ask for its token',
     file: claims,
-    search: 'publishedAt } : free)\n    .where(isHeld(claim))',
+    search: 'publishedAt } : free)\n    .where(isOwned(claim))',
     replacement: 'publishedAt } : free)\n    .where(isWorkOf(claim))',
     scenario: 'mails',
     seed: 8,
@@ -30,7 +30,7 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'recovery does not ask for the token of a claim',
     file: claims,
-    search: '.from(work).where(isHeld(claim)).for',
+    search: '.from(work).where(isOwned(claim)).for',
     replacement: '.from(work).where(isWorkOf(claim)).for',
     scenario: 'mails',
     seed: 10,

@@ -50,7 +50,7 @@ export interface MailData {
   locale?: string
 }
 
-/** Transactional emails. `data` contains ids for the template, never a secret. */
+/** Single emails. `data` contains ids for the template, never a secret. */
 export const mails = tenantTable(
   'mails',
   {

@@ -19,7 +19,7 @@ import { recoverOrphanedClaims } from '../../operations/recovery/recover-claims.
 import { clearDeletedWorkspace, deleteWorkspace } from '../../operations/workspaces/delete-workspace.ts'
 import { readWorkspace } from '../../workspaces/workspaces.ts'
 import { type DrainClaim, prepareDrain } from './drain-claim.ts'
-import { claimDrain, recordAndTakeNext, releaseUnansweredDrain, type TakeResult } from './drain.ts'
+import { claimDrain, recordAndTakeNext, releaseUnacknowledgedDrain, type TakeResult } from './drain.ts'
 import type { TakeLimits } from './take-deliveries.ts'
 
 const database = useTestDatabase()
@@ -170,7 +170,7 @@ describe('a step', () => {
   test('whose claim was recovered records its outcomes, but changes no health', async () => {
     const [backlog] = await createTestBacklogs(ctx, 2)
     const { claim } = await claimWith(limitTo(1))
-    await releaseUnansweredDrain(ctx.db, claim)
+    await releaseUnacknowledgedDrain(ctx.db, claim)
     const step = { ended: endedOf(backlog, backlog.uuids.slice(0, 1), failure), inFlight: [], limits: limitTo(5) }
     expect(await recordAndTakeNext(ctx.db, claim, step)).toBeUndefined()
     expect(await readStatuses(backlog.uuids)).toEqual(['FAILED status 500', 'PENDING'])

@@ -17,7 +17,7 @@ import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
 import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.ts'
 import { deleteWebhook } from '../webhooks.ts'
 import { lockDrain, prepareDrain } from './drain-claim.ts'
-import { claimDrain, recordAndTakeNext, releaseUnansweredDrain } from './drain.ts'
+import { claimDrain, recordAndTakeNext, releaseUnacknowledgedDrain } from './drain.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -59,7 +59,7 @@ describe('a claim', () => {
     expect(await readDrain(ctx)).toBeUndefined()
     const [uuid = ''] = await insertDeliveries(ctx, webhookId)
     expect((await makeClaims()).map(({ take }) => getTakenIds(take))).toEqual([[uuid]])
-    await releaseUnansweredDrain(ctx.db, first)
+    await releaseUnacknowledgedDrain(ctx.db, first)
     expect(await readDrain(ctx)).toMatchObject({ inFlight: [uuid] })
   })
 
@@ -134,10 +134,10 @@ describe('releasing a claim without a response', () => {
   test('needs one of its tokens, and leaves its deliveries PENDING', async () => {
     const uuids = await insertDeliveries(ctx, webhookId, { count: 3 })
     const { claim } = await makeClaim(2)
-    await releaseUnansweredDrain(ctx.db, { ...claim, tokens: [crypto.randomUUID()] })
+    await releaseUnacknowledgedDrain(ctx.db, { ...claim, tokens: [crypto.randomUUID()] })
     expect(await readDrain(ctx)).toMatchObject({ workerId, inFlight: uuids.slice(0, 2) })
     const tokens = [crypto.randomUUID(), ...claim.tokens, crypto.randomUUID()]
-    await releaseUnansweredDrain(ctx.db, { ...claim, tokens })
+    await releaseUnacknowledgedDrain(ctx.db, { ...claim, tokens })
     expect(await readDrain(ctx)).toBeUndefined()
     expect(await pendingIds()).toEqual(uuids)
     expect(await takeFirst()).toEqual(uuids)
@@ -152,7 +152,7 @@ describe('releasing a claim without a response', () => {
     const [committing] = claims
     if (!committing) throw new Error('There is no claim')
     expect(getTakenIds(committing.take)).toEqual(uuids)
-    const releasing = releaseUnansweredDrain(ctx.db, committing.claim)
+    const releasing = releaseUnacknowledgedDrain(ctx.db, committing.claim)
     await waitUntilBlocked(database.db)
     await claiming.commit()
     await releasing
@@ -163,7 +163,7 @@ describe('releasing a claim without a response', () => {
 
   test('of a claim that was never made leaves no row', async () => {
     const { claim } = await makeClaim()
-    await releaseUnansweredDrain(ctx.db, claim)
+    await releaseUnacknowledgedDrain(ctx.db, claim)
     expect(await readDrain(ctx)).toBeUndefined()
   })
 })

@@ -43,7 +43,7 @@ export interface TakeResult {
 
 /**
  * Claims the backlog of a workspace and takes its oldest deliveries. Returns undefined if there is none, if another job
- * has it, or if the workspace is suspended. After an error, the caller must call `releaseUnansweredDrain`, because the
+ * has it, or if the workspace is suspended. After an error, the caller must call `releaseUnacknowledgedDrain`, because the
  * claim may have been committed.
  */
 export function claimDrain(db: Db, claim: DrainClaim, limits: TakeLimits): Promise<TakeResult | undefined> {
@@ -74,7 +74,7 @@ export function recordAndTakeNext(db: Db, claim: DrainClaim, step: DrainStep): P
 }
 
 /** Ends a claim that had no response: what it took was certainly not sent. */
-export async function releaseUnansweredDrain(db: Db, claim: DrainClaim): Promise<void> {
+export async function releaseUnacknowledgedDrain(db: Db, claim: DrainClaim): Promise<void> {
   await lockDrain(db, claim.workspaceId, (db) => finishClaim({ db }, claim))
 }
 

@@ -6,7 +6,7 @@ import { claimTestDrain, drainTestBacklog } from '@rapport/testing/fixtures/webh
 import type { Ctx } from '../../request/context.ts'
 import { uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
 import { resumeWorkspace, suspendWorkspace } from '../../workspaces/suspension.ts'
-import { releaseUnansweredDrain } from './drain.ts'
+import { releaseUnacknowledgedDrain } from './drain.ts'
 import { findBacklogs } from './find-backlogs.ts'
 
 const database = useTestDatabase()
@@ -75,7 +75,7 @@ describe('a workspace is found', () => {
     const workerId = await createTestWorker(database.db)
     const { claim } = await claimTestDrain(ctx, { workerId, limit: 1 })
     expect(await find()).toEqual([other.workspaceId])
-    await releaseUnansweredDrain(database.db, claim)
+    await releaseUnacknowledgedDrain(database.db, claim)
     expect(await find()).toEqual([ctx.workspaceId, other.workspaceId])
     await drainTestBacklog(ctx, { workerId })
     expect(await find()).toEqual([other.workspaceId])

@@ -22,7 +22,7 @@ import { idOf, type WebhookId } from '../../kernel/ids.ts'
 import { recoverOrphanedClaims } from '../../operations/recovery/recover-claims.ts'
 import { readDelivery } from '../delivery-log.ts'
 import type { DrainClaim } from './drain-claim.ts'
-import { recordAndTakeNext, releaseUnansweredDrain } from './drain.ts'
+import { recordAndTakeNext, releaseUnacknowledgedDrain } from './drain.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -144,7 +144,7 @@ describe('a stale token', () => {
     const { claim } = await makeClaim()
     const unrelated: DrainClaim = { ...claim, workerId: otherWorkerId, tokens: [randomUUID(), randomUUID()] }
     expect(await recordTestOutcomes(ctx, unrelated, { limit: 20 })).toBeUndefined()
-    await releaseUnansweredDrain(ctx.db, claim)
+    await releaseUnacknowledgedDrain(ctx.db, claim)
     expect(await recordTestOutcomes(ctx, unrelated, { limit: 20 })).toBeUndefined()
     expect(await readStatuses()).toEqual(pending(6))
   })

@@ -10,7 +10,7 @@ import { deriveKeys } from '../../kernel/crypto.ts'
 import { type EventId, newId, uuidOf } from '../../kernel/ids.ts'
 import { rotateSecret } from '../rotate-secret.ts'
 import type { CreatedWebhook } from '../webhooks.schema.ts'
-import { releaseUnansweredDrain } from './drain.ts'
+import { releaseUnacknowledgedDrain } from './drain.ts'
 import { type Receiver, signatureHeaders } from './signed-delivery.ts'
 
 const database = useTestDatabase()
@@ -35,7 +35,7 @@ interface Claimed {
 /** Takes the only delivery and releases the claim. */
 async function claim(): Promise<Claimed> {
   const { claim, take } = await claimTestDrain(ctx, { workerId })
-  await releaseUnansweredDrain(ctx.db, claim)
+  await releaseUnacknowledgedDrain(ctx.db, claim)
   const [delivery] = take?.deliveries ?? []
   if (!delivery?.body) throw new Error('The delivery could not be claimed')
   return { eventId: delivery.eventId, body: delivery.body, receiver: delivery.receiver }

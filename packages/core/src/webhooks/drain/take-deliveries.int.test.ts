@@ -16,7 +16,7 @@ import {
 import { suspendWorkspace } from '../../workspaces/suspension.ts'
 import { deleteWebhook, updateWebhook } from '../webhooks.ts'
 import { type DrainClaim, prepareDrain } from './drain-claim.ts'
-import { claimDrain, recordAndTakeNext, releaseUnansweredDrain, type TakeResult } from './drain.ts'
+import { claimDrain, recordAndTakeNext, releaseUnacknowledgedDrain, type TakeResult } from './drain.ts'
 import type { TakeLimits } from './take-deliveries.ts'
 
 const database = useTestDatabase()
@@ -50,14 +50,14 @@ describe('places', () => {
     const known = backlogs.map((backlog) => limitsOf(backlog))
     const { claim, take } = await claimWith(limitTo(3, known))
     expect([countTaken(take, backlogs), take?.hasMore]).toEqual([[1, 1, 1, 0], true])
-    await releaseUnansweredDrain(ctx.db, claim)
+    await releaseUnacknowledgedDrain(ctx.db, claim)
     const { claim: next, take: more } = await claimWith(limitTo(9, known))
     expect([countTaken(more, backlogs), more?.hasMore]).toEqual([[3, 1, 3, 2], true])
     for (const backlog of backlogs) {
       const taken = takenOf(more, backlog).map(({ uuid }) => uuid)
       expect(taken, 'the oldest first').toEqual(backlog.uuids.slice(0, taken.length))
     }
-    await releaseUnansweredDrain(ctx.db, next)
+    await releaseUnacknowledgedDrain(ctx.db, next)
     expect(countTaken(await takeWith(limitTo(30, known)), backlogs)).toEqual([13, 1, 3, 13])
   })
 
@@ -139,10 +139,10 @@ describe('places', () => {
     ]
     const { claim, take } = await claimWith(limitTo(100, known, 4))
     expect([countTaken(take, backlogs), take?.hasMore]).toEqual([[2, 1, 10, 1], true])
-    await releaseUnansweredDrain(ctx.db, claim)
+    await releaseUnacknowledgedDrain(ctx.db, claim)
     const { claim: next, take: without } = await claimWith(limitTo(100, known, 0))
     expect([countTaken(without, backlogs), without?.hasMore]).toEqual([[0, 0, 10, 0], true])
-    await releaseUnansweredDrain(ctx.db, next)
+    await releaseUnacknowledgedDrain(ctx.db, next)
     expect(countTaken(await takeWith(limitTo(6, known, 4)), backlogs)).toEqual([2, 1, 2, 1])
   })
 

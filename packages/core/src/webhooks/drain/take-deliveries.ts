@@ -72,8 +72,8 @@ export async function takeDeliveries(
 }
 
 /**
- * Deals the places round robin: each webhook that has work gets one before any gets a second. `place` counts those that a
- * webhook has, those in flight included. Returns a row for each delivery, or one without a delivery.
+ * Deals the capacity round robin: each webhook that has work gets one request before any gets a second. `place` counts
+ * those of a webhook, in flight included. Returns a row for each delivery, or one without a delivery.
  *
  * Trap: a statement that locks rows of `deliveries` must not prune partitions by a parameter, such as a range of ids.
  * PostgreSQL 18.4 crashes if such a statement waits for a row that is being changed.

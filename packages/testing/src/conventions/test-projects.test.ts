@@ -68,18 +68,18 @@ function findNeeds(file: SourceFile): Set<string> {
   return needs
 }
 
-/** Returns the lane that a file needs. */
-function laneOf(file: SourceFile): 'test' | 'int.test' | 'slow.test' {
+/** Returns the project that a file needs. */
+function projectOf(file: SourceFile): 'test' | 'int.test' | 'slow.test' {
   const needs = findNeeds(file)
   const isSlow = file.path in slowByThemselves || slowModules.some((name) => needs.has(name))
   if (isSlow && !exceptions.includes(file.path)) return 'slow.test'
   return services.some((path) => needs.has(path)) ? 'int.test' : 'test'
 }
 
-test('the name of every test file is that of the lane that its imports need', () => {
+test('the name of every test file is that of the project that its imports need', () => {
   const nameOf = (path: string) => /(?<=\.)((int|slow)\.)?test(?=\.ts$)/.exec(path)?.[0]
-  const misplaced = tests.filter((file) => nameOf(file.path) !== laneOf(file))
-  expect(misplaced.map((file) => `${file.path} must be *.${laneOf(file)}.ts`)).toEqual([])
+  const misplaced = tests.filter((file) => nameOf(file.path) !== projectOf(file))
+  expect(misplaced.map((file) => `${file.path} must be *.${projectOf(file)}.ts`)).toEqual([])
 })
 
 test('only slow tests have a timeout of their own', () => {
