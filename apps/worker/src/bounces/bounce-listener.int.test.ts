@@ -83,6 +83,44 @@ test('a bounce of another address, such as a member of a list, suppresses none',
   expect(await readCampaignStats()).toMatchObject({ bounced: 0, bouncesByClass: { HARD: 0, SOFT: 1 } })
 })
 
+/** A complaint with the header of the returned email, in the format of RFC 5965 or of Microsoft. */
+const complaints = {
+  ARF: (path: string) => composeComplaint(`Original-Mail-From: <${path}>`, 'Original-Rcpt-To: redacted'),
+  Microsoft: (path: string) =>
+    composeReport({
+      from: 'staff@hotmail.com',
+      subject: 'complaint about message from 192.0.2.7',
+      status: ['-'],
+      statusType: 'text/plain',
+    }).replace(
+      'Message-ID: <1@crm.example>',
+      `X-HmXmrOriginalRecipient: redacted\r\nReturn-Path: ${path.replace('+', '=2B')}`,
+    ),
+}
+
+test.each(Object.entries(complaints))('a feedback loop reports a complaint in the form of %s', async (_, compose) => {
+  const responses = await deliver(compose(pathOf(1)), 'fbl@bounces.example')
+  expect(responses.at(-1)).toMatch(/^250/)
+  expect(await readSuppressed()).toEqual([undefined, 'COMPLAINED', undefined])
+})
+
+test('a feedback loop without a valid token is refused, and changes nothing', async () => {
+  const changed = pathOf(1).replace(/.@/, (end) => (end === '0@' ? '1@' : '0@'))
+  for (const path of [changed, 'news@crm.example']) {
+    expect((await deliver(complaints.ARF(path), 'FBL@bounces.example')).at(-1)).toMatch(/^550/)
+  }
+  const notSpam = complaints.ARF(pathOf(1)).replace('abuse', 'not-spam')
+  expect((await deliver(notSpam, 'fbl@bounces.example')).at(-1)).toMatch(/^250/)
+  expect((await deliver(reportOf(pathOf(1)), 'fbl@bounces.example')).at(-1)).toMatch(/^250/)
+  expect(await listBounces()).toEqual([])
+})
+
+test('a bounce is recorded also if the feedback loop is a recipient of the mail', async () => {
+  const responses = await deliver(reportOf(emailOf(0)), 'fbl@bounces.example', pathOf(0))
+  expect(responses.at(-1)).toMatch(/^250/)
+  expect(await readSuppressed()).toEqual(['BOUNCED', undefined, undefined])
+})
+
 test('a complaint without an address counts for the recipient of the return path', async () => {
   await deliver(composeComplaint('Original-Rcpt-To: redacted'), pathOf(1))
   expect(await readSuppressed()).toEqual([undefined, 'COMPLAINED', undefined])

@@ -1,5 +1,6 @@
 /**
- * The SMTP server for bounces. It accepts mail for valid return paths only, relays nothing and answers nothing. The
+ * The SMTP server for bounces. It accepts mail for valid return paths and for the feedback loops only, relays nothing and
+ * answers nothing. The
  * response 250 follows the commit: if the process is killed in between, the sender repeats the mail, which then is a no-op.
  */
 import { randomUUID } from 'node:crypto'
@@ -9,7 +10,13 @@ import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurr
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { type ListenOptions, listenWhenFree } from './listen-when-free.ts'
-import { findValidToken, maxMessageBytes, recordBounceMail } from './record-bounce-mail.ts'
+import {
+  findValidToken,
+  isFeedbackAddress,
+  maxMessageBytes,
+  recordBounceMail,
+  recordFeedback,
+} from './record-bounce-mail.ts'
 
 export interface BounceListenerOptions extends ListenOptions {
   /** Of a connection, from its begin to its end. */
@@ -42,7 +49,7 @@ export async function openBounceListener(
       const refused = refusals.get(session) ?? 0
       if (refused >= maxRefusals) return done(refusal(421, '4.7.0 Too many unknown recipients'))
       if (session.envelope.rcptTo.length >= maxRecipients) return done(refusal(452, '4.5.3 Too many recipients'))
-      if (findValidToken(base.settings, address) !== undefined) return done()
+      if (isFeedbackAddress(address) || findValidToken(base.settings, address) !== undefined) return done()
       refusals.set(session, refused + 1)
       done(refusal(550, '5.1.1 No such recipient'))
     },
@@ -56,17 +63,22 @@ export async function openBounceListener(
 
   async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
     const raw = await readMessage(stream)
-    const tokens = session.envelope.rcptTo.map(({ address }) => findValidToken(base.settings, address))
-    for (const token of new Set(tokens)) {
-      if (token === undefined) continue
-      const requestId = `bounce-${randomUUID()}`
-      await limit(() => restAfter(() => recordBounceMail({ ...base, requestId }, token, raw))).catch(
-        (error: unknown) => {
-          log.warn({ err: error, requestId }, 'bounce not recorded; the sender will repeat it')
-          throw refusal(451, '4.3.0 Try again later')
-        },
-      )
-    }
+    const addresses = session.envelope.rcptTo.map(({ address }) => address)
+    const tokens = new Set(addresses.flatMap((address) => findValidToken(base.settings, address) ?? []))
+    for (const token of tokens) await commit((base) => recordBounceMail(base, token, raw))
+    if (!addresses.some(isFeedbackAddress)) return
+    const isKnown = await commit((base) => recordFeedback(base, raw))
+    if (isKnown || tokens.size > 0) return
+    refusals.set(session, (refusals.get(session) ?? 0) + 1)
+    throw refusal(550, '5.6.0 The message contains no email of this server')
+  }
+
+  async function commit(work: (base: BaseCtx) => Promise<boolean>): Promise<boolean> {
+    const requestId = `bounce-${randomUUID()}`
+    return limit(() => restAfter(() => work({ ...base, requestId }))).catch((error: unknown) => {
+      log.warn({ err: error, requestId }, 'bounce not recorded; the sender will repeat it')
+      throw refusal(451, '4.3.0 Try again later')
+    })
   }
 
   server.server.on('connection', (socket: Socket) => {
@@ -91,10 +103,10 @@ export async function openBounceListener(
  * Work that took long has waited for a lock and used no processor, so the rest is limited. A campaign beside 10,000 bounces
  * a minute keeps 0.99 of its rate instead of 0.68 (`pnpm bench bounces`, 2026-11-26).
  */
-async function restAfter(work: () => Promise<unknown>): Promise<void> {
+async function restAfter<Result>(work: () => Promise<Result>): Promise<Result> {
   const startedAt = performance.now()
   try {
-    await work()
+    return await work()
   } finally {
     await sleep(Math.min(maxRestMs, 2 * (performance.now() - startedAt)))
   }

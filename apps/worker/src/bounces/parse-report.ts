@@ -1,43 +1,27 @@
 /**
- * Reads what a mail to a return path reports: a delivery report (RFC 3464, RFC 6533), a complaint (ARF, RFC 5965), the
+ * Reads what a mail to a return path reports: a delivery report (RFC 3464, RFC 6533), a complaint, the
  * bounce of qmail, or a bounce without a format. Mails that are no bounce, such as an out-of-office reply or a report
  * of a delay, report nothing. The content is untrusted: it only says what happened, never to whom.
  */
-import PostalMime, { type Email } from 'postal-mime'
+import type { Email } from 'postal-mime'
 import { parseDeliveryStatus } from './delivery-status.ts'
-import { parseComplaint } from './feedback-report.ts'
+import { readFeedback } from './feedback-report.ts'
+import { findParts, parseMail } from './parse-mail.ts'
 import type { IsRecipient, ParsedReport } from './parsed-report.ts'
 import { parseUnformatted } from './unformatted-bounce.ts'
-
-const parserOptions = {
-  forceRfc822Attachments: true,
-  attachmentEncoding: 'utf8',
-  maxNestingDepth: 20,
-  maxHeadersSize: 128 * 1024,
-} as const
-
-export const parseMail = (raw: Uint8Array): Promise<Email | undefined> =>
-  PostalMime.parse(raw, parserOptions).catch(() => undefined)
 
 /** `isRecipient`: whether the mail that the report is about was sent to the address. Undefined: it reports nothing. */
 export async function parseReport(raw: Uint8Array, isRecipient: IsRecipient): Promise<ParsedReport | undefined> {
   const mail = await parseMail(raw)
   if (!mail) return undefined
-  const feedback = findParts(mail, /^message\/feedback-report$/)
-  if (feedback !== undefined) return parseComplaint(feedback)
+  const feedback = readFeedback(mail)
+  if (feedback !== null) return feedback
   // A read receipt (RFC 8098), also of a mail that was deleted unread.
   if (findParts(mail, /^message\/(global-)?disposition-notification$/) !== undefined) return undefined
   const text = readText(mail, raw)
   const status = findParts(mail, /^message\/(global-)?delivery-status$/) ?? findFields(text)
   const report = status === undefined ? undefined : parseDeliveryStatus(status, { text, isRecipient })
   return report === undefined ? parseUnformatted(mail, { text, isRecipient }) : (report ?? undefined)
-}
-
-/** The parts of a type, as one text: some servers send one for each recipient. */
-function findParts(mail: Email, type: RegExp): string | undefined {
-  const parts = mail.attachments.filter(({ mimeType }) => type.test(mimeType.toLowerCase()))
-  const texts = parts.map(({ content }) => content).filter((content) => typeof content === 'string')
-  return texts.length > 0 ? texts.join('\n\n') : undefined
 }
 
 const maxTextLength = 64 * 1024

@@ -8,7 +8,7 @@ import { createTestCtx, createTestWorker, listEventTypes } from '@rapport/testin
 import { useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startImapServer } from '@rapport/testing/network/imap-server.ts'
 import { beforeEach, expect, test } from 'vitest'
-import { composeReport } from '../../test/delivery-reports/compose-report.ts'
+import { composeComplaint, composeReport } from '../../test/delivery-reports/compose-report.ts'
 import { silentLog } from '../../test/fixtures.ts'
 import { readMailbox, startMailboxReader } from './read-mailbox.ts'
 
@@ -46,6 +46,13 @@ test.each(['Delivered-To', 'X-Original-To', 'Envelope-To'])('reads a bounce by t
   expect(await readSuppressions(ctx, { email: ada.email })).toMatchObject([{ reason: 'BOUNCED' }])
   expect(isSeen()).toEqual([true, true])
   expect(await read()).toBe(0)
+})
+
+test('reads a complaint of a feedback loop', async () => {
+  const raw = composeComplaint(`Original-Mail-From: <${returnPath}>`).replace('b+token', 'fbl')
+  imap.messages.push({ raw, seen: false })
+  expect(await read()).toBe(1)
+  expect(await readSuppressions(ctx, { email: ada.email })).toMatchObject([{ reason: 'COMPLAINED' }])
 })
 
 test('a message is marked as seen only after it was recorded, and counts once', async () => {

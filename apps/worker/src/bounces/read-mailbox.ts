@@ -10,7 +10,13 @@ import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { ImapFlow } from 'imapflow'
 import type { Logger } from 'pino'
 import PostalMime, { addressParser } from 'postal-mime'
-import { findValidToken, maxMessageBytes, recordBounceMail } from './record-bounce-mail.ts'
+import {
+  findValidToken,
+  isFeedbackAddress,
+  maxMessageBytes,
+  recordBounceMail,
+  recordFeedback,
+} from './record-bounce-mail.ts'
 
 const maxMessagesPerPass = 1_000
 const timeoutMs = 30_000
@@ -72,11 +78,12 @@ const recipientHeaders = ['delivered-to', 'x-original-to', 'envelope-to', 'x-env
 async function recordMessage(base: Omit<BaseCtx, 'requestId'>, raw: Buffer): Promise<void> {
   const mail = await PostalMime.parse(raw, { maxHeadersSize: 128 * 1024, maxNestingDepth: 20 }).catch(() => undefined)
   const values = (mail?.headers ?? []).filter(({ key }) => recipientHeaders.includes(key)).slice(0, 20)
-  const addresses = values.flatMap(({ value }) => addressParser(value, { flatten: true }))
-  const tokens = addresses.map(({ address }) => address && findValidToken(base.settings, address))
-  for (const token of new Set(tokens)) {
-    if (token) await recordBounceMail({ ...base, requestId: `bounce-${randomUUID()}` }, token, raw)
-  }
+  const parsed = values.flatMap(({ value }) => addressParser(value, { flatten: true }))
+  const addresses = parsed.flatMap(({ address }) => address ?? [])
+  const ctx = { ...base, requestId: `bounce-${randomUUID()}` }
+  const tokens = new Set(addresses.flatMap((address) => findValidToken(base.settings, address) ?? []))
+  for (const token of tokens) await recordBounceMail(ctx, token, raw)
+  if (addresses.some(isFeedbackAddress)) await recordFeedback(ctx, raw)
 }
 
 interface MailboxOptions {

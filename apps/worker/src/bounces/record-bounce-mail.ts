@@ -1,8 +1,11 @@
 import { findReportedWorkspace } from '@rapport/core/operations/mail/find-reported-workspace.ts'
 import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
-import { findToken, openRecipientToken } from '@rapport/core/mail/bounces/recipient-token.ts'
+import { findToken, openRecipientToken, type RecipientToken } from '@rapport/core/mail/bounces/recipient-token.ts'
 import type { BaseCtx, Settings } from '@rapport/core/request/context.ts'
+import { findReportedTokens, readFeedback } from './feedback-report.ts'
+import { parseMail } from './parse-mail.ts'
 import { parseReport } from './parse-report.ts'
+import type { ParsedReport } from './parsed-report.ts'
 
 export const maxMessageBytes = 512 * 1024
 
@@ -12,6 +15,9 @@ export function findValidToken({ keys }: Settings, address: string): string | un
   return token !== undefined && openRecipientToken(keys, token) ? token : undefined
 }
 
+/** Whether an address is that of the feedback loops: `fbl@<return path>`. */
+export const isFeedbackAddress = (address: string): boolean => /^fbl@/i.test(address)
+
 /**
  * Records what a mail to a return path reports, and commits. Returns whether it was a report. The token proves the
  * recipient; the content only says what happened. A repeated mail is a no-op.
@@ -19,7 +25,31 @@ export function findValidToken({ keys }: Settings, address: string): string | un
 export async function recordBounceMail(base: BaseCtx, token: string, raw: Uint8Array): Promise<boolean> {
   const opened = openRecipientToken(base.settings.keys, token)
   const parsed = opened && (await parseReport(raw, opened.isAddress))
-  if (!parsed) return false
+  return opened && parsed ? record(base, { token, opened, parsed }) : false
+}
+
+/**
+ * Records the complaint in a mail of a feedback loop, and commits. The token of the email that it is about proves the
+ * recipient. Returns whether the mail contains a valid token.
+ */
+export async function recordFeedback(base: BaseCtx, raw: Uint8Array): Promise<boolean> {
+  const { keys } = base.settings
+  const mail = await parseMail(raw)
+  const token = mail && findReportedTokens(mail, raw).find((candidate) => openRecipientToken(keys, candidate))
+  const opened = token && openRecipientToken(keys, token)
+  if (!opened) return false
+  const parsed = readFeedback(mail)
+  if (parsed) await record(base, { token, opened, parsed })
+  return true
+}
+
+interface Reported {
+  token: string
+  opened: RecipientToken
+  parsed: ParsedReport
+}
+
+async function record(base: BaseCtx, { token, opened, parsed }: Reported): Promise<boolean> {
   const email = parsed.emails.find(opened.isAddress) ?? null
   const isOfOtherAddress = parsed.type === 'BOUNCE' && email === null && parsed.emails.length > 0
   const bounce = parsed.type === 'BOUNCE' ? parsed.bounce : { class: null, code: null }

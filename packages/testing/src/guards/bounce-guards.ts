@@ -130,6 +130,14 @@ export const bounceGuards: readonly TestedGuard[] = [
     ],
   },
   {
+    name: 'a feedback loop reports a complaint with a forged token',
+    promise: 'input',
+    file: 'apps/worker/src/bounces/record-bounce-mail.ts',
+    search: '  if (!opened) return false\n  const parsed = readFeedback(mail)',
+    replacement: '  if (!opened) return true\n  const parsed = readFeedback(mail)',
+    tests: ['apps/worker/src/bounces/bounce-listener.int.test.ts'],
+  },
+  {
     name: 'a forged return path reports a bounce',
     promise: 'input',
     file: `${core}/mail/bounces/recipient-token.ts`,
