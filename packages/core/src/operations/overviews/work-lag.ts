@@ -25,7 +25,8 @@ const isOverdue = (work: 'o' | 'p') =>
 
 /**
  * Deliveries have no row of `work` until a job claims their drain. They wait since the last attempt or pause of their
- * webhook, because a long backlog also has old deliveries while it is drained.
+ * webhook, because a long backlog also has old deliveries while it is drained. Reads all PENDING deliveries: a look at
+ * each webhook takes longer, and also without a backlog.
  */
 const selectLag = namedStatement('read the work lag', {
   columns: { lag: float },
@@ -37,15 +38,11 @@ const selectLag = namedStatement('read the work lag', {
         where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))
       union all
       select greatest(oldest, paused_until, last_success_at, last_failure_at) from (
-        select paused_until, last_success_at, last_failure_at, (
-          select created_at from deliveries d
-          where d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.status = 'PENDING'
-          order by d.created_at, d.id limit 1) as oldest
-        from webhooks w
-        left join ${webhookHealth} health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
-        left join work drain on drain.workspace_id = w.workspace_id and drain.id = ${drainId}::uuid
-        where w.enabled and (paused_until is null or paused_until <= now()) and drain.token is null
-          and ${not(isInSuspendedWorkspace(sql`w.workspace_id`))}) webhook
-      where oldest is not null)
+        select workspace_id, webhook_id, min(created_at) as oldest from deliveries where status = 'PENDING' group by 1, 2) backlog
+      join webhooks w on w.workspace_id = backlog.workspace_id and w.id = backlog.webhook_id
+      left join ${webhookHealth} health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
+      left join work drain on drain.workspace_id = w.workspace_id and drain.id = ${drainId}::uuid
+      where w.enabled and (paused_until is null or paused_until <= now()) and drain.token is null
+        and ${not(isInSuspendedWorkspace(sql`w.workspace_id`))})
     select greatest(0, extract(epoch from now() - min(since)))::float8 as lag from waiting having count(*) > 0`,
 })
