@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, openDatabase } from '@rapport/core/db/client.ts'
 import { warnAboutMissingTimeouts } from '@rapport/core/db/pool/pooler.ts'
+import { assertUpgradable } from '@rapport/core/db/migrate.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { describeStartupError, hasSqlState } from '@rapport/core/db/database-errors.ts'
 import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
@@ -24,7 +25,7 @@ async function start() {
   const { keys } = settingsFrom(config)
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport api',
-    verifyDatabase: (db) => verifySecretKey(db, keys),
+    verifyDatabase: (db) => verifyDatabase(db, keys),
     onError: warn('database connection lost'),
   })
   await assertSupportedServer(database.db)
@@ -65,9 +66,10 @@ async function start() {
   announceReady(config.NOTIFY_SOCKET, warn('systemd notification failed'))
 }
 
-/** On the first connection, as PostgreSQL may be unavailable at the start. No request is served with a wrong key. */
-async function verifySecretKey(db: Db, keys: Keys): Promise<boolean> {
+/** On the first connection, as PostgreSQL may be unavailable at the start. No request is served with a wrong key or schema. */
+async function verifyDatabase(db: Db, keys: Keys): Promise<boolean> {
   try {
+    await assertUpgradable(db)
     await requireSecretKey(db, keys)
     return true
   } catch (error) {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readApiConfig, readMigrateConfig } from '@rapport/core/runtime/config.ts'
 import { type BaseCtx, type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
+import { assertUpgradable } from '@rapport/core/db/migrate.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { type Database, type Db, openDatabase } from '@rapport/core/db/client.ts'
 import { readKeyState, wrongKeyError } from '@rapport/core/installation/key-check.ts'
@@ -18,6 +19,7 @@ export async function withDatabase<Result>(
   const database = openDatabase(DATABASE_URL, { applicationName: 'rapport command', onError: () => {} })
   try {
     await assertSupportedServer(database.db)
+    await assertUpgradable(database.db)
     return await work(database)
   } finally {
     await database.close()

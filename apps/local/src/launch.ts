@@ -2,11 +2,11 @@ import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createFirstWorkspace } from '@rapport/core/auth/bootstrap.ts'
 import { createClosers } from '@rapport/core/kernel/concurrency/closers.ts'
-import { readApiConfig, readWorkerConfig } from '@rapport/core/runtime/config.ts'
+import { ConfigError, readApiConfig, readWorkerConfig } from '@rapport/core/runtime/config.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { ensureOwnedDatabase } from '@rapport/embedded-postgres/owned-database.ts'
 import { dataDirectoryOf, describeInstallation, projectDirectory } from '@rapport/core/runtime/local-instance.ts'
-import { migrate } from '@rapport/core/db/migrate.ts'
+import { FormerDatabaseError, migrate } from '@rapport/core/db/migrate.ts'
 import { basicAuthorization } from './inbox/credentials.ts'
 import type { Credentials } from './inbox/credentials.ts'
 import { startInbox } from './inbox/inbox.ts'
@@ -67,7 +67,12 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
     stopping.signal.throwIfAborted()
     const databaseUrl = environment['DATABASE_URL'] ?? ''
     await migrate(environment['DATABASE_DIRECT_URL'] || databaseUrl).catch((error: unknown) => {
-      throw ports.postgres === undefined ? new Error(`${messageOf(error)} ${databaseHint}`, { cause: error }) : error
+      if (ports.postgres === undefined) throw new Error(`${messageOf(error)} ${databaseHint}`, { cause: error })
+      if (!(error instanceof FormerDatabaseError)) throw error
+      const folder = shortPath(directory.path)
+      throw new ConfigError(`${error.message} To start with an empty one, delete the folder ${folder}.`, {
+        cause: error,
+      })
     })
     stopping.signal.throwIfAborted()
 

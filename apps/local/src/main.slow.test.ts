@@ -130,8 +130,19 @@ describe('an installation', () => {
     const afterKill = await launch()
     expect(afterKill.apiKey).toBe(first.apiKey)
     expect((await request(afterKill, { email: 'ada@example.com' })).status).toBe(409)
+    const [afterKillUrl = ''] = /postgres:\S+/.exec(afterKill.launcher.stdout()) ?? []
+    await query(afterKillUrl, `update drizzle.__drizzle_migrations set hash = repeat('0', 64)`)
     afterKill.launcher.kill('SIGINT')
     expect(await afterKill.launcher.exited).toMatchObject({ code: 0 })
+  })
+
+  test('a database of before the first release is refused, with the folder to delete', async () => {
+    const launcher = await startProcess({ script, env: environment() })
+    expect(await launcher.exited).toMatchObject({ code: 78 })
+    expect(launcher.stderr()).toContain(
+      'This database was made before the first release and cannot be upgraded. Use an empty one. ' +
+        `To start with an empty one, delete the folder ${directory}.`,
+    )
   })
 })
 

@@ -10,6 +10,7 @@ import { type Closers, createClosers } from '@rapport/core/kernel/concurrency/cl
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { warnAboutMissingTimeouts } from '@rapport/core/db/pool/pooler.ts'
+import { assertUpgradable } from '@rapport/core/db/migrate.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { type JobQueues, openJobQueues } from '@rapport/core/work/job-queues.ts'
 import { attachPublisher, createPublisher } from '@rapport/core/work/publisher.ts'
@@ -71,6 +72,7 @@ async function open(
   closers.push(() => database.close())
   const { db } = database
   await assertSupportedServer(db)
+  await assertUpgradable(db)
   await requireSecretKey(db, settingsFrom(config).keys)
   const stopping = new AbortController()
   const metrics = createWorkerMetrics()

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers'
-import { newestMigration } from '@rapport/core/db/migrate.ts'
+import { assertFirstMigration, newestMigration } from '@rapport/core/db/migrate.ts'
 import { CommandFailed } from '../command.ts'
 import type { ClientProgram } from './client-programs.ts'
 import type { DumpSource } from './dump-source.ts'
@@ -45,9 +45,13 @@ async function readScript(
 }
 
 function assertOwnRelease(path: string, script: string): void {
-  const times = [...script.matchAll(/^\d+\t[0-9a-f]{64}\t(\d+)$/gm)].map(([, time]) => Number(time))
-  if (times.length === 0) throw new CommandFailed(`${path} is not a backup of Rapport: it has no migrations`)
-  if (Math.max(...times) <= newestMigration) return
+  const migrations = [...script.matchAll(/^(\d+)\t([0-9a-f]{64})\t(\d+)$/gm)]
+    .map(([, id, hash = '', time]) => ({ id: Number(id), hash, time: Number(time) }))
+    .toSorted((one, other) => one.id - other.id)
+  const [first] = migrations
+  if (!first) throw new CommandFailed(`${path} is not a backup of Rapport: it has no migrations`)
+  assertFirstMigration(first.hash)
+  if (Math.max(...migrations.map(({ time }) => time)) <= newestMigration) return
   throw new CommandFailed(
     `${path} was made by a newer release of Rapport. Restore it with that release or a newer one.`,
   )

@@ -112,6 +112,20 @@ describe.skipIf(programs === undefined)('a restore', () => {
     expect((await restoreInto('none', '/nonexistent')).error).toBe('<file>: /nonexistent cannot be read (ENOENT)')
   })
 
+  test('refuses a backup with another first migration, and creates nothing', async () => {
+    const hash = (await database.pool.query<{ hash: string }>('select hash from drizzle.__drizzle_migrations')).rows[0]
+      ?.hash
+    await database.pool.query(`update drizzle.__drizzle_migrations set hash = repeat('0', 64)`)
+    const former = join(backups.folder, 'copies/former.dump')
+    const parameters = ['--format=custom', `--file=${former}`, database.url]
+    await promisify(execFile)(join(programs?.folder ?? '', 'pg_dump'), parameters)
+    await database.pool.query('update drizzle.__drizzle_migrations set hash = $1', [hash])
+    expect(await restoreInto('none', former)).toMatchObject({
+      error: 'This database was made before the first release and cannot be upgraded. Use an empty one.',
+      exitCode: 78,
+    })
+  })
+
   test('creates the database of DATABASE_URL if it is missing', async () => {
     const { printed } = await backups.restore(encrypted, {}, { DATABASE_URL: server.url('missing') })
     expect(JSON.parse(printed ?? '')).toMatchObject({ database: 'missing', replaced: null })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { CommandDefinition } from '../command.ts'
 import { backup } from '../commands/backup.ts'
 import { restore } from '../commands/restore.ts'
-import { describeError } from '../describe-error.ts'
+import { describeError, exitCodeOf } from '../describe-error.ts'
 import { startInProcess, unreachableEnvironment } from '../testing.ts'
 
 export const backupKey = Buffer.alloc(32, 7).toString('base64')
@@ -16,18 +16,20 @@ export interface Outcome {
   logged: string
   /** What main.ts would print. */
   error: string | null
+  exitCode: number
 }
 
 async function run(command: CommandDefinition, options: Record<string, unknown>, environment: Record<string, string>) {
   const started = startInProcess(command, options, { environment: { ...unreachableEnvironment, ...environment } })
-  const outcome = (error: string | null): Outcome => ({
+  const outcome = (error: string | null, exitCode: number): Outcome => ({
     printed: error === null ? started.printed.join('\n') : null,
     logged: started.logged.join('\n'),
     error,
+    exitCode,
   })
   return started.code.then(
-    () => outcome(null),
-    (error: unknown) => outcome(describeError(error)),
+    (exitCode) => outcome(null, exitCode),
+    (error: unknown) => outcome(describeError(error), exitCodeOf(error)),
   )
 }
 

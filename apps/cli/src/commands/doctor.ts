@@ -1,5 +1,7 @@
-import { describeRemovedVariables, inspectEnvironment } from '@rapport/core/runtime/config.ts'
+import { ConfigError, describeRemovedVariables, inspectEnvironment } from '@rapport/core/runtime/config.ts'
+import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
+import { assertUpgradable } from '@rapport/core/db/migrate.ts'
 import { assertSupportedServer } from '@rapport/core/db/server-version.ts'
 import { isDnsServer } from '@rapport/core/runtime/variables/domain-variables.ts'
 import { z } from 'zod'
@@ -63,7 +65,13 @@ export const doctor = defineCommand({
     const removed = describeRemovedVariables(environment).map((message) => about.warn(message, 'Unset it.'))
     const url = config.DATABASE_URL
     const database = url ? openDatabase(url, { applicationName: 'rapport doctor', onError: () => {} }) : undefined
-    if (database) await assertSupportedServer(database.db)
+    if (database) {
+      await assertSupportedServer(database.db)
+      // If the database is unavailable, its check reports it.
+      await withTimeout(assertUpgradable(database.db)).catch((error: unknown) => {
+        if (error instanceof ConfigError) throw error
+      })
+    }
     const invalid = new Set(problems.map(({ name }) => name))
     const backupDirectory = environment['BACKUP_DIRECTORY']
     const found = await runChecks({ config, invalid, database, dnsServers: servers, backupDirectory }, checks)

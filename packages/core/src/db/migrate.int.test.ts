@@ -38,6 +38,21 @@ test('a database of a newer release has no pending migrations', async () => {
   expect(await hasPendingMigrations(database.db)).toBe(false)
 })
 
+test('a database with another first migration is refused before anything is created', async () => {
+  await migrate(database.url)
+  await database.pool.query(`
+    update drizzle.__drizzle_migrations set hash = repeat('0', 64), created_at = 1;
+    drop schema public cascade;
+    create schema public`)
+  await expect(migrate(database.url)).rejects.toThrow(
+    'This database was made before the first release and cannot be upgraded. Use an empty one.',
+  )
+  const { rows } = await database.pool.query(`
+    select relname as name from pg_class where relnamespace = 'public'::regnamespace
+    union all select proname from pg_proc where pronamespace = 'public'::regnamespace`)
+  expect(rows).toEqual([])
+})
+
 test('the migrations create every table of the schema', async () => {
   const template = await createTestDatabase()
   const tables = await template.db.execute(sql`

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { DrizzleQueryError, sql } from 'drizzle-orm'
@@ -32,6 +33,7 @@ export async function migrate(databaseUrl: string): Promise<void> {
     const db = drizzle(pool)
     await assertSupportedServer(db)
     await lock.query('select pg_advisory_lock($1)', [migrationLockId])
+    await assertUpgradable(db)
     await createMissingUuidFunction(db)
     await runMigrations(db, { migrationsFolder })
     await adoptRestoredEvents(db)
@@ -43,13 +45,37 @@ export async function migrate(databaseUrl: string): Promise<void> {
 }
 
 const journal = JSON.parse(readFileSync(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as {
-  entries: { when: number }[]
+  entries: { when: number; tag: string }[]
 }
 /**
  * The time of the newest migration of this release. Its record in the database has the same time. Read at the start of
  * the process: an upgrade may replace the files, and this process then still works with its own migrations.
  */
 export const newestMigration = Math.max(...journal.entries.map(({ when }) => when))
+
+/** The hash of the first migration, as Drizzle stores it: the identity of a database. It never changes once a release is tagged. */
+const firstMigrationHash = createHash('sha256')
+  .update(readFileSync(`${migrationsFolder}/${journal.entries[0]?.tag}.sql`))
+  .digest('hex')
+
+/** A database with another first migration. Its tables are not those of any release, so nothing is read or written. */
+export class FormerDatabaseError extends ConfigError {
+  constructor() {
+    super('This database was made before the first release and cannot be upgraded. Use an empty one.')
+  }
+}
+
+/** Throws a FormerDatabaseError unless this is the hash of the first migration of all releases. */
+export function assertFirstMigration(hash: string): void {
+  if (hash !== firstMigrationHash) throw new FormerDatabaseError()
+}
+
+/** Throws a FormerDatabaseError if the first migration of the database is another one. An empty database has none. */
+export async function assertUpgradable(db: Db): Promise<void> {
+  const [table] = await findMigrationsTable(db)
+  const [first] = table?.name ? await findFirstMigration(db) : []
+  if (first) assertFirstMigration(first.hash)
+}
 
 /** Whether this release has migrations that the database does not have yet. */
 export async function hasPendingMigrations(db: Db): Promise<boolean> {
@@ -62,6 +88,11 @@ export async function hasPendingMigrations(db: Db): Promise<boolean> {
 const findMigrationsTable = namedStatement('find the table of migrations', {
   columns: { name: nullable(text) },
   sql: () => sql`select to_regclass('drizzle.__drizzle_migrations')::text as name`,
+})
+
+const findFirstMigration = namedStatement('find the first migration', {
+  columns: { hash: text },
+  sql: () => sql`select hash from drizzle.__drizzle_migrations order by id limit 1`,
 })
 
 const findNewestMigration = namedStatement('find the newest migration', {
