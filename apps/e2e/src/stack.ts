@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
@@ -31,7 +32,8 @@ export interface Stack {
   /** All worker processes that were started, oldest first. */
   workers: StartedProcess[]
   startApi(): Promise<StartedProcess>
-  startWorker(): Promise<StartedProcess>
+  /** Of the release in `directory`; default: this one. */
+  startWorker(directory?: string): Promise<StartedProcess>
   /** Sends SIGTERM to every process, and fails if one does not exit with code 0. */
   close(): Promise<void>
 }
@@ -81,9 +83,9 @@ export async function startStack(
     return started
   }
 
-  async function startWorker() {
+  async function startWorker(directory = '') {
     const worker = await startProcess({
-      script: options.worker === 'real' ? 'apps/worker/src/main.ts' : 'apps/worker/test/main.ts',
+      script: join(directory, options.worker === 'real' ? 'apps/worker/src/main.ts' : 'apps/worker/test/main.ts'),
       env,
       readyPattern: /worker ready/,
       timeoutMs,

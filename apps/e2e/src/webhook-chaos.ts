@@ -175,7 +175,7 @@ export async function startChaosRun(
     await writing
     isEnding = true
     const pending = async () => {
-      await stack.database.pool.query(`update webhook_drains set paused_until = null where paused_until > now()`)
+      await stack.database.pool.query(`update webhook_health set paused_until = null where paused_until > now()`)
       const { rows } = await stack.database.pool.query<{ count: number }>(
         `select count(*)::int from deliveries where status = 'PENDING'`,
       )

@@ -6,6 +6,7 @@ const longest = [
   'packages/testing/src/conventions/static-checks.test.ts',
   'apps/e2e/src/add-a-resource.slow.test.ts',
   'apps/e2e/src/rolling-restart.slow.test.ts',
+  'apps/e2e/src/rolling-upgrade.slow.test.ts',
   'apps/e2e/src/campaign-faults.slow.test.ts',
   'apps/e2e/src/documentation.slow.test.ts',
 ]

@@ -6,10 +6,13 @@ import { promisify } from 'node:util'
 import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
+import { makeNextRelease } from '@rapport/testing/migrations/next-release.ts'
+import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { findBackupServer, startBackupServer } from '@rapport/testing/postgres/backup-server.ts'
 import { withAdminClient } from '@rapport/testing/postgres/database.ts'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { unreachableEnvironment } from '../testing.ts'
 import { backupKey, openBackupFolder } from './testing.ts'
 
 const programs = await findBackupServer()
@@ -112,6 +115,20 @@ describe.skipIf(programs === undefined)('a restore', () => {
     expect((await restoreInto('none', '/nonexistent')).error).toBe('<file>: /nonexistent cannot be read (ENOENT)')
   })
 
+  test('of the next release accepts a backup of this one, and migrates it', async () => {
+    const next = await makeNextRelease()
+    onTestFinished(() => next.close())
+    const script = join(next.directory, 'apps/cli/src/main.ts')
+    const parameters = ['restore', encrypted, '--into', 'restored']
+    const env = { ...unreachableEnvironment, DATABASE_URL: database.url, PATH: server.path, BACKUP_KEY: backupKey }
+    const { code, stderr } = await runProcess({ script, parameters, env })
+    expect([code, stderr]).toEqual([0, expect.stringContaining('The database "restored" is restored.')])
+    expect(await query('restored', 'select email, of_next_release from contacts')).toEqual([
+      { email: 'ada@example.com', of_next_release: '' },
+    ])
+    await administer('drop database restored')
+  })
+
   test('refuses a backup with another first migration, and creates nothing', async () => {
     const hash = (await database.pool.query<{ hash: string }>('select hash from drizzle.__drizzle_migrations')).rows[0]
       ?.hash
@@ -133,14 +150,14 @@ describe.skipIf(programs === undefined)('a restore', () => {
     await administer('drop database missing')
   })
 
-  test('accepts a file that pg_dump has written, and the name of a former release', async () => {
+  test('accepts a file that pg_dump has written, and any name', async () => {
     const own = join(backups.folder, 'copies/own.dump')
     await promisify(execFile)(join(programs?.folder ?? '', 'pg_dump'), [
       '--format=custom',
       `--file=${own}`,
       database.url,
     ])
-    for (const file of [own, copyFile(encrypted, 'rapport-20270131T030000Z-84a9bc5b56e84a4a.dump.age')]) {
+    for (const file of [own, copyFile(encrypted, 'renamed.dump.age')]) {
       expect((await restoreInto('restored', file)).error).toBe(null)
       expect(await query('restored', 'select email from contacts')).toEqual([{ email: 'ada@example.com' }])
       await administer('drop database restored')
