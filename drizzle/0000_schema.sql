@@ -111,7 +111,6 @@ CREATE TABLE "mails" (
 	"provider_message_hash" uuid,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"ended_at" timestamp (3) with time zone,
-	"worker_id" uuid,
 	CONSTRAINT "mails_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
 	CONSTRAINT "mails_kind_check" CHECK ("mails"."kind" in ('CONFIRMATION', 'TRACKING_CONSENT', 'PERSONAL_DATA', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION', 'WEBHOOK_FAILING', 'WEBHOOK_DISABLED')),
 	CONSTRAINT "mails_status_check" CHECK ("mails"."status" in ('PENDING', 'SENT', 'FAILED', 'INTERRUPTED'))
@@ -194,7 +193,6 @@ CREATE TABLE "subscriptions" (
 	"contact_id" uuid NOT NULL,
 	"status" text NOT NULL,
 	"source" text,
-	"confirmations_requested_at" timestamp (3) with time zone[] DEFAULT '{}' NOT NULL,
 	"confirmed_at" timestamp (3) with time zone,
 	"consent" jsonb,
 	"unsubscribed_at" timestamp (3) with time zone,
@@ -325,12 +323,12 @@ CREATE TABLE "suppressions" (
 	"id" uuid DEFAULT uuidv7() NOT NULL,
 	"email_hash" text NOT NULL,
 	"contact_id" uuid,
-	"reasons" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"reasons" jsonb NOT NULL,
 	"status" text NOT NULL,
 	"note" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	"reason" text GENERATED ALWAYS AS (case when status = 'COMPLAINED' then status else coalesce(reasons #>> '{0,reason}', status) end) STORED NOT NULL,
-	"source" text GENERATED ALWAYS AS (coalesce(reasons #>> '{0,source}', 'MAIL_EVENT')) STORED NOT NULL,
+	"reason" text GENERATED ALWAYS AS (reasons #>> '{0,reason}') STORED NOT NULL,
+	"source" text GENERATED ALWAYS AS (reasons #>> '{0,source}') STORED NOT NULL,
 	CONSTRAINT "suppressions_workspace_id_email_hash_pk" PRIMARY KEY("workspace_id","email_hash"),
 	CONSTRAINT "suppressions_status_check" CHECK ("suppressions"."status" in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'))
 );
@@ -463,7 +461,6 @@ CREATE TABLE "imports" (
 	"received_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"started_at" timestamp (3) with time zone,
 	"completed_at" timestamp (3) with time zone,
-	"worker_id" uuid,
 	CONSTRAINT "imports_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
 	CONSTRAINT "imports_status_check" CHECK ("imports"."status" in ('RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED')),
 	CONSTRAINT "imports_kind_check" CHECK ("imports"."kind" in ('CONTACTS', 'SUPPRESSIONS'))
@@ -486,7 +483,6 @@ CREATE TABLE "campaign_batches" (
 	"complained" integer DEFAULT 0 NOT NULL,
 	"anonymous_opens" integer DEFAULT 0 NOT NULL,
 	"anonymous_clicks" integer DEFAULT 0 NOT NULL,
-	"worker_id" uuid,
 	CONSTRAINT "campaign_batches_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
 	CONSTRAINT "campaign_batches_status_check" CHECK ("campaign_batches"."status" in ('PENDING', 'DONE'))
 );
@@ -512,7 +508,6 @@ CREATE TABLE "campaign_recipients" (
 	"complained_at" timestamp (3) with time zone,
 	"bounce_class" text,
 	"bounce_code" text,
-	"worker_id" uuid,
 	CONSTRAINT "campaign_recipients_workspace_id_campaign_id_contact_id_pk" PRIMARY KEY("workspace_id","campaign_id","contact_id"),
 	CONSTRAINT "campaign_recipients_status_check" CHECK ("campaign_recipients"."status" in ('SENDING', 'WAITING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED')),
 	CONSTRAINT "campaign_recipients_bounce_class_check" CHECK ("campaign_recipients"."bounce_class" in ('HARD', 'SOFT', 'MESSAGE', 'POLICY'))
@@ -565,13 +560,9 @@ CREATE TABLE "deliveries" (
 	CONSTRAINT "deliveries_status_check" CHECK ("deliveries"."status" in ('PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'))
 ) PARTITION BY RANGE ("id");
 --> statement-breakpoint
-CREATE TABLE "webhook_drains" (
+CREATE TABLE "webhook_health" (
 	"workspace_id" uuid NOT NULL,
 	"webhook_id" uuid NOT NULL,
-	"worker_id" uuid,
-	"token" uuid,
-	"delivery_ids" uuid[] DEFAULT '{}' NOT NULL,
-	"taken_at" timestamp (3) with time zone,
 	"unreachable_count" integer DEFAULT 0 NOT NULL,
 	"paused_until" timestamp (3) with time zone,
 	"last_success_at" timestamp (3) with time zone,
@@ -579,8 +570,7 @@ CREATE TABLE "webhook_drains" (
 	"failing_since" timestamp (3) with time zone,
 	"failure_count" integer DEFAULT 0 NOT NULL,
 	"warned_at" timestamp (3) with time zone,
-	CONSTRAINT "webhook_drains_workspace_id_webhook_id_pk" PRIMARY KEY("workspace_id","webhook_id"),
-	CONSTRAINT "webhook_drains_token_check" CHECK ("webhook_drains"."token" is null)
+	CONSTRAINT "webhook_health_workspace_id_webhook_id_pk" PRIMARY KEY("workspace_id","webhook_id")
 ) WITH (fillfactor = 50);
 --> statement-breakpoint
 CREATE TABLE "webhooks" (
@@ -740,7 +730,7 @@ ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_workspace_id_workspaces_id_fk"
 ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_list_fk" FOREIGN KEY ("workspace_id","list_id") REFERENCES "public"."lists"("workspace_id","id") ON DELETE SET NULL ("list_id") ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "campaigns" ADD CONSTRAINT "campaigns_segment_fk" FOREIGN KEY ("workspace_id","segment_id") REFERENCES "public"."segments"("workspace_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deliveries" ADD CONSTRAINT "deliveries_webhook_fk" FOREIGN KEY ("workspace_id","webhook_id") REFERENCES "public"."webhooks"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "webhook_drains" ADD CONSTRAINT "webhook_drains_webhook_fk" FOREIGN KEY ("workspace_id","webhook_id") REFERENCES "public"."webhooks"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "webhook_health" ADD CONSTRAINT "webhook_health_webhook_fk" FOREIGN KEY ("workspace_id","webhook_id") REFERENCES "public"."webhooks"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "webhooks" ADD CONSTRAINT "webhooks_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "mail_hooks" ADD CONSTRAINT "mail_hooks_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -830,7 +820,7 @@ CREATE INDEX "campaigns_list_index" ON "campaigns" USING btree ("workspace_id","
 CREATE INDEX "campaigns_segment_index" ON "campaigns" USING btree ("workspace_id","segment_id") WHERE "campaigns"."segment_id" is not null;--> statement-breakpoint
 CREATE INDEX "deliveries_pending_index" ON "deliveries" USING btree ("workspace_id","webhook_id","created_at","id") WHERE "deliveries"."status" = 'PENDING';--> statement-breakpoint
 CREATE INDEX "deliveries_failed_index" ON "deliveries" USING btree ("workspace_id","webhook_id","id") WHERE "deliveries"."status" in ('FAILED', 'INTERRUPTED');--> statement-breakpoint
-CREATE INDEX "webhook_drains_failing_index" ON "webhook_drains" USING btree ("failing_since") WHERE "webhook_drains"."failing_since" is not null;--> statement-breakpoint
+CREATE INDEX "webhook_health_failing_index" ON "webhook_health" USING btree ("failing_since") WHERE "webhook_health"."failing_since" is not null;--> statement-breakpoint
 CREATE INDEX "webhooks_created_index" ON "webhooks" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "webhooks_deleted_index" ON "webhooks" USING btree ("deleted_at") WHERE "webhooks"."deleted_at" is not null;--> statement-breakpoint
 CREATE INDEX "mail_hook_tokens_created_index" ON "mail_hook_tokens" USING btree ("created_at");--> statement-breakpoint

@@ -147,13 +147,6 @@ test('starts without PostgreSQL and Redis, is not ready, and exits cleanly', asy
   expect(await endOf(main)).toMatchObject({ code: 0, signal: null })
 })
 
-test('starts with a removed variable and names it in the log', async () => {
-  const { main } = await start({ DATABASE_REPLICA_URL: database.url })
-  main.kill('SIGINT')
-  expect(await endOf(main)).toMatchObject({ code: 0, signal: null })
-  expect(main.stdout()).toContain('DATABASE_REPLICA_URL is no longer read')
-})
-
 test('exits immediately if the port is in use', async () => {
   const { port } = await api.listen()
   const main = await run({ ...testEnvironment(database.url), PORT: String(port) })

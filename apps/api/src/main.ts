@@ -8,7 +8,7 @@ import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import type { Keys } from '@rapport/core/kernel/crypto.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
-import { ConfigError, describeRemovedVariables, readApiConfig } from '@rapport/core/runtime/config.ts'
+import { ConfigError, readApiConfig } from '@rapport/core/runtime/config.ts'
 import { errorLogger, openLog } from '@rapport/core/runtime/logging.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { version } from '@rapport/core/runtime/version.ts'
@@ -20,7 +20,6 @@ async function start() {
   const redact = ['req.headers.authorization', 'req.headers.cookie']
   const log = await openLog('rapport-api', { level: config.LOG_LEVEL, redact })
   log.info({ version }, 'starting')
-  for (const message of describeRemovedVariables()) log.warn(message)
   const warn = (message: string) => (error: Error) => log.warn({ err: error }, message)
   const { keys } = settingsFrom(config)
   const database = openDatabase(config.DATABASE_URL, {

@@ -222,11 +222,6 @@ test('Environment: reports every invalid variable, and the other checks still ru
   expect(found('PostgreSQL')).not.toEqual([])
 })
 
-test('Environment: warns about a variable that is no longer read', async () => {
-  const found = await examine({ DATABASE_REPLICA_URL: 'postgres://127.0.0.1/rapport' })
-  expect(found('Environment')).toEqual(containing('ok: all variables are valid', 'warn: DATABASE_REPLICA_URL is'))
-})
-
 test('Redis: an invalid REDIS_URL is a finding of the environment only', async () => {
   const found = await examine({ REDIS_URL: 'http://127.0.0.1' })
   expect(found('Environment')).toEqual(containing('fail: REDIS_URL must be'))

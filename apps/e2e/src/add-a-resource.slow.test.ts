@@ -1,6 +1,6 @@
 /** Follows docs/add-a-resource.md in a copy of the repository. */
 import { join } from 'node:path'
-import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
+import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -76,7 +76,7 @@ async function expectSuccess(command: string, env?: Record<string, string>): Pro
 
 /** Starts the API of the copy on a database with its migration. */
 async function startApiOf({ directory, run }: Copy): Promise<Api> {
-  const database = await createTestDatabase()
+  const database = await createEmptyDatabase()
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const env = {
@@ -87,7 +87,7 @@ async function startApiOf({ directory, run }: Copy): Promise<Api> {
     SECRET_KEY: 'for tests only: forty characters or more of it',
     TRUST_PROXY: 'loopback',
   }
-  await run('node packages/core/src/db/migrate.ts', env)
+  expect(await run('node packages/core/src/db/migrate.ts', env)).toMatchObject({ code: 0 })
   const api = await startProcess({ script: join(directory, 'apps/api/src/main.ts'), env, readyUrl: `${url}/ready` })
   onTestFinished(async () => {
     api.kill('SIGTERM')

@@ -31,8 +31,7 @@ test.each(chooseBackends({ gate: 'postgres' }))(
     )
     expect(rows).toEqual([{ text: '' }])
 
-    await load.restartApis()
-    await load.restartWorkers()
+    await Promise.all([load.restartApis(), load.restartWorkers()])
     expect(await load.end()).toEqual([])
   },
 )

@@ -12,8 +12,7 @@ host replication all 127.0.0.1/32 scram-sha-256
 `
 
 /**
- * Makes a stopped cluster reject connections without a password, also one of an earlier version, which had none.
- * Returns the password of the superuser. It is kept in the data directory, so that a copy of the data has it too.
+ * Makes a stopped cluster reject connections without a password. Returns the password of the superuser. It is kept in the data directory, so that a copy of the data has it too.
  */
 export async function requirePasswords(cluster: Cluster): Promise<string> {
   await writePrivateFile(cluster, 'pg_hba.conf', accessRules)

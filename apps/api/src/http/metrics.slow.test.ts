@@ -82,7 +82,7 @@ test('counts webhooks that have failed for an hour or longer, and were tried tod
     await api.create('/webhooks', key, { url: `https://example.com/${path}`, eventTypes: ['*'] })
   }
   await api.query(
-    `insert into webhook_drains (workspace_id, webhook_id, last_failure_at, failing_since)
+    `insert into webhook_health (workspace_id, webhook_id, last_failure_at, failing_since)
      select workspace_id, id, now() - case when url like '%week' then interval '7 days' else '0' end,
        now() - case when url like '%week' then interval '8 days' when url like '%/failing' then '61 minutes' else '59 minutes' end
      from webhooks where url not like '%/succeeding'`,

@@ -158,14 +158,14 @@ test('rejects fields that the API sets', async () => {
 test('shows its health; a new URL ends a pause, enabling resets `failingSince`', async () => {
   const { body } = await createFor('https://example.com/health')
   await api.query(
-    `insert into webhook_drains (workspace_id, webhook_id, last_success_at, last_failure_at, failing_since, failure_count,
+    `insert into webhook_health (workspace_id, webhook_id, last_success_at, last_failure_at, failing_since, failure_count,
        paused_until)
      select workspace_id, id, now() - interval '6 days', now(), now() - interval '5 days', 14, now() + interval '1 minute'
      from webhooks where url = 'https://example.com/health'`,
   )
   const [health] = await api.query(
     `select last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt", failing_since as "failingSince",
-       paused_until as "pausedUntil" from webhook_drains where webhook_id = $1`,
+       paused_until as "pausedUntil" from webhook_health where webhook_id = $1`,
     [uuidOf(Id('whk').parse(body.id))],
   )
   const reason = 'All 14 attempts since 2026-11-18T06:00:00Z failed'

@@ -123,7 +123,7 @@ async function changeUrls(
   const ids = changed.map(({ ctx }) => uuidOf(ctx.workspaceId))
   const move = `update webhooks set url = replace(url, $2, $3) where workspace_id = any($1) and url like '%' || $2`
   await client.query(move, [ids, path.from, path.to])
-  const resume = 'update webhook_drains set paused_until = null, unreachable_count = 0 where workspace_id = any($1)'
+  const resume = 'update webhook_health set paused_until = null, unreachable_count = 0 where workspace_id = any($1)'
   await client.query(resume, [ids])
 }
 

@@ -2,8 +2,8 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** After the name of the database. Former names contained a checksum, or ended with ".unverified". */
-const ownName = /^(\d{8}T\d{6}Z)(-[0-9a-f]{16})?\.dump(\.age)?(\.partial|\.unverified)?$/
+/** After the name of the database. */
+const ownName = /^(\d{8}T\d{6}Z)\.dump(\.age)?(\.partial)?$/
 
 /** "20270131T040000Z": in the order of time. */
 const formatTime = (time: Date) => time.toISOString().replaceAll(/[-:]|\.\d+/g, '')

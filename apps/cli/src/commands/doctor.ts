@@ -1,4 +1,4 @@
-import { ConfigError, describeRemovedVariables, inspectEnvironment } from '@rapport/core/runtime/config.ts'
+import { ConfigError, inspectEnvironment } from '@rapport/core/runtime/config.ts'
 import { withTimeout } from '@rapport/core/kernel/concurrency/with-timeout.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { assertUpgradable } from '@rapport/core/db/migrate.ts'
@@ -62,7 +62,6 @@ export const doctor = defineCommand({
     const { config, problems } = inspectEnvironment(environment)
     const about = findingsAbout('Environment')
     const problemsFound = problems.map(({ name, message }) => about.fail(`${name} ${message}`, 'See .env.example.'))
-    const removed = describeRemovedVariables(environment).map((message) => about.warn(message, 'Unset it.'))
     const url = config.DATABASE_URL
     const database = url ? openDatabase(url, { applicationName: 'rapport doctor', onError: () => {} }) : undefined
     if (database) {
@@ -75,11 +74,7 @@ export const doctor = defineCommand({
     const invalid = new Set(problems.map(({ name }) => name))
     const backupDirectory = environment['BACKUP_DIRECTORY']
     const found = await runChecks({ config, invalid, database, dnsServers: servers, backupDirectory }, checks)
-    const findings = [
-      ...(invalid.size > 0 ? problemsFound : [about.ok('all variables are valid')]),
-      ...removed,
-      ...found,
-    ]
+    const findings = [...(invalid.size > 0 ? problemsFound : [about.ok('all variables are valid')]), ...found]
     // Not awaited: a server that hangs would block the exit.
     database?.close().catch(() => {})
     return printFindings(findings, { terminal, json })

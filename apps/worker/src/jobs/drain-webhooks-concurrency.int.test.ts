@@ -193,7 +193,7 @@ describe('a receiver that refuses connections', () => {
     return pausedUntil && lastFailureAt ? (pausedUntil.getTime() - lastFailureAt.getTime()) / 1_000 : 0
   }
   const setPause = (seconds: number) =>
-    database.pool.query(`update webhook_drains set paused_until = $2 where webhook_id = $1`, [
+    database.pool.query(`update webhook_health set paused_until = $2 where webhook_id = $1`, [
       uuidOf(webhookId),
       new Date(Date.now() + seconds * 1_000),
     ])

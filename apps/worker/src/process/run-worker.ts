@@ -1,4 +1,4 @@
-import { ConfigError, describeRemovedVariables, readWorkerConfig } from '@rapport/core/runtime/config.ts'
+import { ConfigError, readWorkerConfig } from '@rapport/core/runtime/config.ts'
 import { describeStartupError } from '@rapport/core/db/database-errors.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
 import { openLog } from '@rapport/core/runtime/logging.ts'
@@ -34,7 +34,6 @@ async function start(timings: WorkerTimings) {
   process.on('disconnect', () => void stop())
 
   log.info({ version }, 'starting')
-  for (const message of describeRemovedVariables()) log.warn(message)
   // Loaded after the configuration was read, so that a wrong one is reported at once.
   const starting = import('../worker.ts').then(({ startWorker }) => startWorker(config, log, { timings }))
   if ((process as { connected?: boolean }).connected === false) void stop()

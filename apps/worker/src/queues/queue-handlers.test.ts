@@ -26,7 +26,7 @@ test.each([
   expect(isKnownJob('webhooks', data)).toBe(false)
 })
 
-test('rejects a job of another queue, and one without a kind, as in the release before', () => {
+test('rejects a job of another queue, and one without a kind', () => {
   expect(isKnownJob('webhooks', validJob)).toBe(false)
   expect(isKnownJob('mail', validJob)).toBe(false)
   expect(isKnownJob('webhooks', { workspaceId, id: uuidOf(newId('whk')) })).toBe(false)

@@ -166,9 +166,7 @@ const autocompletes = new Map([
 
 /** A hash of the public form. A submission sends it to name the version that the visitor saw. */
 export function computeFormVersion(row: FormRow): string {
-  const { locale, ...form } = toPublicForm(row)
-  // A form without a locale keeps the version that the previous release computes.
-  return hashText(JSON.stringify(locale === null ? form : { ...form, locale })).slice(0, 22)
+  return hashText(JSON.stringify(toPublicForm(row))).slice(0, 22)
 }
 
 /** Counts a submission that filled in the honeypot. */

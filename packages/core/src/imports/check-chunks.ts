@@ -60,7 +60,7 @@ export async function* checkChunks(
   claimed: ClaimedImport,
   pass: Pass,
 ): AsyncGenerator<() => Promise<'written' | 'lost'>> {
-  const from = startOfCheck(claimed)
+  const from = checkedUntil(claimed)
   if (claimed.kind !== 'CONTACTS' || from.position >= claimed.size) return
   let [start, last] = [from, from]
   for await (const { end, optOuts } of claimed.layout
@@ -80,10 +80,10 @@ export async function* checkChunks(
 /** A step without opt-outs reads so much: it takes a fraction of a second. */
 const bytesPerStep = 16_777_216
 
-/** The release before made no first pass: the rows up to `position` are written, and their parts deleted. */
-function startOfCheck({ position, line, checkedPosition, checkedLine }: ImportRecord): FileLocation {
-  return checkedPosition < position ? { position, line } : { position: checkedPosition, line: checkedLine }
-}
+const checkedUntil = ({ checkedPosition, checkedLine }: ImportRecord): FileLocation => ({
+  position: checkedPosition,
+  line: checkedLine,
+})
 
 async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: Pass): AsyncGenerator<Check> {
   const { layout, findings } = claimed
@@ -95,7 +95,7 @@ async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: 
   const limits = limitTo(hasStatuses ? chunkOfOptOuts : chunkOfNumbers, maxRows)
   const readRows = createCsvReader(layout.delimiter)
   for await (const { rows, start, end } of readChunks(ctx, claimed, {
-    from: startOfCheck(claimed),
+    from: checkedUntil(claimed),
     readRows,
     ...limits,
   })) {
@@ -112,7 +112,7 @@ async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: 
 async function* checkNdjson(ctx: Ctx, claimed: ClaimedImport, { maxRows }: Pass): AsyncGenerator<Check> {
   const ofEveryRow = statusesOfFile(claimed)
   const readRows: RowReader<unknown> = createNdjsonReader(ofEveryRow.some(isOptOut) ? undefined : mayHaveStatus)
-  const from = startOfCheck(claimed)
+  const from = checkedUntil(claimed)
   const reading = { from, readRows, ...limitTo(chunkOfOptOuts, maxRows) }
   for await (const { rows, start, end } of readChunks(ctx, claimed, reading))
     yield {
@@ -149,7 +149,7 @@ function saveCheck(ctx: Ctx, claimed: ClaimedImport, { start, end, optOuts }: Ch
   return inTransaction(ctx, async (ctx) => {
     const current = await lockClaimedImport(ctx, claimed)
     if (!current) return 'lost'
-    const { position } = startOfCheck(current)
+    const { checkedPosition: position } = current
     if (position === end.position && position !== start.position) return 'written'
     if (position !== start.position) return 'lost'
     const counts = await recordOptOuts(ctx, claimed, optOuts)

@@ -29,7 +29,7 @@ export async function createImport(ctx: Ctx, options: ReceiveOptions & { id: Imp
     format === 'csv'
       ? await readHeader(head, await createMatcher(ctx, options))
       : { layout: null, start: findNdjsonStart(head) }
-  const record: Omit<ImportRecord, 'receivedAt' | 'workerId'> = {
+  const record: Omit<ImportRecord, 'receivedAt'> = {
     workspaceId: ctx.workspaceId,
     id,
     status: 'RECEIVING',

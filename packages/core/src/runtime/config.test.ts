@@ -1,13 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import {
-  ConfigError,
-  describeRemovedVariables,
-  dkimKeyOf,
-  readApiConfig,
-  readMigrateConfig,
-  readWorkerConfig,
-} from './config.ts'
+import { ConfigError, dkimKeyOf, readApiConfig, readMigrateConfig, readWorkerConfig } from './config.ts'
 
 const shared = {
   DATABASE_URL: 'postgres://localhost/rapport',
@@ -90,14 +83,6 @@ test('by default any domain may send mail and signup is open', () => {
     MAIL_FROM_DOMAINS: ['example.com', 'news.example.org'],
     SIGN_UP: 'closed',
   })
-})
-
-test('a removed variable that is still set is named, without its value', () => {
-  const environment = { ...shared, DATABASE_REPLICA_URL: 'postgres://root:hunter22@replica/rapport' }
-  expect(describeRemovedVariables(environment)).toEqual([
-    expect.stringMatching(/^DATABASE_REPLICA_URL is no longer read: (?!.*hunter22)/),
-  ])
-  expect(describeRemovedVariables({ ...shared, DATABASE_REPLICA_URL: '' })).toEqual([])
 })
 
 test('an empty variable counts as unset', () => {

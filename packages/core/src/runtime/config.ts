@@ -164,19 +164,6 @@ const ClientEnvironment = z.object({
 
 type Environment = Record<string, string | undefined>
 
-/** Variables that former releases read, and what to do instead. */
-export const removedVariables = {
-  DATABASE_REPLICA_URL: 'unset it, as all reads use DATABASE_URL. A standby is for failover only',
-}
-
-/** Names each removed variable that is still set. Programs only warn, so that an upgrade needs no other environment. */
-export function describeRemovedVariables(environment: Environment = process.env): string[] {
-  const present = withoutEmpty(environment)
-  return Object.entries(removedVariables)
-    .filter(([name]) => present[name] !== undefined)
-    .map(([name, advice]) => `${name} is no longer read: ${advice}`)
-}
-
 /** Reads the configuration of the API. Throws a ConfigError that names every invalid variable. */
 export function readApiConfig(environment: Environment = process.env) {
   return parseEnvironment(ApiEnvironment, environment)

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../operations/contacts/merge-contacts.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
-import { lists, optOuts } from '../db/schema/index.ts'
+import { lists } from '../db/schema/index.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
 import { type ContactId, newId } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -21,7 +21,6 @@ import type { List } from '../lists/lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber } from '../lists/subscribers.ts'
 import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
 import { readSuppressions } from './find-suppressions.ts'
-import { hashEmail } from './hash-email.ts'
 import { suppress } from '../suppressions/suppress.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
@@ -217,15 +216,6 @@ describe('an unsubscribe link also opts out the address it was mailed to', () =>
     await unsubscribe(ctx, linkTo(id))
     await changeEmail(id)
     expect(await readSuppressions(ctx, { email: `away-${list.id}@example.com`, listId: list.id })).toHaveLength(1)
-  })
-
-  test('and of a bounce that the previous release stored', async () => {
-    const id = await confirm(ownEmail)
-    const emailHash = hashEmail(ctx, ownEmail)
-    await ctx.db.insert(optOuts).values({ workspaceId: ctx.workspaceId, listId: list.id, emailHash, status: 'BOUNCED' })
-    await unsubscribe(ctx, linkTo(id))
-    await deleteContact(ctx, id)
-    expect(await readSuppressions(ctx, { email: ownEmail, listId: list.id })).toMatchObject([{ reason: 'OPTED_OUT' }])
   })
 
   test('until the address opts in again by an emailed link', async () => {

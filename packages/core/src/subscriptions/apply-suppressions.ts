@@ -128,10 +128,7 @@ const endSubscriptions = namedStatement('end suppressed subscriptions', {
     returning s.contact_id, s.list_id`,
 })
 
-/**
- * Whether a bounce or a block has suspended the subscription, which has the replaced status again once that is lifted. The
- * previous release does not clear `replacedStatus` when the person unsubscribes.
- */
+/** Whether a bounce or a block has suspended the subscription, which has the replaced status again once that is lifted. */
 export const isSuspended = sql<boolean>`(${subscriptions.replacedStatus} is not null
   and (${subscriptions.status} = 'BOUNCED' or ${subscriptions.isRemoved}))`
 

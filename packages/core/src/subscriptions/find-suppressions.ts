@@ -7,7 +7,7 @@ import { optOuts, type SuppressionReason, suppressions } from '../db/schema/inde
 import { type ListId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { hashEmails } from './hash-email.ts'
-import { addReason, createSuppressedError, reasonsOf } from './suppression-reasons.ts'
+import { addReason, createSuppressedError } from './suppression-reasons.ts'
 
 interface Question {
   emails: readonly string[]
@@ -29,7 +29,7 @@ export async function findSuppressions(
   const found = new Map<string, SuppressionReason[]>()
   for (const row of await selectReasons(ctx, [...emailOf.keys()], listId)) {
     const email = emailOf.get(row.emailHash) ?? ''
-    found.set(email, reasonsOf(row).reduce(addReason, found.get(email) ?? []))
+    found.set(email, row.reasons.reduce(addReason, found.get(email) ?? []))
   }
   return found
 }
@@ -62,9 +62,9 @@ export function isNotSuppressed(contact: { workspaceId: SQLWrapper; id: SQLWrapp
 
 async function selectReasons(ctx: Ctx, hashes: string[], listId: ListId | undefined) {
   const isAmong = (column: SQLWrapper) => sql`${column} = any(${sql.param(hashes)})`
-  const { emailHash, status, reasons, createdAt } = suppressions
+  const { emailHash, reasons } = suppressions
   const ofWorkspace = ctx.db
-    .select({ emailHash, status, reasons, createdAt })
+    .select({ emailHash, reasons })
     .from(suppressions)
     .where(and(eq(suppressions.workspaceId, ctx.workspaceId), isAmong(emailHash)))
   if (!listId) return ofWorkspace
@@ -72,13 +72,16 @@ async function selectReasons(ctx: Ctx, hashes: string[], listId: ListId | undefi
     .select({ emailHash: optOuts.emailHash, status: optOuts.status, createdAt: optOuts.createdAt })
     .from(optOuts)
     .where(and(eq(optOuts.workspaceId, ctx.workspaceId), eq(optOuts.listId, listId), isAmong(optOuts.emailHash)))
-  return [...(await ofWorkspace), ...ofList.map((row) => ({ ...row, reasons: reasonsOfOptOut(row) }))]
+  return [
+    ...(await ofWorkspace),
+    ...ofList.map((row) => ({ emailHash: row.emailHash, reasons: [reasonOfOptOut(row)] })),
+  ]
 }
 
-/** `reasonsOf` adds a complaint or a bounce by the status. */
-function reasonsOfOptOut({ status, createdAt }: Pick<typeof optOuts.$inferSelect, 'status' | 'createdAt'>) {
-  if (status !== 'UNSUBSCRIBED') return []
-  return [{ reason: 'OPTED_OUT', source: 'LINK', createdAt: createdAt.toISOString() } satisfies SuppressionReason]
+function reasonOfOptOut(optOut: Pick<typeof optOuts.$inferSelect, 'status' | 'createdAt'>): SuppressionReason {
+  const createdAt = optOut.createdAt.toISOString()
+  if (optOut.status === 'COMPLAINED') return { reason: 'COMPLAINED', source: 'MAIL_EVENT', createdAt }
+  return { reason: 'OPTED_OUT', source: 'LINK', createdAt }
 }
 
 /**

@@ -20,11 +20,8 @@ export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; 
     from subscriptions
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contact.id)} and not is_removed
       and (status in ('UNSUBSCRIBED', 'COMPLAINED') or (status = 'BOUNCED' and unsubscribed_at is not null))
-    on conflict (workspace_id, list_id, email_hash) do update set status = ${statusOfBoth}`)
+    on conflict (workspace_id, list_id, email_hash) do update set status = opt_outs.status`)
 }
-
-/** The previous release stores bounces too: a bounce becomes an opt-out. */
-const statusOfBoth = sql`case when opt_outs.status = 'BOUNCED' then excluded.status else opt_outs.status end`
 
 /**
  * Stores the opt-out of an address, whether or not a contact has it. A repeated one is stored as new, so that it is later
@@ -37,10 +34,10 @@ export async function storeOptOut(ctx: Ctx, listId: ListId, emailHash: string): 
     where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(listId)}
     for key share
     on conflict (workspace_id, list_id, email_hash) do update
-    set created_at = excluded.created_at, status = ${statusOfBoth}`)
+    set created_at = excluded.created_at`)
 }
 
-/** Stores the opt-outs of addresses from a locked list. A bounce that the previous release stored becomes an opt-out. */
+/** Stores the opt-outs of addresses from a locked list. */
 export async function storeOptOuts(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<void> {
   const hashes = new Set(emails.map((email) => hashEmail(ctx, email)))
   if (hashes.size === 0) return
@@ -50,8 +47,8 @@ export async function storeOptOuts(ctx: Ctx, listId: ListId, emails: readonly st
     .values([...hashes].map((emailHash) => ({ workspaceId, listId, emailHash, status: 'UNSUBSCRIBED' as const })))
     .onConflictDoUpdate({
       target: [optOuts.workspaceId, optOuts.listId, optOuts.emailHash],
-      set: { status: 'UNSUBSCRIBED' },
-      setWhere: eq(optOuts.status, 'BOUNCED'),
+      // Changes nothing, but waits for a confirmation that is deleting the row.
+      set: { status: sql`opt_outs.status` },
     })
 }
 
@@ -67,7 +64,7 @@ export async function copyOptOuts(ctx: Ctx, { from, to }: { from: string; to: st
       createdAt: sql`max(${optOuts.createdAt})`.as('created_at'),
     })
     .from(optOuts)
-    .where(and(isOptOutOf(ctx, from), inArray(status, ['UNSUBSCRIBED', 'COMPLAINED'])))
+    .where(isOptOutOf(ctx, from))
     // An address has a hash of each key.
     .groupBy(workspaceId, listId)
   await ctx.db
@@ -75,28 +72,13 @@ export async function copyOptOuts(ctx: Ctx, { from, to }: { from: string; to: st
     .select(copied)
     .onConflictDoUpdate({
       target: [workspaceId, listId, optOuts.emailHash],
-      set: { status: statusOfBoth, createdAt: sql`greatest(opt_outs.created_at, excluded.created_at)` },
+      set: { createdAt: sql`greatest(opt_outs.created_at, excluded.created_at)` },
     })
 }
 
 /** Matches the stored opt-outs of an address, for all lists. */
 export function isOptOutOf(ctx: Ctx, email: string) {
   return and(eq(optOuts.workspaceId, ctx.workspaceId), inArray(optOuts.emailHash, hashEmailWithAllKeys(ctx, email)))
-}
-
-/**
- * Deletes what the previous release stored as opt-outs of lists: bounces of an address, which was lifted, by its hashes.
- */
-export async function deleteStoredBounces(ctx: Ctx, emailHashes: readonly string[]): Promise<void> {
-  await ctx.db
-    .delete(optOuts)
-    .where(
-      and(
-        eq(optOuts.workspaceId, ctx.workspaceId),
-        inArray(optOuts.emailHash, [...emailHashes]),
-        eq(optOuts.status, 'BOUNCED'),
-      ),
-    )
 }
 
 /** Deletes a stored opt-out, after its owner opted in again by an emailed link. */

@@ -9,7 +9,7 @@ import { type ContactId, newId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { lockAddresses } from './find-suppressions.ts'
 import { hashEmail, hashEmails, hashEmailWithAllKeys } from './hash-email.ts'
-import { addReason, isByPerson, reasonsOf, statusByReason } from './suppression-reasons.ts'
+import { addReason, isByPerson, statusByReason } from './suppression-reasons.ts'
 
 /** All columns but those that the database derives. */
 export type SuppressionRow = Omit<typeof suppressions.$inferSelect, 'reason' | 'source'>
@@ -84,7 +84,7 @@ export async function saveWithout(
   row: SuppressionRow,
   isRemoved: (reason: SuppressionReason) => boolean,
 ): Promise<SuppressionReason[]> {
-  const reasons = reasonsOf(row).filter((one) => !isRemoved(one))
+  const reasons = row.reasons.filter((one) => !isRemoved(one))
   if (reasons[0]) await saveRows(ctx, [{ ...row, reasons, status: statusByReason[reasons[0].reason] }])
   else await deleteRows(ctx, [row.emailHash])
   return reasons
@@ -171,7 +171,7 @@ async function lockRows(ctx: Ctx, emails: readonly string[]): Promise<Map<string
   for (const { reason: _, source: __, ...stored } of found) {
     const emailHash = hashEmail(ctx, emailOf.get(stored.emailHash) ?? '')
     if (emailHash !== stored.emailHash) formerHashes.push(stored.emailHash)
-    const row = { ...stored, emailHash, reasons: reasonsOf(stored) }
+    const row = { ...stored, emailHash }
     const older = rows.get(emailHash)
     rows.set(emailHash, older ? withReasons(older, row) : row)
   }

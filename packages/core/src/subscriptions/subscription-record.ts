@@ -8,13 +8,7 @@ import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import type { Subscription } from './subscriptions.schema.ts'
 
-const {
-  workspaceId: _,
-  confirmationsRequestedAt: __,
-  consent: ___,
-  replacedStatus: ____,
-  ...columns
-} = getTableColumns(subscriptions)
+const { workspaceId: _, consent: __, replacedStatus: ___, ...columns } = getTableColumns(subscriptions)
 export const subscriptionColumns = columns
 export type SubscriptionRow = Pick<typeof subscriptions.$inferSelect, keyof typeof columns>
 

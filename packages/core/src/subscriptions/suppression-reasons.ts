@@ -11,20 +11,11 @@
  * The first ones are the strictest. What the person said ends a subscription: lifting it restores none. A bounce or a
  * block replaces the status of a subscription, and lifting the last of them restores it (`replacedStatus`).
  */
-import { type SuppressionReason, suppressionReasons, type suppressions } from '../db/schema/index.ts'
+import { type SuppressionReason, suppressionReasons } from '../db/schema/index.ts'
 import { type AppError, conflict } from '../kernel/errors.ts'
 import type { Subscription } from './subscriptions.schema.ts'
 
 export type Reason = SuppressionReason['reason']
-
-/** The columns that say why an address is suppressed. */
-export type StoredReasons = Pick<typeof suppressions.$inferSelect, 'status' | 'reasons' | 'createdAt'>
-
-/** The reasons of a stored suppression, the strictest first. The previous release stores the status alone. */
-export function reasonsOf({ status, reasons, createdAt }: StoredReasons): SuppressionReason[] {
-  if (status === 'UNSUBSCRIBED' || reasons.some(({ reason }) => reason === status)) return reasons
-  return addReason(reasons, { reason: status, source: 'MAIL_EVENT', createdAt: createdAt.toISOString() })
-}
 
 /** Adds a reason. The same one from several statements is one reason. */
 export function addReason(reasons: readonly SuppressionReason[], added: SuppressionReason): SuppressionReason[] {

@@ -7,9 +7,8 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { applyRemaining } from '../subscriptions/apply-suppressions.ts'
 import { hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
-import { deleteStoredBounces } from '../subscriptions/opt-outs.ts'
 import { saveWithout } from '../subscriptions/store-suppressions.ts'
-import { isByPerson, reasonsOf } from '../subscriptions/suppression-reasons.ts'
+import { isByPerson } from '../subscriptions/suppression-reasons.ts'
 import { deleteSoftBounces } from './soft-bounces.ts'
 import type { SuppressionLift } from './suppressions.schema.ts'
 
@@ -22,18 +21,14 @@ export function liftSuppression(ctx: Ctx, id: SuppressionId, { note, reason }: S
     const { row, contact } = await lockWithContact(ctx, id)
     const isLifted = (one: { reason: string }) =>
       one.reason === reason || (reason === undefined && (one.reason === 'BOUNCED' || one.reason === 'MANUAL'))
-    const reasons = reasonsOf(row)
-    const lifted = reasons.filter(isLifted).map((one) => one.reason)
+    const lifted = row.reasons.filter(isLifted).map((one) => one.reason)
     if (lifted.length === 0) {
-      if (reasons.every(isByPerson)) throw conflict('opted_out', 'Only the person can revert what they said')
+      if (row.reasons.every(isByPerson)) throw conflict('opted_out', 'Only the person can revert what they said')
       throw conflict('wrong_state', `The suppression has no reason ${reason}`)
     }
     const remaining = await saveWithout(ctx, row, isLifted)
     const hashes = contact ? hashEmailWithAllKeys(ctx, contact.email) : [row.emailHash]
-    if (lifted.includes('BOUNCED')) {
-      await deleteStoredBounces(ctx, hashes)
-      await deleteSoftBounces(ctx, hashes)
-    }
+    if (lifted.includes('BOUNCED')) await deleteSoftBounces(ctx, hashes)
     if (contact) await applyRemaining(ctx, contact, remaining)
     await audit(ctx, 'suppression.lifted', { subjectId: id, reasons: lifted.join(', '), note })
   })

@@ -127,15 +127,6 @@ test('a new SECRET_KEY keeps one suppression for each address', async () => {
   expect(await ctx.db.$count(suppressions, eq(suppressions.workspaceId, ctx.workspaceId))).toBe(1)
 })
 
-test('a row of the previous release, which has a status alone, counts', async () => {
-  await give('BOUNCED')
-  await ctx.db
-    .update(suppressions)
-    .set({ reasons: [], status: 'COMPLAINED' })
-    .where(eq(suppressions.workspaceId, ctx.workspaceId))
-  expect(await readReasons()).toEqual(['COMPLAINED'])
-})
-
 test('an address is not subscribed by a request that runs while it is suppressed', async () => {
   const email = 'new@example.com'
   const suppressing = await openTransaction(ctx.db, (db) => give('OPTED_OUT', { email, on: { ...ctx, db } }))

@@ -1,10 +1,9 @@
 import { toTimestamp } from '../kernel/validation.ts'
 import type { SuppressionRow } from '../subscriptions/store-suppressions.ts'
-import { reasonsOf } from '../subscriptions/suppression-reasons.ts'
 import type { Suppression } from './suppressions.schema.ts'
 
 export function toSuppression(row: SuppressionRow): Suppression {
-  const reasons = reasonsOf(row)
+  const { reasons } = row
   const [strictest] = reasons
   if (!strictest) throw new Error('A suppression has no reason')
   return {

@@ -139,8 +139,8 @@ export async function purgeWebhooks(db: Db): Promise<number> {
     select from deliveries d where d.workspace_id = w.workspace_id and d.webhook_id = w.id)`
   // A cascade would lock the webhook first: see the lock order in health/webhook-health.ts.
   await db.execute(sql`
-    delete from webhook_drains using webhooks w
-    where webhook_drains.workspace_id = w.workspace_id and webhook_drains.webhook_id = w.id and ${isEmpty}`)
+    delete from webhook_health using webhooks w
+    where webhook_health.workspace_id = w.workspace_id and webhook_health.webhook_id = w.id and ${isEmpty}`)
   const deletedWebhooks = await db.execute(sql`delete from webhooks w where ${isEmpty}`)
   return deletedWebhooks.rowCount ?? 0
 }

@@ -2,7 +2,7 @@
  * What the documentation, `.env.example`, Docker Compose and the Helm chart say about the variables of the environment
  * agrees with what the programs read.
  */
-import { describeVariables, removedVariables } from '@rapport/core/runtime/config.ts'
+import { describeVariables } from '@rapport/core/runtime/config.ts'
 import { expect, test } from 'vitest'
 import { composeText, readComposeServices } from '../deployment/compose-file.ts'
 import { readRepositoryText } from './repository-texts.ts'
@@ -28,12 +28,6 @@ test('docs/configuration.md has every variable, with its programs and its defaul
     default: isRequired ? 'required' : [defaultValue].flat().join(','),
   }))
   expect(documented.toSorted(byName)).toEqual(expected.toSorted(byName))
-})
-
-test('docs/configuration.md has every removed variable that programs name', () => {
-  const text = readRepositoryText('docs/configuration.md')
-  const removed = text.slice(text.indexOf('## Removed variables')).matchAll(/^\| `([A-Z_]+)` \|/gm)
-  expect([...removed].map(([, name]) => name)).toEqual(Object.keys(removedVariables))
 })
 
 test('the README is short: at most 25 rows of that page, with the required ones', () => {

@@ -200,8 +200,8 @@ const given = [
   {
     name: 'the opt-outs of a list are not asked for',
     file: `${core}/subscriptions/find-suppressions.ts`,
-    search: ', ...ofList.map((row) => ({ ...row, reasons: reasonsOfOptOut(row) }))]',
-    replacement: ', ...ofList.slice(0, 0).map((row) => ({ ...row, reasons: reasonsOfOptOut(row) }))]',
+    search: '    ...ofList.map((row) => ({ emailHash: row.emailHash, reasons: [reasonOfOptOut(row)] })),\n',
+    replacement: '',
   },
   {
     name: 'a campaign mails an address that is suppressed',

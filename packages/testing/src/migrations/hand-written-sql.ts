@@ -25,7 +25,7 @@ ALTER TABLE "campaign_batches" ALTER COLUMN "contact_ids" SET STORAGE EXTERNAL;
 const tableOptions = {
   events: 'PARTITION BY RANGE ("id")',
   deliveries: 'PARTITION BY RANGE ("id")',
-  webhook_drains: 'WITH (fillfactor = 50)',
+  webhook_health: 'WITH (fillfactor = 50)',
 }
 
 /** Foreign keys of which one column becomes null when the referenced row is deleted: the workspace must stay. */

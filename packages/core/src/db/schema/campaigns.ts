@@ -113,8 +113,6 @@ export const campaignBatches = tenantTable(
     /** Opens and clicks that belong to no recipient. Each counts on any of the first batches: see `countAnonymously`. */
     anonymousOpens: integer().notNull().default(0),
     anonymousClicks: integer().notNull().default(0),
-    /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
-    workerId: uuid(),
   },
   {
     key: ['id'],
@@ -163,8 +161,6 @@ export const campaignRecipients = tenantTable(
     /** Of a bounce that was reported, or of the refusal while sending: see `mail/bounces/classify-bounce.ts`. */
     bounceClass: text({ enum: bounceClasses }),
     bounceCode: text(),
-    /** Unused from here on. Every statement of a release names the columns of its schema, so the database keeps them. */
-    workerId: uuid(),
   },
   {
     key: ['campaignId', 'contactId'],

@@ -11,7 +11,7 @@
  * | CANCELED  | RECEIVING, QUEUED, RUNNING | canceled by a user: no further chunk is written                     |
  */
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
+import { bigint, boolean, index, integer, jsonb, text } from 'drizzle-orm/pg-core'
 import { timestamptz, bytea, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
@@ -94,8 +94,6 @@ export const imports = tenantTable(
     receivedAt: createdAt(),
     startedAt: timestamptz(),
     completedAt: timestamptz(),
-    /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
-    workerId: uuid(),
   },
   {
     key: ['id'],
@@ -122,7 +120,7 @@ export const importParts = tenantTable(
 
 /**
  * The addresses and external ids that opt out in the file of an import, as hashes: the second pass confirms none of
- * them. They are deleted when the import has ended. Workers of the release before write other hashes here.
+ * them. They are deleted when the import has ended.
  */
 export const importSeen = tenantTable(
   'import_seen',

@@ -68,8 +68,6 @@ export const mails = tenantTable(
     providerMessageHash: uuid(),
     createdAt: createdAt(),
     endedAt: timestamptz(),
-    /** Unused from here on. Every INSERT of a release names all columns of its schema, so the database keeps them. */
-    workerId: uuid(),
   },
   {
     key: ['id'],

@@ -67,8 +67,6 @@ export const subscriptions = tenantTable(
     contactId: id('con').notNull(),
     status: text({ enum: subscriptionStatuses }).notNull(),
     source: text(),
-    /** No longer used; the next release drops it. */
-    confirmationsRequestedAt: timestamptz().array().notNull().default([]),
     confirmedAt: timestamptz(),
     /** The proof of each consent, newest first; null if there is none: see `consent.ts`. */
     consent: jsonb().$type<Consent[]>(),
@@ -97,8 +95,7 @@ export const optOuts = tenantTable(
   {
     listId: id('lst').notNull(),
     emailHash: text().notNull(),
-    /** BOUNCED: by the previous release. Bounces are suppressions. */
-    status: text({ enum: ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] }).notNull(),
+    status: text({ enum: ['UNSUBSCRIBED', 'COMPLAINED'] }).notNull(),
     createdAt: createdAt(),
   },
   { key: ['listId', 'emailHash'], ownedBy: { listId: lists } },

@@ -22,20 +22,14 @@ export const suppressions = tenantTable(
     emailHash: text().notNull(),
     /** The contact that has the address, if known. No foreign key: the suppression outlives the contact. */
     contactId: id('con'),
-    /** The strictest first. Empty if a process of the previous release suppressed the address: it writes `status`. */
-    reasons: jsonb().$type<SuppressionReason[]>().notNull().default([]),
+    /** At least one, the strictest first. */
+    reasons: jsonb().$type<SuppressionReason[]>().notNull(),
     /** What the subscriptions of the contact become. */
     status: text({ enum: ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] }).notNull(),
     note: text(),
     createdAt: createdAt(),
-    reason: text({ enum: suppressionReasons })
-      .notNull()
-      .generatedAlwaysAs(
-        sql`case when status = 'COMPLAINED' then status else coalesce(reasons #>> '{0,reason}', status) end`,
-      ),
-    source: text({ enum: suppressionSources })
-      .notNull()
-      .generatedAlwaysAs(sql`coalesce(reasons #>> '{0,source}', 'MAIL_EVENT')`),
+    reason: text({ enum: suppressionReasons }).notNull().generatedAlwaysAs(sql`reasons #>> '{0,reason}'`),
+    source: text({ enum: suppressionSources }).notNull().generatedAlwaysAs(sql`reasons #>> '{0,source}'`),
   },
   {
     key: ['emailHash'],

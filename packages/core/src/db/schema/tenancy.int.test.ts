@@ -72,7 +72,8 @@ async function insertRelatedRows(ctx: Ctx) {
     sql`insert into custom_fields (workspace_id, id, key, label, type) values (${workspaceId}, uuidv7(), 'plan', 'Plan', 'TEXT')`,
     sql`insert into opt_outs (workspace_id, list_id, email_hash, status)
       values (${workspaceId}, ${uuidOf(list.id)}, 'hash', 'UNSUBSCRIBED')`,
-    sql`insert into suppressions (workspace_id, email_hash, status) values (${workspaceId}, 'hash', 'BOUNCED')`,
+    sql`insert into suppressions (workspace_id, email_hash, status, reasons)
+      values (${workspaceId}, 'hash', 'BOUNCED', '[{"reason": "BOUNCED", "source": "MAIL_EVENT"}]')`,
     sql`insert into mail_reports (workspace_id, fingerprint) values (${workspaceId}, 'hash')`,
     sql`insert into mail_hooks (id, workspace_id, provider, encrypted_secret) values (uuidv7(), ${workspaceId}, 'ses', 'x')`,
     sql`insert into invites (workspace_id, id, email, role, token_hash, expires_at)

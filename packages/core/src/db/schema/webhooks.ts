@@ -12,7 +12,7 @@
  * | INTERRUPTED | PENDING      | may have been sent: crash during the attempt, restored backup                   |
  */
 import { sql } from 'drizzle-orm'
-import { boolean, check, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
+import { boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
@@ -43,17 +43,12 @@ export const webhooks = tenantTable(
 
 /**
  * The health of each webhook, from the outcomes of its deliveries. Separate from `webhooks`, because it changes with each
- * batch of deliveries. The table has the name that the release before gave it.
+ * batch of deliveries.
  */
 export const webhookHealth = tenantTable(
-  'webhook_drains',
+  'webhook_health',
   {
     webhookId: id('whk').notNull(),
-    /** Unused from here on: the claim of a worker of the release before, which the check makes fail. */
-    workerId: uuid(),
-    token: uuid(),
-    deliveryIds: uuid().array().notNull().default([]),
-    takenAt: timestamptz(),
     /** Consecutive rounds of attempts without a response, see `circuit-breaker.ts`. */
     unreachableCount: integer().notNull().default(0),
     pausedUntil: timestamptz(),
@@ -68,10 +63,7 @@ export const webhookHealth = tenantTable(
   {
     key: ['webhookId'],
     ownedBy: { webhookId: webhooks },
-    extra: (t) => [
-      index('webhook_drains_failing_index').on(t.failingSince).where(sql`${t.failingSince} is not null`),
-      check('webhook_drains_token_check', sql`${t.token} is null`),
-    ],
+    extra: (t) => [index('webhook_health_failing_index').on(t.failingSince).where(sql`${t.failingSince} is not null`)],
   },
 )
 

@@ -39,7 +39,7 @@ const countPendingWork = namedStatement('count pending work', {
     select 'webhooks', 'waiting', count(*)::int,
       greatest(0, extract(epoch from now() - min(created_at) filter (
         where coalesce(unreachable_count, 0) = 0 and not (${isOfSuspendedWorkspace}))))::float8
-    from deliveries left join webhook_drains using (workspace_id, webhook_id) where status = 'PENDING'`,
+    from deliveries left join webhook_health using (workspace_id, webhook_id) where status = 'PENDING'`,
 })
 
 const minCacheMs = 10_000

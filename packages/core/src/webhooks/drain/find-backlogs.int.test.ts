@@ -39,7 +39,7 @@ async function insertBacklogs(count: number, { on = ctx, statuses = ['PENDING'],
   const { pausedForMs, unreachableCount = 0 } = health
   const pausedUntil = pausedForMs === undefined ? null : new Date(Date.now() + pausedForMs)
   await database.pool.query(
-    `insert into webhook_drains (workspace_id, webhook_id, paused_until, unreachable_count)
+    `insert into webhook_health (workspace_id, webhook_id, paused_until, unreachable_count)
      select $1, id, $3, $4 from unnest($2::uuid[]) id`,
     [workspaceId, inserted.rows.map(({ id }) => id), pausedUntil, unreachableCount],
   )

@@ -52,7 +52,7 @@ const hasClaimableDelivery = (now: SQLWrapper) => sql`
     order by d.created_at, d.id limit 1)`
 
 const joinedHealth = sql`
-  left join webhook_drains health on health.workspace_id = w.workspace_id and health.webhook_id = w.id`
+  left join webhook_health health on health.workspace_id = w.workspace_id and health.webhook_id = w.id`
 
 /** A condition: a webhook of the workspace has deliveries that a drain can take. */
 export const hasBacklog = (workspaceId: SQLWrapper, now: SQLWrapper) => sql`

@@ -134,7 +134,7 @@ async function expectIndexScans(connection: Database): Promise<void> {
 }
 
 describe('the statements of a drain use index scans if they are planned', () => {
-  const truncate = () => database.pool.query('truncate deliveries, webhook_drains')
+  const truncate = () => database.pool.query('truncate deliveries, webhook_health')
   const analyze = () => database.pool.query('analyze')
   async function insertMany(pending: number, succeeded: number) {
     for (let webhooks = 0; webhooks < 5; webhooks++) {
@@ -179,7 +179,7 @@ describe('the statements of a drain use index scans if they are planned', () => 
 })
 
 test.skipIf(hidesPlans)('a drain that is planned with empty tables reads each delivery only a few times', async () => {
-  await database.pool.query('truncate deliveries, webhook_drains')
+  await database.pool.query('truncate deliveries, webhook_health')
   const on = { ...ctx, db: (await openPrepared()).db }
   const { id } = await createTestWebhook(ctx)
   await insertDeliveries(ctx, id, { count: 5_000, status: 'SUCCEEDED', ageMs: 3_600_000 })

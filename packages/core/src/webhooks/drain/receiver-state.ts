@@ -123,7 +123,7 @@ const update = namedStatement('update the health of webhooks', {
       select * from unnest(${param.webhookIds}, ${param.succeededAts}, ${param.failedAts}, ${param.failingSinces},
         ${param.failures}, ${param.knownCounts}, ${param.unreachableCounts}, ${param.pausedUntils})
         as state (webhook_id, succeeded_at, failed_at, failing_since, failures, known_count, unreachable_count, paused_until))
-    insert into webhook_drains as health (workspace_id, webhook_id, last_success_at, last_failure_at, failing_since,
+    insert into webhook_health as health (workspace_id, webhook_id, last_success_at, last_failure_at, failing_since,
       failure_count, unreachable_count, paused_until)
     select w.workspace_id, w.id, succeeded_at, failed_at, failing_since, failures, unreachable_count, paused_until
     from state join webhooks w on w.workspace_id = ${param.workspaceId} and w.id = state.webhook_id

@@ -119,7 +119,7 @@ const take = namedStatement('take deliveries', {
         coalesce(is_slow, false) or coalesce(unreachable_count, 0) > 0 as is_slow,
         case when unreachable_count > 0 then 1 else coalesce(concurrency, 1) end - coalesce(count, 0) as free
       from webhooks w
-      left join webhook_drains health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
+      left join webhook_health health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
       left join known on known.webhook_id = w.id
       where w.workspace_id = ${param.workspaceId}
         and (not w.enabled or paused_until is null or paused_until <= ${param.now})

@@ -117,7 +117,7 @@ test('a pause is reset for one webhook of one workspace', async () => {
 })
 
 test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
-  'the change %j locks webhook_drains first, like a worker: no deadlock',
+  'the change %j locks webhook_health first, like a worker: no deadlock',
   async (change) => {
     await setHealth(ctx, webhook.id, paused())
     const worker = await openTransaction(ctx.db, async (db) => {
@@ -125,7 +125,7 @@ test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
     })
     const changing = updateWebhook(ctx, webhook.id, change)
     await waitUntilBlocked(ctx.db)
-    // While the change waits for `webhook_drains`, it must not have locked the webhook, which the worker locks next.
+    // While the change waits for `webhook_health`, it must not have locked the webhook, which the worker locks next.
     const lock = await ctx.db
       .select()
       .from(webhooks)
@@ -137,7 +137,7 @@ test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
   },
 )
 
-test('purging a deleted webhook locks webhook_drains first and deletes both rows', async () => {
+test('purging a deleted webhook locks webhook_health first and deletes both rows', async () => {
   await setHealth(ctx, webhook.id, paused())
   await deleteWebhook(ctx, webhook.id)
   await ctx.db
@@ -160,7 +160,7 @@ test('purging a deleted webhook locks webhook_drains first and deletes both rows
   expect(await readHealth(ctx, webhook.id)).toBeUndefined()
 })
 
-test('a new webhook has no row in webhook_drains', async () => {
+test('a new webhook has no row in webhook_health', async () => {
   const created = await createWebhook(ctx, { url: 'https://example.com/hook', eventTypes: ['*'] })
   expect(await readHealth(ctx, created.id)).toBeUndefined()
 })

@@ -1,6 +1,6 @@
 /**
- * The health of a webhook is stored in its row of `webhook_drains`. A worker updates that row together with the
- * outcomes of deliveries. Lock order: first the row of `webhook_drains`, then the row of `webhooks`. Every transaction
+ * The health of a webhook is stored in its row of `webhook_health`. A worker updates that row together with the
+ * outcomes of deliveries. Lock order: first the row of `webhook_health`, then the row of `webhooks`. Every transaction
  * that locks both must use this order, otherwise it can deadlock with a worker.
  */
 import { and, eq } from 'drizzle-orm'
@@ -11,7 +11,7 @@ import { lockById } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Webhook } from '../webhooks.schema.ts'
 
-/** Columns for a query of `webhooks` with a left join of `webhook_drains` on `isHealthOfWebhook`. */
+/** Columns for a query of `webhooks` with a left join of `webhook_health` on `isHealthOfWebhook`. */
 export const healthColumns = {
   lastSuccessAt: webhookHealth.lastSuccessAt,
   lastFailureAt: webhookHealth.lastFailureAt,
