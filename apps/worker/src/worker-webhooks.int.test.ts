@@ -32,7 +32,7 @@ describe.each([
   ['Redis', () => ({ REDIS_URL: redis.url })],
   ['PostgreSQL', () => ({})],
 ])('with the queues in %s', (_name, environment) => {
-  test('workspaces with long backlogs take turns at one place', async () => {
+  test('workspaces with long backlogs take turns with a concurrency of one', async () => {
     receiver.respondWith(() => ({ delayMs: 20 }))
     const other = await createTestCtx(database.db)
     for (const owner of [ctx, ctx, other]) {

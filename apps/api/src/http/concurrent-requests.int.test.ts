@@ -73,7 +73,7 @@ test('of 5 requests with a large body 4 run, and a small one runs beside them', 
   expect(await changeLarge()).toMatchObject({ status: 200 })
 })
 
-test('requests that fail release their place', async () => {
+test('requests that fail release their slot', async () => {
   const { key } = await impatientApi.signUp()
   const fail = () => impatientApi.call('POST', '/contacts', { key, body: { email: 'nonsense' } })
   for (let round = 0; round < 3; round++) expect(countStatuses(await startMany(40, fail))).toEqual({ 400: 40 })
@@ -82,8 +82,8 @@ test('requests that fail release their place', async () => {
   expect(await impatientApi.call('GET', '/contacts', { key })).toMatchObject({ status: 200 })
 })
 
-/** A request that needs a place, but no connection to the database. Returns whether it got a place. */
-async function getsPlace({ key }: TestWorkspace): Promise<boolean> {
+/** A request that needs a slot, but no connection to the database. Returns whether it got a slot. */
+async function getsSlot({ key }: TestWorkspace): Promise<boolean> {
   const { status } = await impatientApi.call('POST', '/contacts', { key, raw: '{' })
   return status === 400
 }
@@ -105,43 +105,43 @@ function openClients({ key }: TestWorkspace, { method, path }: { method: string;
   })
 }
 
-/** Opens 40 connections that hold every place of the workspace. Without a body, the API waits for it. */
-async function holdAllPlaces(
+/** Opens 40 connections that take every slot of the workspace. Without a body, the API waits for it. */
+async function takeAllSlots(
   workspace: TestWorkspace,
   { method, path, body }: { method: string; path: string; body?: string },
 ) {
   const clients = openClients(workspace, { method, path })
   if (body !== undefined) for (const client of clients) client.end(body.padEnd(100))
-  await waitUntil(async () => !(await getsPlace(workspace)), { describe: 'every place is held' })
+  await waitUntil(async () => !(await getsSlot(workspace)), { describe: 'every slot is taken' })
   return () => clients.forEach((client) => client.destroy())
 }
 
-test('a running request of a client that went away keeps its place', async () => {
+test('a running request of a client that went away keeps its slot', async () => {
   const workspace = await impatientApi.signUp()
   const { id, unlock } = await lockContact(impatientApi, workspace)
-  const destroy = await holdAllPlaces(workspace, {
+  const destroy = await takeAllSlots(workspace, {
     method: 'PATCH',
     path: `/contacts/${id}`,
     body: '{"lastName":"Gone"}',
   })
   await waitUntilBlocked(impatientApi.database.db, 5)
   destroy()
-  expect(await getsPlace(workspace)).toBe(false)
+  expect(await getsSlot(workspace)).toBe(false)
   await unlock()
-  await waitUntil(() => getsPlace(workspace), { describe: 'the places are free again' })
+  await waitUntil(() => getsSlot(workspace), { describe: 'the slots are free again' })
 })
 
-test('a client that goes away while its body is awaited releases its place', async () => {
+test('a client that goes away while its body is awaited releases its slot', async () => {
   const workspace = await impatientApi.signUp()
-  const destroy = await holdAllPlaces(workspace, { method: 'POST', path: '/contacts' })
+  const destroy = await takeAllSlots(workspace, { method: 'POST', path: '/contacts' })
   destroy()
-  await waitUntil(() => getsPlace(workspace), { describe: 'the places are free again' })
+  await waitUntil(() => getsSlot(workspace), { describe: 'the slots are free again' })
 })
 
 test('uploads and exports do not count', async () => {
   const workspace = await impatientApi.signUp()
   const { key } = workspace
-  const destroy = await holdAllPlaces(workspace, { method: 'POST', path: '/contacts' })
+  const destroy = await takeAllSlots(workspace, { method: 'POST', path: '/contacts' })
   expect(await impatientApi.call('GET', '/contacts/export', { key })).toMatchObject({ status: 200 })
   const file = { raw: 'email\nada@example.com\n', headers: { 'content-type': 'text/csv' } }
   expect(await impatientApi.call('POST', '/contacts/import', { key, ...file })).toMatchObject({ status: 202 })
@@ -164,7 +164,7 @@ test('a waiting request is served when another one ends', async () => {
   expect(countStatuses(await held)).toEqual({ 200: 41 })
 })
 
-test('clients that go away while their key is checked hold no place', async () => {
+test('clients that go away while their key is checked take no slot', async () => {
   const workspace = await impatientApi.signUp()
   const lock = await openTransaction(impatientApi.database.db, (db) => db.execute('lock table api_keys'))
   const { server } = impatientApi.app
@@ -175,7 +175,7 @@ test('clients that go away while their key is checked hold no place', async () =
   for (const client of clients) client.destroy()
   await waitUntil(async () => (await countConnections()) === 0, { describe: 'all clients are gone' })
   await lock.commit()
-  expect(await getsPlace(workspace)).toBe(true)
+  expect(await getsSlot(workspace)).toBe(true)
 })
 
 test('reads of a workspace without a free connection do not delay reads of another', async () => {
@@ -194,8 +194,8 @@ test('reads of a workspace without a free connection do not delay reads of anoth
 
 test('a change of the quota of a workspace takes effect when the cached one expires', async () => {
   const workspace = await impatientApi.signUp()
-  const destroy = await holdAllPlaces(workspace, { method: 'POST', path: '/contacts' })
+  const destroy = await takeAllSlots(workspace, { method: 'POST', path: '/contacts' })
   await impatientApi.query(`update workspaces set quotas = '{"requests": 0}'`)
-  await waitUntil(() => getsPlace(workspace), { describe: 'there is no limit' })
+  await waitUntil(() => getsSlot(workspace), { describe: 'there is no limit' })
   destroy()
 })

@@ -165,7 +165,7 @@ describe('after its turn', () => {
     expect(drains.active.size).toBe(0)
   })
 
-  test('a drain goes on while a place is free', async () => {
+  test('a drain goes on while there is capacity', async () => {
     const requeueDrain = () => Promise.reject(new Error('requeued'))
     expect(await run({ timings, drains: { active: new Map(), max: 2 }, requeueDrain })).toMatchObject({
       delivered: 600,

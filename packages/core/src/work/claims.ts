@@ -1,5 +1,5 @@
 /**
- * Claims: why nothing is handed out twice.
+ * Claims: why nothing is sent twice.
  *
  * A job claims its work by writing a fresh token into the row of `work`, if there is none. From then on, every statement
  * for the work requires the token. One that hands out something to send, such as a group of recipients, writes a fresh
@@ -10,7 +10,7 @@
  * |-----------------------------------|---------------------------------------------------------------------------------|
  * | before the claim                  | the queue runs the job again, or the poll adds another; it may also run twice:  |
  * |                                   | the second one finds a token and does nothing                                   |
- * | with the claim, before it acts    | recovery, which cannot tell: as in the next row                                 |
+ * | with the claim, before it acts    | recovery, as in the next row: the database shows no difference                  |
  * | while it acts                     | recovery: what may be out becomes INTERRUPTED, unless a duplicate is better     |
  * |                                   | than none, as for a confirmation, or the act was a transaction, as for a chunk  |
  * | the response of the claim is lost | nothing was done yet: the job releases the claim, and what it handed out        |

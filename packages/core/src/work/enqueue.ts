@@ -41,8 +41,8 @@ export function toEnqueueParams(ctx: Ctx, kind: WorkKind): ValuesOf<typeof enque
  * Enqueues every `id` of the CTE `source`, as CTEs of the caller's statement. The caller selects `publishedUuids`, and
  * passes it to `publishEnqueued`.
  *
- * What this process publishes after the commit is written as published: work for which the workspace has a free place
- * among its published jobs. The rest waits for the poll, so that workspaces take turns. As the poll does, this counts
+ * What this process publishes after the commit is written as published: work for which the workspace has capacity
+ * left among its published jobs. The rest waits for the poll, so that workspaces take turns. As the poll does, this counts
  * all older work that is not delayed. Concurrent transactions do not see each other's work and may publish a few too
  * many, which does no harm.
  */

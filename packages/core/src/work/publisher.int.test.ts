@@ -155,7 +155,7 @@ describe('workspaces take turns', () => {
       published = []
       await enqueueOne(await createTestCtx(database.db), kind)
       expect(published).toHaveLength(1)
-      // Work that waits for a place comes before new work.
+      // Work that waits for capacity comes before new work.
       await database.pool.query('delete from work where id = any($1)', [uuids.slice(0, 3)])
       await enqueueOne(ctx, kind)
       expect(published).toHaveLength(1)
@@ -173,7 +173,7 @@ describe('workspaces take turns', () => {
     expect([...ofBatches, ...rest].toSorted()).toEqual(batches.toSorted())
   })
 
-  test('delayed work takes no place', async () => {
+  test('delayed work takes no capacity', async () => {
     for (let count = 0; count < 4; count++) await enqueueOne(ctx, 'IMPORT')
     await database.pool.query(`update work set published_at = now() + interval '10 minutes'`)
     takePublished()

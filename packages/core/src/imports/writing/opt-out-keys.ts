@@ -19,7 +19,7 @@ export async function addOptOutKeys(ctx: Ctx, importId: ImportId, keys: readonly
     .onConflictDoNothing()
 }
 
-/** Returns a function that tells whether one of the keys opts out in the file. */
+/** Returns a check: whether one of the keys opts out in the file. */
 export async function findOptOutKeys(
   ctx: Ctx,
   importId: ImportId,

@@ -40,7 +40,7 @@ export async function recoverOrphanedClaims(db: Db, timeoutMs = heartbeatTimeout
 
 /**
  * Recovers the claims of a running worker that it does not know anymore: an outcome could not be recorded, or the claim
- * was committed after its job had given up. `isLive` tells whether the process still has a token.
+ * was committed after its job had given up. `isLive`: whether the process still has a token.
  */
 export async function recoverOwnClaims(
   db: Db,

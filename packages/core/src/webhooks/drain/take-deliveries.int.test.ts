@@ -44,7 +44,7 @@ async function readStatuses(uuids: readonly string[]): Promise<string[]> {
   return uuids.map((uuid) => rows.find(({ id }) => id === uuid)?.status ?? 'none')
 }
 
-describe('places', () => {
+describe('capacity', () => {
   test('are dealt round robin: each webhook gets one before any gets a second', async () => {
     const backlogs = await createTestBacklogs(ctx, 50, 1, 3, 50)
     const known = backlogs.map((backlog) => limitsOf(backlog))
