@@ -38,6 +38,7 @@ import { accountPages } from './pages/account-pages.ts'
 import { embedScript } from './pages/embed-script.ts'
 import { formPages } from './pages/form-pages.ts'
 import { homePage } from './pages/home-page.ts'
+import { showErrorPage } from './pages/message-page.ts'
 import { preferencesPages } from './pages/preferences-pages.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
 import { trackingConsentPages } from './pages/tracking-consent-pages.ts'
@@ -97,7 +98,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   const timings = { ...defaultTimings, ...dependencies.timings }
   const app = Fastify(serverOptions(config, dependencies.log, timings))
   await app.register(sensible)
-  await app.register(errorHandler, { publicUrl: config.PUBLIC_URL })
+  await app.register(errorHandler, { publicUrl: config.PUBLIC_URL, showPage: showErrorPage })
   await app.register(schemaCompilers)
   await app.register(allowedMethods)
   await app.register(jsonBody)

@@ -3,6 +3,7 @@ import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { ErrorBody } from '../http/errors/error-handler.ts'
 import { isReading, requiredRole } from '../http/required-role.ts'
+import { errorPageResponse } from '../pages/document.ts'
 import { isWrappedBy } from '../http/handlers/wrap-handler.ts'
 
 declare module 'fastify' {
@@ -14,7 +15,11 @@ declare module 'fastify' {
 
 /** Adds the error responses to those of the route. A response that the route declares itself takes precedence. */
 export function withErrorResponses(route: RouteOptions): Record<string, unknown> {
-  const errorResponses: [string, unknown][] = findErrorStatuses(route).map((status) => [String(status), ErrorBody])
+  const isPage = route.schema?.tags?.includes('Hosted pages')
+  const errorResponses = findErrorStatuses(route).map((status): [string, unknown] => [
+    String(status),
+    isPage && (status === 429 || status === 503) ? errorPageResponse : ErrorBody,
+  ])
   const notModified = route.config?.etag === true && { 304: z.null().describe('Not modified') }
   return { ...Object.fromEntries(errorResponses), ...notModified, ...(route.schema?.response as object) }
 }

@@ -1,13 +1,26 @@
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { toErrorBody } from '../http/errors/error-handler.ts'
+import { type ShowErrorPage, toErrorBody } from '../http/errors/error-handler.ts'
 import { acceptsHtml, engine, sendDocument } from './document.ts'
 import { type PageLanguage, readPageLanguage } from './page-language.ts'
 import type { PageTexts } from './texts/en.ts'
 
 const template = engine.parse(`<p>{{ text }}</p>
 {%- if button %}
-<form method="post"{% if action %} action="{{ action }}"{% endif %}><button{% if isSecondary %} class="secondary"{% endif %}>{{ button }}</button></form>
+<form method="post"{% if action %} action="{{ action }}"{% endif %}>
+{%- if boxes %}
+<fieldset>
+<legend>{{ boxes.title }}</legend>
+<p id="boxes">{{ boxes.text }}</p>
+{%- for box in boxes.rows %}
+<div class="tick">
+<input type="checkbox" id="{{ box.name }}" name="{{ box.name }}" value="allow" aria-describedby="boxes">
+<label for="{{ box.name }}">{{ box.label }}</label>
+</div>
+{%- endfor %}
+</fieldset>
+{% endif -%}
+<button{% if isSecondary %} class="secondary"{% endif %}>{{ button }}</button></form>
 {%- endif %}
 {%- if link %}
 <p><a href="{{ link.url }}">{{ link.label }}</a></p>
@@ -18,6 +31,8 @@ export interface Message {
   title: string
   text: string
   button?: string
+  /** What the button grants beside the text, only where it is ticked. */
+  boxes?: { title: string; text: string; rows: { name: string; label: string }[] } | undefined
   /** Where the button posts to. Default: the URL of the page. */
   action?: string
   /** Whether the button is less prominent, because most visitors do not need it. */
@@ -34,10 +49,10 @@ export const suspendedMessage = (language: PageLanguage): Message => ({ language
 
 /** Sends a page with a message, and optionally a button and a link. Values are escaped. */
 export function sendMessage(reply: FastifyReply, message: Message): FastifyReply {
-  const { language, title, text, button, action, isSecondary, redirectUrl, branding, frameAncestors } = message
+  const { language, title, text, button, boxes, action, isSecondary, redirectUrl, branding, frameAncestors } = message
   if (redirectUrl !== undefined) reply.header('refresh', `0; url=${redirectUrl}`)
   const link = redirectUrl === undefined ? message.link : { url: redirectUrl, label: language.texts.continue }
-  const content = String(engine.renderSync(template, { text, button, action, isSecondary, link }))
+  const content = String(engine.renderSync(template, { text, button, boxes, action, isSecondary, link }))
   return sendDocument(reply, { language, heading: title, content, branding, ...(frameAncestors && { frameAncestors }) })
 }
 
@@ -57,4 +72,14 @@ export function showBrokenLinks(
     const { texts } = language
     return sendMessage(reply.code(400), { language, title: texts.brokenLink, text: describe(texts, request) })
   })
+}
+
+/** Shows a browser that it has to wait, for the two errors that every page may have. */
+export const showErrorPage: ShowErrorPage = (request, reply) => {
+  if (!acceptsHtml(request)) return undefined
+  const language = readPageLanguage(request)
+  const { tooManyRequests, unavailable } = language.texts
+  if (reply.statusCode === 429) return sendMessage(reply, { language, ...tooManyRequests, frameAncestors: '*' })
+  if (reply.statusCode === 503) return sendMessage(reply, { language, ...unavailable, frameAncestors: '*' })
+  return undefined
 }

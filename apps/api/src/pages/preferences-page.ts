@@ -76,7 +76,8 @@ export function sendPreferencesPage(reply: FastifyReply, page: PreferencesPage):
       notice,
       token,
       // So that the proofs have the texts that the person saw.
-      url: `preferences?lang=${language.locale}`,
+      // The token is in the URL too: requests are counted before their body is read.
+      url: `preferences?token=${token}&lang=${language.locale}`,
       colon: colons[language.language],
       groups: groupLists(page),
       tracking: describeTracking(page),

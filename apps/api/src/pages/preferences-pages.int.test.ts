@@ -51,10 +51,10 @@ const urlsIn = (text: string) => [...text.matchAll(/(?:href|action|src)="([^"]*)
 test('GET /public/preferences: requests of a mail scanner change nothing', async () => {
   const before = await readAll()
   const { text } = await get()
-  for (const url of [path, ...urlsIn(text).map((found) => `/public/${found}`)]) {
+  for (const url of [path, ...urlsIn(text).map((found) => `/public/${found.replaceAll('&amp;', '&')}`)]) {
     for (const method of ['GET', 'HEAD', 'GET']) {
       const { status } = await api.call(method, url, { headers: browser })
-      expect([method, url, status]).toEqual([method, url, url === path ? 200 : 400])
+      expect([method, url, status]).toEqual([method, url, 200])
     }
   }
   for (const query of ['&stop=all', `&leave=${list.id}`]) expect((await get(path + query)).status).toBe(200)
@@ -187,7 +187,7 @@ test('the page is in the language of the contact, and proofs have its texts', as
   await api.call('PATCH', `/contacts/${contact.id}`, { key: workspace.key, body: { locale: 'de-AT' } })
   const { text } = await get()
   expect(text).toContain('<html lang="de-AT"')
-  const action = /action="([^"]*)"/.exec(text)?.[1] ?? ''
+  const action = /action="([^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
   const raw = new URLSearchParams({ token: tokenIn(path), tracking: 'save' }).toString()
   const headers = { ...browser, 'content-type': 'application/x-www-form-urlencoded' }
   expect((await api.call('POST', `/public/${action}`, { raw, headers })).text).toContain('Gespeichert.')

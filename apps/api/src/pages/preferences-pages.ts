@@ -9,7 +9,7 @@ import { requestPersonalData } from '@rapport/core/operations/preferences/person
 import { type Preferences, readPreferences } from '@rapport/core/operations/preferences/read-preferences.ts'
 import { chooseTracking, type TrackingResult } from '@rapport/core/operations/preferences/track-preferences.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
-import { isTestPreferences } from '@rapport/core/subscriptions/preferences-links.ts'
+import { isTestPreferences, openPreferences } from '@rapport/core/subscriptions/preferences-links.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -41,6 +41,7 @@ export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/public/preferences',
     {
+      config: { openMailToken: openPreferences },
       schema: {
         tags: ['Hosted pages'],
         operationId: 'pages.showPreferences',
@@ -56,6 +57,7 @@ export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/preferences',
     {
+      config: { openMailToken: openPreferences },
       schema: {
         tags: ['Hosted pages'],
         operationId: 'pages.submitPreferences',

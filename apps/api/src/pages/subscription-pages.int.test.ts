@@ -249,13 +249,3 @@ test('unsubscribing a deleted contact succeeds', async () => {
   expect(await post(leavePath)).toMatchObject({ status: 200 })
   expect(await post(confirmPath)).toMatchObject({ status: 400 })
 })
-
-test('only an invalid link gets an error page; other errors are JSON', async () => {
-  const [from, headers] = ['203.0.113.77', browser]
-  for (let count = 0; count < 100; count++) await api.call('GET', leavePath, { from, headers })
-  const response = await api.call('GET', leavePath, { from, headers })
-  expect([response.status, response.text]).toEqual([
-    429,
-    '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
-  ])
-})

@@ -46,6 +46,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/public/subscriptions/confirm',
     {
+      config: { openMailToken: openConfirmation },
       schema: schema(
         'pages.showConfirmation',
         'Show the page "Confirm your subscription"',
@@ -57,6 +58,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/subscriptions/confirm',
     {
+      config: { openMailToken: openConfirmation },
       schema: writingSchema(
         'public.confirmSubscription',
         'Confirm a subscription',
@@ -68,6 +70,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/public/unsubscribe',
     {
+      config: { openMailToken: openUnsubscribe },
       schema: schema(
         'pages.showUnsubscribe',
         'Show the page "Unsubscribe"',
@@ -79,6 +82,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/unsubscribe',
     {
+      config: { openMailToken: openUnsubscribe },
       schema: schema(
         'public.unsubscribe',
         'Unsubscribe with one click (RFC 8058)',
@@ -90,6 +94,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/subscriptions/undo-unsubscribe',
     {
+      config: { openMailToken: openUndo },
       schema: writingSchema(
         'public.undoUnsubscribe',
         'Undo an unsubscribe',

@@ -27,6 +27,7 @@ export const trackingConsentPages: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/public/tracking/confirm',
     {
+      config: { openMailToken: openTrackingConfirmation },
       schema: schema(
         'pages.showTrackingConfirmation',
         'Show the page "Confirm what may be recorded"',
@@ -38,6 +39,7 @@ export const trackingConsentPages: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/tracking/confirm',
     {
+      config: { openMailToken: openTrackingConfirmation },
       schema: schema(
         'public.confirmTracking',
         'Confirm a grant of tracking',

@@ -1,4 +1,9 @@
-import { resolveTrackedLink, recordOpen } from '@rapport/core/campaigns/tracking/tracking.ts'
+import {
+  openPixel,
+  openTrackedLink,
+  recordOpen,
+  resolveTrackedLink,
+} from '@rapport/core/campaigns/tracking/tracking.ts'
 import { LinkToken } from '@rapport/core/kernel/validation.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
@@ -28,6 +33,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/public/open',
     {
+      config: { openMailToken: openPixel },
       schema: {
         ...common,
         operationId: 'pages.trackOpen',
@@ -46,6 +52,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/public/click',
     {
+      config: { openMailToken: openTrackedLink },
       errorHandler(error, request, reply) {
         if (toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
         const language = readPageLanguage(request)

@@ -41,7 +41,8 @@ export function Token(max: number) {
 /** The token of a link. Programs that find links in text add what follows, such as a full stop, or break long ones. */
 export const LinkToken = (max: number) => Token(max).overwrite(findToken)
 
-const findToken = (text: string) => /[\w-]+(?:\.+[\w-]+)*/.exec(text.replace(/=?\s+/g, ''))?.[0] ?? ''
+/** Finds the token in what a mail program made of a link. */
+export const findToken = (text: string) => /[\w-]+(?:\.+[\w-]+)*/.exec(text.replace(/=?\s+/g, ''))?.[0] ?? ''
 
 /** Texts that look the same are the same: every text is stored, and looked for, in this form. */
 export const normalizeText = (text: string) => trimInvisible(text).normalize('NFC')

@@ -99,10 +99,16 @@ declare module 'fastify' {
   }
 }
 
+/** Shows a browser the error of a status. Returns undefined for other statuses and for programs. */
+export type ShowErrorPage = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined
+
 export const errorHandler = fp(
-  async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
+  async (app: FastifyInstance, { publicUrl, showPage }: { publicUrl: string; showPage: ShowErrorPage }) => {
     app.decorate('errorDocs', errorDocsOf(publicUrl))
-    app.setErrorHandler(handleError)
+    app.setErrorHandler((error, request, reply) => {
+      const body = startErrorResponse(error, request, reply)
+      return showPage(request, reply) ?? sendErrorBody(body, request, reply)
+    })
   },
   { name: 'error-handler', dependencies: ['@fastify/sensible'] },
 )
@@ -159,8 +165,11 @@ export function toLoggedErrorBody(error: unknown, { id, log }: FastifyRequest): 
 
 /** Sends every error as JSON, and logs the errors that the client did not cause. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const body = withDocUrl(startErrorResponse(error, request, reply), request)
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
+  return sendErrorBody(startErrorResponse(error, request, reply), request, reply)
+}
+
+function sendErrorBody(body: ErrorBody, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(withDocUrl(body, request)))
 }
 
 /**

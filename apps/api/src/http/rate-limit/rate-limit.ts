@@ -1,9 +1,20 @@
 import rateLimit from '@fastify/rate-limit'
 import { createNetworkCheck, normalizeClientIp } from '@rapport/core/kernel/client-ip.ts'
+import { hashToken } from '@rapport/core/kernel/crypto.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import { findToken } from '@rapport/core/kernel/validation.ts'
+import type { BaseCtx } from '@rapport/core/request/context.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { createRateLimitStore } from './rate-limit-store.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Opens the token of an email in the query, and throws an `AppError` if it is not valid. */
+    openMailToken?: (base: BaseCtx, token: string) => unknown
+  }
+}
 
 /** Default requests per client, endpoint and window. A route can set another limit in `config.rateLimit`. */
 export const defaultMax = 100
@@ -32,13 +43,38 @@ export const rateLimits = fp(
       max: defaultMax,
       timeWindow: windowMs,
       store: createRateLimitStore({ redis, probeMs }),
-      keyGenerator: clientKeyOf,
+      keyGenerator: limitKeyOf,
       ...(exempt.length > 0 && { allowList: ({ baseCtx }: FastifyRequest) => isExempt(baseCtx.address ?? '') }),
       errorResponseBuilder: () => app.httpErrors.tooManyRequests(),
     })
   },
   { name: 'rate-limits', dependencies: ['@fastify/sensible', 'error-handler', 'request-context'] },
 )
+
+/**
+ * A valid token of an email counts for itself at each address: mail providers and offices send requests of many people
+ * from one address. Without one, or with a token that is not valid, the address counts.
+ */
+function limitKeyOf(request: FastifyRequest): string {
+  const address = clientKeyOf(request)
+  const token = findMailToken(request)
+  return token === undefined ? address : `${address} ${hashToken(token)}`
+}
+
+/** A token is valid in one spelling only, so that its spellings have one count. */
+function findMailToken({ routeOptions, query, baseCtx }: FastifyRequest): string | undefined {
+  const { openMailToken } = routeOptions.config
+  const text = (query as { token?: unknown }).token
+  if (!openMailToken || typeof text !== 'string') return undefined
+  const token = findToken(text)
+  try {
+    openMailToken(baseCtx, token)
+  } catch (error) {
+    if (error instanceof AppError) return undefined
+    throw error
+  }
+  return token
+}
 
 /** An invalid address from a trusted proxy counts as the proxy: arbitrary text must not get a count of its own. */
 export function clientKeyOf({ baseCtx, socket }: FastifyRequest): string {

@@ -7,6 +7,14 @@ export const de: PageTexts = {
     title: 'Das ist im Moment nicht möglich',
     text: 'Dieser Dienst ist zurzeit nicht verfügbar. Bitte versuchen Sie es später noch einmal.',
   },
+  tooManyRequests: {
+    title: 'Bitte versuchen Sie es in einer Minute noch einmal',
+    text: 'Diese Seite wurde aus Ihrem Netzwerk zu oft aufgerufen. Es wurde nichts geändert.',
+  },
+  unavailable: {
+    title: 'Das ist im Moment nicht möglich',
+    text: 'Bitte versuchen Sie es gleich noch einmal. Es wurde nichts geändert.',
+  },
   continue: 'Weiter',
   subscription: {
     emails: (list, sender) => `„${list}“ von ${sender}`,

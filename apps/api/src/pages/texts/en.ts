@@ -5,6 +5,15 @@ export const en = {
     title: 'This is not possible at the moment',
     text: 'This service is not available now. Please try again later.',
   },
+  /** 429 and 503. */
+  tooManyRequests: {
+    title: 'Please try again in a minute',
+    text: 'This page was opened too often from your network. Nothing was changed.',
+  },
+  unavailable: {
+    title: 'This is not possible at the moment',
+    text: 'Please try again in a moment. Nothing was changed.',
+  },
   continue: 'Continue',
   subscription: {
     /** The object of the sentences below. */

@@ -7,6 +7,14 @@ export const es: PageTexts = {
     title: 'No es posible en este momento',
     text: 'Este servicio no está disponible por ahora. Inténtelo de nuevo más tarde.',
   },
+  tooManyRequests: {
+    title: 'Inténtelo de nuevo dentro de un minuto',
+    text: 'Esta página se ha abierto demasiadas veces desde su red. No se ha cambiado nada.',
+  },
+  unavailable: {
+    title: 'No es posible en este momento',
+    text: 'Inténtelo de nuevo en unos instantes. No se ha cambiado nada.',
+  },
   continue: 'Continuar',
   subscription: {
     emails: (list, sender) => `«${list}» de ${sender}`,

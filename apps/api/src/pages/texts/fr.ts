@@ -7,6 +7,14 @@ export const fr: PageTexts = {
     title: 'Ce n’est pas possible pour le moment',
     text: 'Ce service est actuellement indisponible. Veuillez réessayer plus tard.',
   },
+  tooManyRequests: {
+    title: 'Veuillez réessayer dans une minute',
+    text: 'Cette page a été ouverte trop souvent depuis votre réseau. Rien n’a été modifié.',
+  },
+  unavailable: {
+    title: 'Ce n’est pas possible pour le moment',
+    text: 'Veuillez réessayer dans un instant. Rien n’a été modifié.',
+  },
   continue: 'Continuer',
   subscription: {
     emails: (list, sender) => `«\u202f${list}\u202f» (${sender})`,

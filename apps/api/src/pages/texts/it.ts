@@ -7,6 +7,14 @@ export const it: PageTexts = {
     title: 'Al momento non è possibile',
     text: 'Questo servizio non è disponibile al momento. Riprovi più tardi.',
   },
+  tooManyRequests: {
+    title: 'Riprovi tra un minuto',
+    text: 'Questa pagina è stata aperta troppe volte dalla Sua rete. Non è stato modificato nulla.',
+  },
+  unavailable: {
+    title: 'Al momento non è possibile',
+    text: 'Riprovi tra qualche istante. Non è stato modificato nulla.',
+  },
   continue: 'Continua',
   subscription: {
     emails: (list, sender) => `«${list}» di ${sender}`,

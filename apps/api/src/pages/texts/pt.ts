@@ -7,6 +7,11 @@ export const pt: PageTexts = {
     title: 'Isto não é possível no momento',
     text: 'Este serviço não está disponível agora. Tente novamente mais tarde.',
   },
+  tooManyRequests: {
+    title: 'Tente novamente em um minuto',
+    text: 'Esta página foi aberta vezes demais a partir da sua rede. Nada foi alterado.',
+  },
+  unavailable: { title: 'Isto não é possível no momento', text: 'Tente novamente em instantes. Nada foi alterado.' },
   continue: 'Continuar',
   subscription: {
     emails: (list, sender) => `“${list}”, de ${sender}`,

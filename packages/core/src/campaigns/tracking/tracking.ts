@@ -34,10 +34,21 @@ export function createTracking(
   }
 }
 
+/** Opens the token of a pixel. Throws `invalid_token` if it is forged or damaged. */
+export const openPixel = (base: BaseCtx, token: string) => openToken(base, 'open', token)
+
+/** The same for the token of a link. */
+export const openTrackedLink = (base: BaseCtx, token: string) => openToken(base, 'click', token)
+
+function openToken(base: BaseCtx, purpose: 'open' | 'click', token: string): (string | number)[] {
+  const payload = verifyPayload(base.settings.keys.links, purpose, token)
+  if (!payload) throw new AppError('invalid_token', 'Invalid or expired link')
+  return payload
+}
+
 /** Records an open. Throws `invalid_token` if the token of the pixel is forged or damaged. */
 export async function recordOpen(base: BaseCtx, token: string, { shouldRecord }: { shouldRecord: boolean }) {
-  const payload = verifyPayload(base.settings.keys.links, 'open', token)
-  if (!payload) throw createInvalidLinkError()
+  const payload = openPixel(base, token)
   if (shouldRecord) await tryToRecord(base, payload, 'opens')
 }
 
@@ -47,13 +58,10 @@ export async function resolveTrackedLink(
   token: string,
   { shouldRecord }: { shouldRecord: boolean },
 ): Promise<string> {
-  const payload = verifyPayload(base.settings.keys.links, 'click', token)
-  if (!payload) throw createInvalidLinkError()
+  const payload = openTrackedLink(base, token)
   if (shouldRecord) await tryToRecord(base, payload, 'clicks')
   return new URL(String(payload[3])).href
 }
-
-const createInvalidLinkError = () => new AppError('invalid_token', 'Invalid or expired link')
 
 const engagementOf = { opens: 'opened', clicks: 'clicked' } as const
 
