@@ -758,6 +758,7 @@ CREATE INDEX "mails_address_index" ON "mails" USING btree ("workspace_id",lower(
 CREATE INDEX "mails_provider_message_index" ON "mails" USING btree ("provider_message_hash") WHERE "mails"."provider_message_hash" is not null;--> statement-breakpoint
 CREATE INDEX "domains_created_index" ON "domains" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "domains_checked_index" ON "domains" USING btree ("checked_at");--> statement-breakpoint
+CREATE INDEX "domains_name_index" ON "domains" USING btree ("name");--> statement-breakpoint
 CREATE INDEX "sender_domains_domain_index" ON "sender_domains" USING btree ("domain");--> statement-breakpoint
 CREATE INDEX "pipelines_created_index" ON "pipelines" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "subscriptions_contact_index" ON "subscriptions" USING btree ("workspace_id","contact_id");--> statement-breakpoint

@@ -2,6 +2,7 @@ import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startNameServer } from '@rapport/testing/network/name-server.ts'
 import { addTestDomain, addVerifiedDomain, publishRecords } from '@rapport/testing/network/sending-domains.ts'
+import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
 import { expect, test } from 'vitest'
 import { runDoctor } from './testing.ts'
 
@@ -40,4 +41,15 @@ test('Domains: one that has lost its key is a warning, as it signs no more email
   await addTestDomain(ctx, 'lost.example', { status: 'FAILED' })
   const findings = (await examine()).filter((finding) => finding.includes('lost.example'))
   expect(findings).toEqual([expect.stringMatching(/^warn: .*There is no TXT record at rp1-/)])
+})
+
+test('Senders: names one whose domain another workspace has verified', async () => {
+  const ctx = await createTestCtx(database.db)
+  const findings = async () => (await runDoctor({ DATABASE_URL: database.url }, dns.address))('Senders')
+  await updateWorkspace(ctx, { fromEmail: 'news@mail.mills.example' })
+  expect(await findings()).toEqual([])
+  await addVerifiedDomain(await createTestCtx(database.db), 'mills.example')
+  expect(await findings()).toEqual([
+    expect.stringMatching(`^warn: ${ctx.workspaceId} names news@mail.mills.example, whose domain another`),
+  ])
 })

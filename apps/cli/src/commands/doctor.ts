@@ -22,6 +22,7 @@ import { quotasCheck } from '../doctor/quotas.ts'
 import { judgeCampaign, Receivers } from '../doctor/receivers/judge-campaign.ts'
 import { redisCheck } from '../doctor/redis.ts'
 import { secretKeyCheck } from '../doctor/secret-key.ts'
+import { sendersOfOthersCheck } from '../doctor/senders-of-others.ts'
 import { smtpCheck } from '../doctor/smtp.ts'
 import { webhooksCheck, workCheck, workersCheck } from '../doctor/work.ts'
 import { IdOption } from '../id-option.ts'
@@ -30,7 +31,17 @@ import type { Terminal } from '../terminal.ts'
 const checks = [
   [postgresCheck, citusCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
   [workersCheck, workCheck, webhooksCheck, quotasCheck, diskCheck],
-  [smtpCheck, senderCheck, domainsCheck, bouncesCheck, publicUrlCheck, rateLimitsCheck, signUpCheck, retentionCheck],
+  [
+    smtpCheck,
+    senderCheck,
+    sendersOfOthersCheck,
+    domainsCheck,
+    bouncesCheck,
+    publicUrlCheck,
+    rateLimitsCheck,
+    signUpCheck,
+    retentionCheck,
+  ],
 ].flat()
 
 export const doctor = defineCommand({

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { loadCampaignRenderer } from '../campaigns/campaign-mail.ts'
 import { updateCampaign } from '../campaigns/campaigns.ts'
 import { pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifecycle.ts'
@@ -10,6 +10,7 @@ import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/t
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { addTestDomain, addVerifiedDomain } from '@rapport/testing/network/sending-domains.ts'
 import { reportSending } from '../campaigns/sending-report/report-sending.ts'
+import { listSendersOfOthers } from '../operations/overviews/senders-of-others.ts'
 import { updateWorkspace } from '../workspaces/update-workspace.ts'
 import { senderAddress } from './senders.ts'
 import { setSenderDomains } from './set-sender-domains.ts'
@@ -160,6 +161,65 @@ test('a verified domain cannot be named if it was given to another workspace onl
   await expect(updateWorkspace(ctx, { fromEmail: 'ceo@vault.example' })).rejects.toMatchObject(error)
   await setSenderDomains(ctx, ['vault.example'])
   expect(await senderAddress(ctx, ['ceo@vault.example'])).toBe('ceo@vault.example')
+})
+
+describe('a domain that another workspace has verified', () => {
+  const names = { code: 'validation_error', issues: [{ path: 'fromEmail' }] }
+  const create = async () => {
+    const [owner, other] = [await createTestCtx(database.db), await createTestCtx(database.db)]
+    const name = `${owner.workspaceId.slice(-10)}.example`
+    return { owner, other, name }
+  }
+
+  test.each(['', 'sub.'])('cannot be named, nor a subdomain of it: %s', async (label) => {
+    const { owner, other, name } = await create()
+    const fromEmail = `News@${label}${name.toUpperCase()}`
+    const saved = await createTestCampaign(other, { fromEmail, confirmed: 1 })
+    await addVerifiedDomain(owner, name)
+    await expect(createTestCampaign(other, { fromEmail })).rejects.toMatchObject(names)
+    await expect(updateCampaign(other, saved.id, { fromEmail })).rejects.toMatchObject(names)
+    await expect(updateWorkspace(other, { fromEmail })).rejects.toMatchObject(names)
+    // It was saved before: nothing is sent from it.
+    await expect(sendCampaign(other, saved.id)).rejects.toMatchObject({ code: 'domain_not_verified' })
+    await expect(reportSending(other, saved.id)).rejects.toMatchObject({ code: 'domain_not_verified' })
+    expect(await senderAddress(other, [fromEmail])).toBe(other.settings.mailFrom)
+    expect(await listSendersOfOthers(database.db)).toContainEqual({ workspaceId: other.workspaceId, fromEmail })
+    expect(await senderAddress(owner, [`a@${name}`])).toBe(`a@${name}`)
+  })
+
+  test('can be named by each workspace that has verified it, also with its subdomains', async () => {
+    const { owner, other, name } = await create()
+    for (const ctx of [owner, other]) await addVerifiedDomain(ctx, name)
+    for (const ctx of [owner, other]) {
+      const fromEmail = `news@sub.${name}`
+      expect(await updateWorkspace(ctx, { fromEmail })).toMatchObject({ fromEmail })
+      expect(await senderAddress(ctx, [`news@${name}`])).toBe(`news@${name}`)
+    }
+  })
+
+  test('can be named by the workspace to which the operator gave it', async () => {
+    const { owner, other, name } = await create()
+    await addVerifiedDomain(owner, name)
+    await setSenderDomains(other, [name])
+    const campaign = await createTestCampaign(other, { fromEmail: `news@${name}`, confirmed: 1 })
+    expect(await sendCampaign(other, campaign.id)).toEqual({ queued: 1, unseen: 0 })
+  })
+
+  test('that is not verified anymore, or only similar, stops no one', async () => {
+    const { owner, other, name } = await create()
+    await addVerifiedDomain(owner, name)
+    expect(await senderAddress(other, [`a@x${name}`])).toBe(`a@x${name}`)
+    await owner.db.update(domains).set({ status: 'FAILED' }).where(eq(domains.workspaceId, owner.workspaceId))
+    expect(await senderAddress(other, [`a@${name}`])).toBe(`a@${name}`)
+  })
+
+  test('leaves MAIL_FROM to everyone who names no sender', async () => {
+    const { owner, other } = await create()
+    await addVerifiedDomain(owner, 'example.com')
+    const campaign = await createTestCampaign(other, { confirmed: 1 })
+    expect(await sendCampaign(other, campaign.id)).toEqual({ queued: 1, unseen: 0 })
+    await owner.db.delete(domains).where(eq(domains.workspaceId, owner.workspaceId))
+  })
 })
 
 test('with REQUIRE_VERIFIED_DOMAIN, a campaign is sent from a verified domain only', async () => {

@@ -58,6 +58,8 @@ export const domains = tenantTable(
       unique('domains_name_key').on(t.workspaceId, t.name),
       index('domains_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('domains_checked_index').on(t.checkedAt),
+      // The owner of a name is looked up in all workspaces.
+      index('domains_name_index').on(t.name),
       oneOf('domains_status_check', t.status, domainStatuses),
     ],
   },
