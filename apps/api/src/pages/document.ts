@@ -49,6 +49,10 @@ section p { margin: 0 0 16px; font-size: 15px; color: var(--soft) }
 .rows div { flex: 1 1 180px; min-width: 0 }
 .rows p { margin: 2px 0 0; white-space: pre-line }
 .rows button { width: auto; min-height: 44px; padding: 8px 14px; font-size: 15px }
+fieldset { margin: 0 0 24px; padding: 12px 16px 16px; border: 1px solid var(--line); border-radius: 10px; min-width: 0 }
+legend { padding: 0 6px; font-weight: 600 }
+fieldset p { margin: 0 0 12px; font-size: 15px; color: var(--soft) }
+fieldset .tick { margin: 8px 0 0 }
 li { margin-top: 6px }
 .problems a { color: var(--wrong) }
 .trap { position: absolute; left: -9999px }

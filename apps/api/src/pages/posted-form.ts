@@ -17,13 +17,19 @@ export function acceptPostedForms(app: FastifyInstance): void {
   })
 }
 
+const formType = 'application/x-www-form-urlencoded'
+
 /**
  * Discards the bodies that the routes of a plugin get, whatever they are: the token is sufficient, and mail clients send
  * more than RFC 8058 allows. Without the header, the parser for any type applies, also to a content type that Fastify
- * considers invalid.
+ * considers invalid. The route `except` reads the forms that its page posts.
  */
-export function discardBodies(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ headers }) => void delete headers['content-type'])
+export function discardBodies(app: FastifyInstance, { except }: { except?: string } = {}): void {
+  app.addHook('onRequest', async ({ headers, routeOptions }) => {
+    if (routeOptions.url !== except || headers['content-type'] !== formType) delete headers['content-type']
+  })
+  if (except !== undefined)
+    app.addContentTypeParser(formType, { parseAs: 'buffer' }, async (_: unknown, raw: Buffer) => parsePostedForm(raw))
   app.addContentTypeParser('*', async (_request: unknown, payload: IncomingMessage) => void payload.resume())
 }
 

@@ -8,11 +8,13 @@ import {
 } from '@rapport/core/lists/subscription-links.ts'
 import { preferencesToken } from '@rapport/core/subscriptions/preferences-links.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
+import { trackedActions } from '@rapport/core/db/schema/index.ts'
+import type { TrackedAction } from '@rapport/core/subscriptions/tracking/tracking-level.ts'
 import { findListSender } from '@rapport/core/lists/list-sender.ts'
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { errorPageResponse, pageResponse } from './document.ts'
 import { sendMessage, showBrokenLinks } from './message-page.ts'
 import { type PageLanguage, readPageLanguage, TokenQuery } from './page-language.ts'
@@ -29,6 +31,14 @@ const schema = (operationId: string, summary: string, description: string) => ({
   response: { 200: pageResponse, 400: errorPageResponse },
 })
 
+const PostedBoxes = z
+  .object({
+    opens: z.string().optional().describe('Allows to record opens, if the email asked for it.'),
+    clicks: z.string().optional().describe('The same for clicks on links.'),
+  })
+  .nullish()
+  .describe('The boxes of the page that are ticked.')
+
 /** For a POST that a suspended workspace refuses. */
 const writingSchema = (...texts: Parameters<typeof schema>) => ({
   ...schema(...texts),
@@ -40,7 +50,7 @@ const writingSchema = (...texts: Parameters<typeof schema>) => ({
  * a POST, and so does the one-click unsubscribe of a mail client (RFC 8058).
  */
 export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
-  discardBodies(app)
+  discardBodies(app, { except: '/public/subscriptions/confirm' })
   showBrokenLinks(app, (texts, { routeOptions }) => describeBrokenLink(texts)[routeOptions.url ?? ''] ?? '')
 
   app.get(
@@ -50,7 +60,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
       schema: schema(
         'pages.showConfirmation',
         'Show the page "Confirm your subscription"',
-        'The page that the link in a confirmation email opens. It changes nothing: its button sends the POST.',
+        'The page that the link in a confirmation email opens. It says all that its button grants: the subscription, and tracking where a form asked for it, by boxes that are not ticked. It changes nothing: its button sends the POST.',
       ),
     },
     showConfirm,
@@ -59,11 +69,15 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
     '/public/subscriptions/confirm',
     {
       config: { openMailToken: openConfirmation },
-      schema: writingSchema(
-        'public.confirmSubscription',
-        'Confirm a subscription',
-        'Sets the subscription to `CONFIRMED`. The body is ignored: the token is sufficient.',
-      ),
+      schema: {
+        ...writingSchema(
+          'public.confirmSubscription',
+          'Confirm a subscription',
+          'Sets the subscription to `CONFIRMED`. The token is sufficient. `opens` and `clicks`, the boxes of the page, also grant tracking as far as the email asked for it; any other body is ignored.',
+        ),
+        consumes: ['application/x-www-form-urlencoded'],
+        body: PostedBoxes,
+      },
     },
     submitConfirm,
   )
@@ -112,6 +126,10 @@ const describeBrokenLink = ({ subscription }: PageTexts): Record<string, string>
 })
 
 type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>
+type ConfirmRequest = FastifyRequest<{
+  Querystring: z.output<typeof TokenQuery>
+  Body: z.output<typeof PostedBoxes>
+}>
 
 /** Finds the list of a link, and how the page of the link names it. */
 async function preparePage(request: FastifyRequest, link: SubscriptionLink) {
@@ -119,23 +137,38 @@ async function preparePage(request: FastifyRequest, link: SubscriptionLink) {
   const language = readPageLanguage(request, listSender?.locales)
   const texts = language.texts.subscription
   const emails = listSender ? texts.emails(listSender.list, listSender.sender) : texts.anyEmails
-  return { language, texts, emails, branding: listSender?.branding }
+  return { language, texts, emails, sender: listSender?.sender ?? '', branding: listSender?.branding }
 }
 
 async function showConfirm(request: TokenRequest, reply: FastifyReply) {
   const subscription = openConfirmation(request.baseCtx, request.query.token)
-  const { language, texts, emails, branding } = await preparePage(request, subscription)
+  const { language, texts, emails, sender, branding } = await preparePage(request, subscription)
   const { title, text, button } = texts.confirm
-  return sendMessage(reply, { language, title, text: text(emails), button, branding })
+  const boxes = createBoxes(language, sender, subscription.tracking)
+  return sendMessage(reply, { language, title, text: text(emails), button, boxes, branding })
 }
 
-async function submitConfirm(request: TokenRequest, reply: FastifyReply) {
+/** A tick that is set beforehand is no consent. */
+function createBoxes({ texts }: PageLanguage, sender: string, tracking: readonly TrackedAction[]) {
+  if (tracking.length === 0) return undefined
+  const { title, ...labels } = texts.preferences.tracking
+  return { title, text: texts.tracking.also(sender), rows: tracking.map((name) => ({ name, label: labels[name] })) }
+}
+
+async function submitConfirm(request: ConfirmRequest, reply: FastifyReply) {
   const subscription = openConfirmation(request.baseCtx, request.query.token)
-  const { language, texts, emails, branding } = await preparePage(request, subscription)
-  await confirmSubscription(request.baseCtx, request.query.token)
+  const { language, texts, emails, sender, branding } = await preparePage(request, subscription)
+  const allowed = trackedActions.filter((action) => request.body?.[action] !== undefined)
+  const granted = await confirmSubscription(request.baseCtx, request.query.token, allowed)
   const { title, text } = texts.confirmed
   const link = linkToUnsubscribe(request.baseCtx, subscription, language)
-  return sendMessage(reply, { language, title, text: text(emails), link, branding })
+  const said = [...describeGranted(language, sender, granted), text(emails)].join(' ')
+  return sendMessage(reply, { language, title, text: said, link, branding })
+}
+
+function describeGranted({ texts: { tracking } }: PageLanguage, sender: string, granted: readonly TrackedAction[]) {
+  const [action, other] = granted
+  return action ? [tracking.granted(sender, other ? tracking.opensAndClicks : tracking[action])] : []
 }
 
 async function showUnsubscribe(request: TokenRequest, reply: FastifyReply) {

@@ -61,8 +61,26 @@ test('one email asks to confirm the subscription and the grant', async () => {
   expect([await countMails(), await readStatus()]).toEqual([1, 'PENDING'])
   expect(await readConsent()).toEqual({ opens: 'UNKNOWN', clicks: 'UNKNOWN', proofs: [['FORM', [wording], false]] })
   const token = await readMailedToken(ctx, email)
-  for (let times = 0; times < 2; times++) await confirmSubscription(ctx, token)
+  for (let times = 0; times < 2; times++) await confirmSubscription(ctx, token, ['opens', 'clicks'])
   expect([await readStatus(), await readConsent()]).toEqual(['CONFIRMED', granted])
+})
+
+test('the newsletter is confirmed alone, and its link can grant tracking later', async () => {
+  await submit({ news: true, tracking: true })
+  const token = await readMailedToken(ctx, email)
+  expect(await confirmSubscription(ctx, token)).toEqual([])
+  expect([await readStatus(), await readConsent()]).toMatchObject([
+    'CONFIRMED',
+    { opens: 'UNKNOWN', clicks: 'UNKNOWN' },
+  ])
+  expect(await confirmSubscription(ctx, token, ['clicks'])).toEqual(['clicks'])
+  expect(await readConsent()).toMatchObject({ opens: 'UNKNOWN', clicks: 'GRANTED' })
+})
+
+test('a box that the email did not ask for grants nothing', async () => {
+  await submit({ news: true })
+  expect(await confirmSubscription(ctx, await readMailedToken(ctx, email), ['opens', 'clicks'])).toEqual([])
+  expect(await readConsent()).toMatchObject({ opens: 'UNKNOWN', clicks: 'UNKNOWN' })
 })
 
 test.each<{ how: string; values: object; options: SubmitOptions }>([
@@ -90,7 +108,7 @@ test('an earlier link of the list grants nothing of which its email said nothing
   expect(openConfirmation(ctx, earlier)).toMatchObject({ listId, tracking: [] })
   await backdateMails(ctx.db)
   await submitForm(ctx, form.id, { values: { email, news: true, tracking: true } })
-  await confirmSubscription(ctx, earlier)
+  await confirmSubscription(ctx, earlier, ['opens', 'clicks'])
   expect([await readStatus(), await readConsent()]).toMatchObject(['CONFIRMED', { opens: 'UNKNOWN' }])
 })
 

@@ -32,10 +32,10 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   const { contactLocale: contact, listLocale: content } = found
   const language = chooseMailLanguage({ contact, request, content, workspace: found.workspace.locale })
   const texts = mailTexts[language.language].confirmation
-  // The link of this email confirms both: see `followConsents`.
+  // The page of the link asks for both, each by itself.
   const describeGrant = () => {
     if (tracking.length === 0) return []
-    return [mailTexts[language.language].tracking.text(sender.name, describeTracking(language, tracking))]
+    return [texts.tracking(sender.name, describeTracking(language, tracking))]
   }
   return renderServiceMail(ctx, mail, {
     language,

@@ -98,11 +98,17 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
 
 /**
  * Confirms a subscription by the token of an email, which lifts what the person said before. Idempotent. A link from
- * before an opt-out does not undo it, and a link mailed to a former address of the contact is invalid.
+ * before an opt-out does not undo it, and a link mailed to a former address of the contact is invalid. `allowed` is what
+ * the person ticked on the page of the link: of it, what the email asked for is granted. Returns that.
  */
-export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
+export async function confirmSubscription(
+  base: BaseCtx,
+  token: string,
+  allowed: readonly TrackedAction[] = [],
+): Promise<TrackedAction[]> {
   const { issuedAt, email, tracking, ...named } = openConfirmation(base, token)
-  await inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
+  const scope = tracking.filter((action) => allowed.includes(action))
+  return inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, named.contactId)
@@ -111,7 +117,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
     const reasons = await readSuppressions(ctx, { email: contact.email, listId: link.listId })
     const isOutdated = reasons.some(({ createdAt }) => new Date(createdAt) > issuedAt)
     if (isOutdated || !canConfirm(reasons)) throw invalidLink()
-    if (tracking.length > 0) await grantByLink(ctx, contact, { scope: tracking, issuedAt })
+    const granted = scope.length > 0 ? await grantByLink(ctx, contact, { scope, issuedAt }) : []
     const [confirmed] = await ctx.db
       .update(subscriptions)
       .set({
@@ -131,10 +137,12 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
       .returning(subscriptionColumns)
     if (confirmed) {
       await liftOptOuts(ctx, link.listId, contact)
-      return recordSubscriptionChange(ctx, confirmed, [subscriptionConfirmed])
+      await recordSubscriptionChange(ctx, confirmed, [subscriptionConfirmed])
+      return granted
     }
     const current = await findSubscription(ctx, link)
     if (current?.status !== 'CONFIRMED') throw invalidLink()
+    return granted
   })
 }
 

@@ -425,7 +425,7 @@ export type CampaignCreate = {
      */
     fromName?: string | null;
     /**
-     * The sender address. `null` for that of the workspace. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace is not allowed. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
+     * The sender address. `null` for that of the workspace. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace, or that another workspace has verified, is not allowed: nor are its subdomains. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
      */
     fromEmail?: string | null;
     /**
@@ -790,7 +790,7 @@ export type CampaignUpdate = {
      */
     fromName?: string | null;
     /**
-     * The sender address. `null` for that of the workspace. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace is not allowed. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
+     * The sender address. `null` for that of the workspace. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace, or that another workspace has verified, is not allowed: nor are its subdomains. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
      */
     fromEmail?: string | null;
     /**
@@ -4647,7 +4647,7 @@ export type WorkspaceUpdate = {
      */
     fromName?: string | null;
     /**
-     * The sender address. `null` for the address that the operator configured. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace is not allowed. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
+     * The sender address. `null` for the address that the operator configured. Must be at a domain that the workspace has verified (`POST /domains`), or that the operator gave to it. A workspace without given domains may also use any domain that the operator allows (`MAIL_FROM_DOMAINS`). A domain that the operator gave to another workspace, or that another workspace has verified, is not allowed: nor are its subdomains. The address of the operator (`MAIL_FROM`) is not allowed: it is the default if no sender is named.
      */
     fromEmail?: string | null;
     /**
@@ -5447,7 +5447,19 @@ export type PagesShowConfirmationResponses = {
 export type PagesShowConfirmationResponse = PagesShowConfirmationResponses[keyof PagesShowConfirmationResponses];
 
 export type PublicConfirmSubscriptionData = {
-    body?: never;
+    /**
+     * The boxes of the page that are ticked.
+     */
+    body?: {
+        /**
+         * Allows to record opens, if the email asked for it.
+         */
+        opens?: string;
+        /**
+         * The same for clicks on links.
+         */
+        clicks?: string;
+    };
     path?: never;
     query: {
         /**

@@ -59,6 +59,9 @@ export const de: PageTexts = {
     opens: 'wann Sie E-Mails dieses Absenders öffnen',
     clicks: 'wann Sie in E-Mails dieses Absenders auf Links klicken',
     opensAndClicks: 'wann Sie E-Mails dieses Absenders öffnen und darin auf Links klicken',
+    also: (sender) =>
+      `Sie können außerdem erlauben, dass ${sender} Folgendes erfasst. Ihre Anmeldung hängt nicht davon ab, und Sie können dies jederzeit ändern.`,
+    granted: (sender, what) => `${sender} darf ab jetzt erfassen, ${what}.`,
     confirm: {
       title: 'Bestätigen Sie, was erfasst werden darf',
       text: (sender, what) =>

@@ -59,6 +59,10 @@ export const en = {
     opens: 'when you open its emails',
     clicks: 'when you click links in its emails',
     opensAndClicks: 'when you open its emails and click links in them',
+    /** Beside the confirmation of a subscription: above the boxes, and once something is granted. */
+    also: (sender: string) =>
+      `You can also allow ${sender} to record the following. Your subscription does not depend on it, and you can change it at any time.`,
+    granted: (sender: string, what: string) => `${sender} may record ${what} from now on.`,
     confirm: {
       title: 'Confirm what may be recorded',
       text: (sender: string, what: string) =>

@@ -58,6 +58,9 @@ export const es: PageTexts = {
     opens: 'cuándo abre usted los correos de este remitente',
     clicks: 'cuándo hace usted clic en los enlaces de los correos de este remitente',
     opensAndClicks: 'cuándo abre usted los correos de este remitente y hace clic en sus enlaces',
+    also: (sender) =>
+      `También puede permitir que ${sender} registre lo siguiente. Su suscripción no depende de ello, y puede cambiarlo en cualquier momento.`,
+    granted: (sender, what) => `A partir de ahora, ${sender} puede registrar ${what}.`,
     confirm: {
       title: 'Confirme qué se puede registrar',
       text: (sender, what) =>

@@ -58,6 +58,9 @@ export const fr: PageTexts = {
     opens: 'à quel moment vous ouvrez ses e-mails',
     clicks: 'à quel moment vous cliquez sur les liens de ses e-mails',
     opensAndClicks: 'à quel moment vous ouvrez ses e-mails et cliquez sur leurs liens',
+    also: (sender) =>
+      `Vous pouvez aussi autoriser ${sender} à enregistrer ce qui suit. Votre inscription n’en dépend pas, et vous pouvez changer d’avis à tout moment.`,
+    granted: (sender, what) => `${sender} peut désormais enregistrer ${what}.`,
     confirm: {
       title: 'Confirmez ce qui peut être enregistré',
       text: (sender, what) =>

@@ -59,6 +59,9 @@ export const it: PageTexts = {
     opens: 'quando Lei apre le email di questo mittente',
     clicks: 'quando Lei fa clic sui link nelle email di questo mittente',
     opensAndClicks: 'quando Lei apre le email di questo mittente e fa clic sui link che contengono',
+    also: (sender) =>
+      `Può anche consentire a ${sender} di registrare quanto segue. La Sua iscrizione non dipende da questo, e può cambiare idea in qualsiasi momento.`,
+    granted: (sender, what) => `D’ora in poi ${sender} può registrare ${what}.`,
     confirm: {
       title: 'Confermi che cosa si può registrare',
       text: (sender, what) =>

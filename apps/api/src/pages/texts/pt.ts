@@ -55,6 +55,9 @@ export const pt: PageTexts = {
     opens: 'quando você abre os e-mails deste remetente',
     clicks: 'quando você clica nos links dos e-mails deste remetente',
     opensAndClicks: 'quando você abre os e-mails deste remetente e clica nos links deles',
+    also: (sender) =>
+      `Você também pode permitir que ${sender} registre o seguinte. Sua inscrição não depende disso, e você pode mudar isso a qualquer momento.`,
+    granted: (sender, what) => `A partir de agora, ${sender} pode registrar ${what}.`,
     confirm: {
       title: 'Confirme o que pode ser registrado',
       text: (sender, what) =>

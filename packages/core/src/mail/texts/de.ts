@@ -4,6 +4,8 @@ export const de: MailTexts = {
   confirmation: {
     title: (list) => `Bitte bestätigen Sie Ihre Anmeldung: ${list}`,
     text: (sender, list, address) => `Bitte bestätigen Sie, dass ${sender} „${list}“ an ${address} senden darf.`,
+    tracking: (sender, what) =>
+      `Auf der Seite können Sie außerdem erlauben, dass ${sender} erfasst, ${what}. Ihre Anmeldung hängt nicht davon ab.`,
     button: 'Anmeldung bestätigen',
     small:
       'Der Link ist sieben Tage lang gültig. Falls Sie dies nicht angefordert haben, können Sie diese E-Mail ignorieren: Ohne Ihre Bestätigung werden Sie nicht angemeldet.',

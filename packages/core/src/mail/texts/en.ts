@@ -3,6 +3,9 @@ export const en = {
     title: (list: string) => `Confirm your subscription to ${list}`,
     text: (sender: string, list: string, address: string) =>
       `Please confirm that ${sender} may send “${list}” to ${address}.`,
+    /** On the page of the link. `what` is one of `tracking` below. */
+    tracking: (sender: string, what: string) =>
+      `On the page, you can also allow ${sender} to record ${what}. Your subscription does not depend on it.`,
     button: 'Confirm subscription',
     small:
       'This link expires in seven days. If you did not request this, you can ignore this email: without your confirmation, you will not be subscribed.',

@@ -4,6 +4,8 @@ export const es: MailTexts = {
   confirmation: {
     title: (list) => `Confirme su suscripción a «${list}»`,
     text: (sender, list, address) => `Confirme que ${sender} puede enviar «${list}» a ${address}.`,
+    tracking: (sender, what) =>
+      `En la página también puede permitir que ${sender} registre ${what}. Su suscripción no depende de ello.`,
     button: 'Confirmar suscripción',
     small:
       'Este enlace caduca dentro de siete días. Si no ha solicitado esta suscripción, puede ignorar este correo: sin su confirmación, no se activará.',

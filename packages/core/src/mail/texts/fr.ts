@@ -5,6 +5,8 @@ export const fr: MailTexts = {
     title: (list) => `Confirmez votre inscription à «\u202f${list}\u202f»`,
     text: (sender, list, address) =>
       `Veuillez confirmer votre inscription\u202f: ${sender} pourra envoyer «\u202f${list}\u202f» à l’adresse ${address}.`,
+    tracking: (sender, what) =>
+      `Sur la page, vous pourrez aussi autoriser ${sender} à enregistrer ${what}. Votre inscription n’en dépend pas.`,
     button: 'Confirmer l’inscription',
     small:
       'Ce lien est valable sept jours. Si vous n’êtes pas à l’origine de cette demande, vous pouvez ignorer cet e-mail\u202f: sans votre confirmation, aucune inscription n’aura lieu.',

@@ -4,6 +4,8 @@ export const it: MailTexts = {
   confirmation: {
     title: (list) => `Confermi la Sua iscrizione a «${list}»`,
     text: (sender, list, address) => `La preghiamo di confermare che ${sender} può inviare «${list}» a ${address}.`,
+    tracking: (sender, what) =>
+      `Nella pagina può anche consentire a ${sender} di registrare ${what}. La Sua iscrizione non dipende da questo.`,
     button: 'Conferma iscrizione',
     small:
       'Il link scade tra sette giorni. Se non ha richiesto l’iscrizione, può ignorare questa email: senza la Sua conferma non verrà effettuata.',

@@ -4,6 +4,8 @@ export const pt: MailTexts = {
   confirmation: {
     title: (list) => `Confirme sua inscrição em “${list}”`,
     text: (sender, list, address) => `Confirme que ${sender} pode enviar “${list}” para ${address}.`,
+    tracking: (sender, what) =>
+      `Na página, você também pode permitir que ${sender} registre ${what}. Sua inscrição não depende disso.`,
     button: 'Confirmar inscrição',
     small:
       'Este link expira em sete dias. Se você não fez este pedido, pode ignorar este e-mail: sem a sua confirmação, nenhuma inscrição será feita.',

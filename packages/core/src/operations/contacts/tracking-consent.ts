@@ -60,7 +60,7 @@ export async function confirmTrackingConsent(base: BaseCtx, token: string): Prom
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, contactId)
     if (!contact || !isSameAddress(contact.email, email)) throw invalidToken()
-    if (await grantByLink(ctx, contact, link)) return
+    if ((await grantByLink(ctx, contact, link)).length > 0) return
     const choices = await readTrackingChoices(ctx, contact)
     if (!link.scope.every((action) => choices[action] === 'GRANTED')) throw invalidToken()
   })

@@ -55,14 +55,14 @@ export async function requestGrant(
 }
 
 /**
- * Grants what a locked contact asked for, because it used the link in an email. Returns false, without any effect, if the
- * link names nothing that it still asks for, or is older than a denial.
+ * Grants what a locked contact asked for, because it used the link in an email. Returns what is granted: nothing, without
+ * any effect, if the link names nothing that it still asks for, or is older than a denial.
  */
 export async function grantByLink(
   ctx: Ctx,
   contact: AddressedContact,
   link: { scope: readonly TrackedAction[]; issuedAt: Date },
-): Promise<boolean> {
+): Promise<TrackedAction[]> {
   const { email } = contact
   const used: Pick<TrackingProof, 'confirmedAt' | 'confirmedFrom'> = {
     confirmedAt: new Date().toISOString(),
@@ -70,8 +70,8 @@ export async function grantByLink(
   }
   const current = (await findConsentRow(ctx, contact.id)) ?? noConsent
   const confirmed = confirm(current, { ...link, email }, used)
-  if (!confirmed) return false
+  if (!confirmed) return []
   await liftTrackingDenials(ctx, email, confirmed.granted)
   await changeConsent(ctx, contact, () => confirmed.consent)
-  return true
+  return confirmed.granted
 }
