@@ -28,8 +28,9 @@ const headers = () => sign()
 const secondsFromNow = (seconds: number) => new Date(now.getTime() + seconds * 1_000)
 
 describe('a valid request', () => {
-  test('is the event, from a text, bytes, or a Buffer', async () => {
-    for (const received of [body, new TextEncoder().encode(body), Buffer.from(body)])
+  test('is the event, from a text, bytes, a Buffer or an ArrayBuffer', async () => {
+    const bytes = new TextEncoder().encode(body)
+    for (const received of [body, bytes, Buffer.from(body), bytes.buffer])
       expect(await unwrapWebhook(received, headers(), secret)).toEqual(event)
     const rapport = new Rapport({ baseUrl: 'https://crm.example' })
     expect(await rapport.webhooks.unwrap(body, headers(), secret)).toEqual(event)
@@ -41,7 +42,14 @@ describe('a valid request', () => {
     class OwnHeaders {
       get = (name: string) => signed[name] ?? null
     }
-    const forms = [new Headers(signed), lists, { ...signed, accept: undefined }, new OwnHeaders() as unknown as Headers]
+    const upper = Object.fromEntries(Object.entries(signed).map(([name, value]) => [name.toUpperCase(), value]))
+    const forms = [
+      new Headers(signed),
+      lists,
+      upper,
+      { ...signed, accept: undefined },
+      new OwnHeaders() as unknown as Headers,
+    ]
     for (const form of forms) expect(await unwrapWebhook(body, form, secret)).toEqual(event)
   })
 

@@ -21,12 +21,12 @@ const defaultToleranceSeconds = 300
  */
 // oxlint-disable-next-line max-params -- The same order as in other libraries for Standard Webhooks, plus options.
 export async function unwrapWebhook(
-  body: string | Uint8Array,
+  body: string | Uint8Array | ArrayBuffer,
   headers: WebhookHeaders,
   secret: string | readonly string[],
   { toleranceSeconds = defaultToleranceSeconds }: UnwrapOptions = {},
 ): Promise<WebhookEvent> {
-  if (typeof body !== 'string' && !ArrayBuffer.isView(body))
+  if (typeof body !== 'string' && !ArrayBuffer.isView(body) && !isArrayBuffer(body))
     throw new TypeError('body: must be the text or the bytes as received, not the parsed JSON')
   const secrets = [secret].flat()
   if (secrets.length === 0) throw new TypeError('secret: is required')
@@ -56,10 +56,19 @@ export class WebhooksWithUnwrap extends Webhooks {
 }
 
 function readHeader(headers: WebhookHeaders, name: string): string {
-  const value = isHeaders(headers) ? headers.get(name) : [headers[name]].flat()[0]
+  const value = isHeaders(headers) ? headers.get(name) : [findHeader(headers, name)].flat()[0]
   if (!value) throw new WebhookSignatureError(`${name}: the header is missing`)
   return value
 }
+
+/** Gateways such as API Gateway keep the case of the names. */
+function findHeader(headers: Record<string, string | string[] | undefined>, name: string) {
+  return headers[name] ?? Object.entries(headers).find(([key, value]) => key.toLowerCase() === name && value)?.[1]
+}
+
+/** Not `instanceof`: the buffer of another realm, such as that of a test environment, has a class of its own. */
+const isArrayBuffer = (body: unknown): body is ArrayBuffer =>
+  typeof body === 'object' && body !== null && Reflect.get(body, Symbol.toStringTag) === 'ArrayBuffer'
 
 /** Not `instanceof`: frameworks have a class of their own. */
 const isHeaders = (headers: WebhookHeaders): headers is Headers => typeof headers['get'] === 'function'

@@ -49,6 +49,24 @@ test('GET /public/unsubscribe, as confirm: requests of a mail scanner change not
   expect(await readAll()).toEqual(before)
 })
 
+test.each([
+  ['with a slash', (path: string) => path.replace('?', '/?')],
+  ['with two slashes', (path: string) => path.replace('/public/', '//public//').replace('?', '//?')],
+  ['in upper case', (path: string) => path.replace('/public/unsubscribe?token', '/PUBLIC/UNSUBSCRIBE?TOKEN')],
+  ['with =3D', (path: string) => path.replace('token=', 'token=3D')],
+  ['with =3F and =3D', (path: string) => path.replace('?token=', '=3Ftoken=3D')],
+  ['with %3F', (path: string) => path.replace('?', '%3F')],
+  ['with %3F and %3D', (path: string) => path.replace('?token=', '%3Ftoken%3D')],
+  ['with a soft line break', (path: string) => path.replace(/.{20}$/, (end) => `=%0D%0A${end}`)],
+  ['in angle brackets', (path: string) => `${path}%3E`],
+  ['with a parameter before it', (path: string) => path.replace('?', '?utm_source=x&amp;')],
+])('the link of an opt-out works %s', async (_, damage) => {
+  expect((await get(damage(leavePath))).status).toBe(200)
+  expect(await readStatus()).not.toBe('UNSUBSCRIBED')
+  expect((await post(damage(leavePath))).status).toBe(200)
+  expect(await readStatus()).toBe('UNSUBSCRIBED')
+})
+
 test('a page has no scripts or external resources, and allows no frame or cache', async () => {
   for (const path of [confirmPath, leavePath, '/public/unsubscribe?token=forged']) {
     const { headers, text } = await get(path)

@@ -22,6 +22,16 @@ afterAll(async () => {
 const message = { headers: { 'content-type': 'application/json', 'x-a': 'b' }, body: '{"é":1}' }
 const post = (url: string, by = http) => by.openConnections().post(url, message)
 
+async function sendBytes(socket: Socket, text: string, isSlow: boolean): Promise<void> {
+  if (!isSlow) return void socket.end(text)
+  socket.setNoDelay()
+  for (const byte of text) {
+    socket.write(byte)
+    await pause(1)
+  }
+  socket.end()
+}
+
 describe('an attempt', () => {
   beforeEach(async () => {
     receiver = await startHttpReceiver()
@@ -124,14 +134,41 @@ describe('an attempt', () => {
 
   test.each([
     ['no HTTP header', 'SSH-2.0-OpenSSH_9\r\n\r\n'],
+    ['a header without a colon', 'HTTP/1.1 200 OK\r\nGarbage\r\ncontent-length: 2\r\n\r\nok'],
+    ['an interim response that does not end', 'HTTP/1.1 100 Continue\r\n'],
     ['too many headers', `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(200_000)}`],
     ['a header that is too long', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1_000_000)}\r\n\r\n`],
     ['two Content-Length headers', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello'],
-  ])('fails with a response that has %s', async (_name, response) => {
+  ])('fails with a response that has %s', async (name, response) => {
     const server = await startRawServer((socket) => void socket.end(response))
     const outcome = await post(server.url)
-    expect(outcome).toMatchObject({ status: null, error: expect.stringMatching(/^The connection failed/) })
+    expect(outcome.status).toBe(null)
+    expect(outcome.error).toMatch(
+      name.includes('does not end')
+        ? /^The connection failed/
+        : /^The response is not valid HTTP|^The headers of the response/,
+    )
     await server.close()
+  })
+
+  const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+  const early = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'
+  test.each([
+    ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['100 Continue of HTTP/1.0, with a header', 'HTTP/1.0 100 Continue\r\nx: y\r\n\r\n'],
+    ['several interim responses', `HTTP/1.1 100 Continue\r\n\r\n${early}HTTP/1.1 100 Continue\r\n\r\n${early}`],
+  ])('succeeds after %s, at once and byte for byte', async (_name, interim) => {
+    for (const isSlow of [false, true]) {
+      const server = await startRawServer((socket) => void sendBytes(socket, interim + ok, isSlow))
+      expect(await post(server.url)).toMatchObject({ status: 200, error: null, body: 'ok' })
+      await server.close()
+    }
+  })
+
+  test('asks for a response that is not compressed, and names one that is', async () => {
+    const outcome = await postWith({ body: gzipSync('thank you'), headers: { 'content-encoding': 'gzip' } })
+    expect(outcome).toMatchObject({ status: 200, error: null, body: '(compressed with gzip)' })
+    expect(receiver.requests[0]?.headers).toMatchObject({ 'accept-encoding': 'identity' })
   })
 })
 

@@ -4,6 +4,7 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import { isLoopbackAddress } from '@rapport/core/webhooks/address-policy.ts'
 import { BlockedAddress, guardLookup, requireAllowedHost } from '@rapport/core/webhooks/outbound-guard.ts'
 import { Agent, buildConnector } from 'undici'
+import { skipInterimResponses } from './skip-interim-responses.ts'
 import { openNameResolver } from './name-resolver.ts'
 import { defaultTimings, type WorkerTimings } from '../process/worker-timings.ts'
 
@@ -128,6 +129,7 @@ function openAgent(options: {
           socket.destroy()
           return done(new BlockedAddress(), null)
         }
+        skipInterimResponses(socket)
         done(null, socket)
       })
     },
@@ -156,13 +158,17 @@ async function sendRequest(
       origin,
       path: pathname + search,
       method: 'POST',
-      headers,
+      // Nothing is decompressed: what is stored is the start of the body.
+      headers: { ...headers, 'accept-encoding': 'identity' },
       body,
       // Closes the connection after the response.
       reset: true,
       signal: deadline.signal,
     })
-    return { status: response.statusCode, body: await readText(response.body) }
+    const encoding = [response.headers['content-encoding']].flat().join(', ')
+    const text = await readText(response.body)
+    const isPlain = encoding === '' || encoding.toLowerCase() === 'identity'
+    return { status: response.statusCode, body: isPlain ? text : `(compressed with ${encoding.slice(0, 100)})` }
   } finally {
     clearTimeout(timer)
   }
@@ -192,6 +198,9 @@ function describeError(error: unknown, { connectTimeoutMs, requestTimeoutMs }: W
   if (error.name === 'TimeoutError') return `No response within ${requestTimeoutMs / 1000} seconds`
   const code = (error as NodeJS.ErrnoException).code ?? ''
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return `No connection within ${connectTimeoutMs / 1000} seconds`
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return 'The headers of the response are too large'
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || error.name === 'HTTPParserError')
+    return `The response is not valid HTTP: ${error.message.replace(/^.* protocol \((.*)\)$/, '$1')}`
   if (nameErrors.has(code)) return `The hostname could not be resolved (${code})`
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return `The TLS certificate was rejected (${code})`
   return `The connection failed${code && ` (${code})`}`

@@ -42,12 +42,19 @@ async function checkDkim(dns: DnsReader, record: ExpectedRecord, domain: string)
   const texts = await dns.readTexts(name)
   const keys = texts.filter((text) => parseTags(text).has('p'))
   if (texts.length === 0) return missing(await describeMissing(dns, record, domain))
+  const quoted = texts.find(isQuoted)
+  if (quoted !== undefined && keys.length <= 1) return wrong(describeQuotes(name, quoted, value))
   if (keys.length === 0) return wrong(`The TXT record at ${name} is ${quote(texts[0])}: publish ${value}`)
   if (keys.length > 1)
     return wrong(`There are ${keys.length} TXT records with a key at ${name}: remove all but the one with ${value}`)
   const problem = findKeyProblem(parseTags(keys[0] ?? ''), parseTags(value).get('p') ?? '')
   return problem === undefined ? verified : wrong(`The key at ${name} ${problem}. Publish ${value}`)
 }
+
+/** Quotation marks are of the file format of a zone. Entered in a form, they become a part of the value. */
+const isQuoted = (text: string) => text.includes('"')
+const describeQuotes = (name: string, text: string, value: string) =>
+  `The TXT record at ${name} contains quotation marks: ${quote(text)}. Enter the value without them: ${value}`
 
 /** The tags of a record such as `v=DKIM1; k=rsa; p=…` (RFC 6376 §3.2). Values without whitespace. */
 function parseTags(text: string): Map<string, string> {
@@ -98,6 +105,8 @@ async function checkDmarc(dns: DnsReader, record: ExpectedRecord, domain: string
       return wrong(`There are ${records.length} DMARC records at _dmarc.${name}: remove all but one`)
     const [found] = records
     if (found !== undefined) return checkPolicy(found, name)
+    const quoted = texts.find(isQuoted)
+    if (quoted !== undefined) return wrong(describeQuotes(`_dmarc.${name}`, quoted, record.value))
     if (texts[0] !== undefined)
       return wrong(
         `The TXT record at _dmarc.${name} is ${quote(texts[0])}, not a DMARC record: publish ${record.value}`,

@@ -143,6 +143,11 @@ export function openPayload(keys: KeyRing, purpose: string, sealed: string): (st
   return decryptPayload(keys.map(toSealingKey), purpose, sealed)
 }
 
+/** The same for the token of an opt-out, which may follow the rest of an `=` as `=3D`. */
+export function openRepairedPayload(keys: KeyRing, purpose: string, sealed: string): (string | number)[] | undefined {
+  return openPayload(keys, purpose, sealed) ?? openPayload(keys, purpose, sealed.replace(/^3D/i, ''))
+}
+
 const toSealingKey = (key: Buffer) => createHmac('sha256', key).update('sealed payloads').digest()
 
 /**

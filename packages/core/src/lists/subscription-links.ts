@@ -1,7 +1,7 @@
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
-import { openPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
+import { openPayload, openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
 import type { TrackedAction } from '../subscriptions/tracking/tracking-level.ts'
 
 /** One contact's subscription to one list, as identified by a link in an email. */
@@ -77,7 +77,7 @@ export function unsubscribeToken(ctx: BaseCtx, { campaignId, email, ...link }: O
 
 /** Opens an unsubscribe token. Throws `invalid_token` if it is forged or damaged. */
 export function openUnsubscribe(ctx: BaseCtx, token: string): OpenedUnsubscription {
-  const payload = openPayload(ctx.settings.keys.links, 'unsubscribe', token)
+  const payload = openRepairedPayload(ctx.settings.keys.links, 'unsubscribe', token)
   if (!payload) throw invalidLink()
   const [, , , campaign = '', email = ''] = payload
   return {

@@ -1,4 +1,4 @@
-import { openPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
+import { openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
 import { invalidToken } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
@@ -31,7 +31,7 @@ export function preferencesToken(
 
 /** Opens the token of a link. Throws `invalid_token` if it is forged or damaged, without a database query. */
 export function openPreferences(base: BaseCtx, token: string): PreferencesLink {
-  const payload = openPayload(base.settings.keys.links, purpose, token)
+  const payload = openRepairedPayload(base.settings.keys.links, purpose, token)
   if (!payload) throw invalidToken()
   const [workspace, contact, email, campaign = ''] = payload.map(String)
   return {

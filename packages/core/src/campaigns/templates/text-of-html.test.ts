@@ -17,6 +17,15 @@ function textOf(html: string): string {
   return joinMail(render(values)).text.replace(values.unsubscribeUrl, '').trim()
 }
 
+test('the padding of a preview text is left out, and letters stay joined', () => {
+  const preview = (padding: string) => `<div style="display:none">Preview ${padding.repeat(60)}</div><p>Hello</p>`
+  for (const padding of ['&#847;&zwnj;&nbsp;', '&zwnj;&nbsp;', '&#8203;', '&shy; ', '&#8199;&#65279;']) {
+    expect(textOf(preview(padding))).toMatch(/^Preview\s+Hello$/)
+  }
+  const joined = 'می\u200cخواهم 👨\u200d👩\u200d👧'
+  expect(textOf(`<p>${joined}</p>`)).toBe(joined)
+})
+
 test.each([
   ['Hi <img src="https://example.com/spacer.gif">Ada', 'Hi Ada'],
   ['Hi <img alt="" src="data:image/png;base64,iVBORw0KGgo=">', 'Hi'],
