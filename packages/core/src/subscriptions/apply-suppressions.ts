@@ -120,9 +120,9 @@ const endSubscriptions = namedStatement('end suppressed subscriptions', {
         else s.unsubscribed_at end
     from unnest(${contactIds}, ${reasons}, ${statuses}) as given (contact_id, reason, status)
     where s.workspace_id = ${workspaceId} and s.contact_id = given.contact_id
-      and case given.reason
-        when 'COMPLAINED' then s.status <> 'COMPLAINED'
-        when 'OPTED_OUT' then s.status <> 'COMPLAINED' and (s.status <> 'UNSUBSCRIBED' or s.is_removed)
+      and case
+        when given.reason = 'COMPLAINED' then s.status <> 'COMPLAINED'
+        when given.reason = 'OPTED_OUT' then s.status <> 'COMPLAINED' and (s.status <> 'UNSUBSCRIBED' or s.is_removed)
         else s.status in ('PENDING', 'CONFIRMED') or (s.replaced_status is not null and s.status <> given.status)
       end
     returning s.contact_id, s.list_id`,

@@ -203,8 +203,10 @@ async function saveRows(ctx: Ctx, saved: readonly SuppressionRow[]): Promise<voi
 const jsonOfRows = jsonRows(suppressions)
 const upsertRows = namedStatement('save suppressions', {
   params: { rows: text },
+  columns: { emailHash: suppressions.emailHash },
   sql: ({ rows }) => sql`
     insert into suppressions (${jsonOfRows.names}) select ${jsonOfRows.names} from ${jsonOfRows.from(rows, 'p')}
     on conflict (workspace_id, email_hash) do update
-    set contact_id = excluded.contact_id, reasons = excluded.reasons, status = excluded.status, note = excluded.note`,
+    set contact_id = excluded.contact_id, reasons = excluded.reasons, status = excluded.status, note = excluded.note
+    returning email_hash`,
 })

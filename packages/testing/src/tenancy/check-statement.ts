@@ -12,7 +12,9 @@ import type {
   UpdateStmt,
   WithClause,
 } from 'libpg-query'
-import { type Output, QueryLevel, stringOf } from './query-level.ts'
+import { stringOf, visit } from './parse-tree.ts'
+import { type Output, QueryLevel } from './query-level.ts'
+import { refusedShapes } from './refused-shapes.ts'
 
 export interface Tables {
   /** The columns of every table. */
@@ -22,7 +24,8 @@ export interface Tables {
 }
 
 export interface Finding {
-  kind: 'workspace' | 'lock'
+  /** `shape`: see `refused-shapes.ts`. */
+  kind: 'workspace' | 'shape'
   message: string
 }
 
@@ -44,15 +47,24 @@ type Change = {
   [Part in 'withClause' | 'relation' | 'whereClause' | 'targetList' | 'returningClause']?: UpdateStmt[Part] | undefined
 } & { from: Node[] | undefined }
 
-/** Returns what is wrong with a parsed statement. */
-export function checkStatement(statement: Node, tables: Tables): Finding[] {
+/** Returns what is wrong with a parsed statement. `isCounted`: its caller uses the number of rows. */
+export function checkStatement(statement: Node, tables: Tables, { isCounted = false } = {}): Finding[] {
   const check = new StatementCheck(tables)
   check.readQuery(statement, { common: new Map() })
-  return [...check.findings].map(([message, kind]) => ({ kind, message }))
+  const { locks, isUntied } = check
+  const crosses = check.findings.size > 0
+  const facts = { statement, distributed: tables.distributed, crosses, locks, isUntied, isCounted }
+  const shapes = Object.entries(refusedShapes).filter(([, { isFound }]) => isFound(facts))
+  return [
+    ...[...check.findings].map((message) => ({ kind: 'workspace' as const, message })),
+    ...shapes.map(([name, { reason }]) => ({ kind: 'shape' as const, message: `${name}: ${reason}` })),
+  ]
 }
 
 class StatementCheck {
-  readonly findings = new Map<string, Finding['kind']>()
+  readonly findings = new Set<string>()
+  locks = false
+  isUntied = false
   readonly #tables: Tables
   readonly #read = new Map<Node, Output[]>()
 
@@ -66,7 +78,7 @@ class StatementCheck {
     if ('InsertStmt' in query) return this.#readInsert(query.InsertStmt, place)
     if ('UpdateStmt' in query) return this.#readUpdate(query.UpdateStmt, place)
     if ('DeleteStmt' in query) return this.#readDelete(query.DeleteStmt, place)
-    if ('MergeStmt' in query) this.findings.set('MERGE is not supported by this check', 'workspace')
+    if ('MergeStmt' in query) this.findings.add('MERGE is not supported by this check')
     return []
   }
 
@@ -83,8 +95,7 @@ class StatementCheck {
     const scope = { level, common: inner.common }
     this.#addScope(select.fromClause, select.whereClause, scope)
     const open = this.#checkRelations(level)
-    if (select.lockingClause && open.length > 0)
-      this.findings.set(`locks rows of several workspaces: ${open.join(', ')}`, 'lock')
+    if (select.lockingClause && open.length > 0) this.locks = true
     const { withClause: _withClause, fromClause, ...expressions } = select
     this.#readSubqueries([expressions, fromClause], scope)
     return select.valuesLists ? readValues(select.valuesLists, level) : level.outputsOf(select.targetList)
@@ -96,8 +107,7 @@ class StatementCheck {
     const values = insert.selectStmt ? this.readQuery(insert.selectStmt, inner) : []
     const names = insert.cols?.map((target) => ('ResTarget' in target ? (target.ResTarget.name ?? '') : ''))
     const at = names?.indexOf('workspace_id') ?? -1
-    if (this.#tables.distributed.has(table) && at < 0)
-      this.findings.set(`inserts into ${table} without workspace_id`, 'workspace')
+    if (this.#tables.distributed.has(table) && at < 0) this.findings.add(`inserts into ${table} without workspace_id`)
     const level = new QueryLevel(place.outer)
     level.addRelation(
       insert.relation?.alias?.aliasname ?? table,
@@ -193,7 +203,8 @@ class StatementCheck {
     const open = level.relations
       .filter(({ table, bound }) => table && this.#tables.distributed.has(table) && !bound.has('workspace_id'))
       .map(({ table, alias }) => (table === alias ? alias : `${table} ${alias}`))
-    for (const relation of open) this.findings.set(`does not name the workspace of ${relation}`, 'workspace')
+    if (open.length > 0 && !level.isTied(this.#tables.distributed)) this.isUntied = true
+    for (const relation of open) this.findings.add(`does not name the workspace of ${relation}`)
     return open
   }
 
@@ -211,12 +222,6 @@ class StatementCheck {
     this.#read.set(query, outputs)
     return outputs
   }
-}
-
-/** Calls `enter` with each node of a tree until it returns true, which leaves the node's children out. */
-function visit(tree: unknown, enter: (node: Node) => boolean): void {
-  if (typeof tree !== 'object' || tree === null || enter(tree as Node)) return
-  for (const child of Object.values(tree)) visit(child, enter)
 }
 
 function readValues(lists: Node[], level: QueryLevel): Output[] {

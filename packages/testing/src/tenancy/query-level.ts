@@ -1,5 +1,6 @@
 /** The relations of one query level, and which of their columns are known to equal a parameter. */
 import type { JoinExpr, Node } from 'libpg-query'
+import { stringOf } from './parse-tree.ts'
 
 export interface Output {
   name: string
@@ -91,6 +92,21 @@ export class QueryLevel {
     }
   }
 
+  /** Whether equalities connect the workspaces of all relations of these tables. */
+  isTied(tables: ReadonlySet<string>): boolean {
+    const [first, ...others] = this.relations.filter(({ table }) => table !== undefined && tables.has(table))
+    if (!first) return true
+    const tied = new Set([keyOf(first, 'workspace_id')])
+    for (let size = 0; size < tied.size; ) {
+      size = tied.size
+      for (const pair of this.#equal) {
+        const keys = pair.map((term) => (typeof term === 'boolean' ? '' : keyOf(term.relation, term.column)))
+        if (keys.some((key) => tied.has(key))) for (const key of keys) tied.add(key)
+      }
+    }
+    return others.every((other) => tied.has(keyOf(other, 'workspace_id')))
+  }
+
   /** The columns that a list of expressions returns, with those of `*`. */
   outputsOf(targets: readonly Node[] = []): Output[] {
     return targets.flatMap((target) => {
@@ -133,9 +149,8 @@ export class QueryLevel {
   }
 }
 
-export function stringOf(node: Node | undefined): string {
-  return node && 'String' in node ? (node.String.sval ?? '') : ''
-}
+/** All values that are no column have one key: the empty one. */
+const keyOf = ({ alias }: Relation, column: string) => `${alias}.${column}`
 
 function isEqualsSign(name: readonly Node[] | undefined): boolean {
   return stringOf(name?.at(-1)) === '='

@@ -8,6 +8,7 @@ import { compareColumns, nameOfType } from '@rapport/testing/postgres/compare-co
 import { withAdminClient } from '@rapport/testing/postgres/database.ts'
 import { describeStatement } from '@rapport/testing/postgres/describe-statement.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { findRefusedShapes } from '@rapport/testing/tenancy/require-one-workspace.ts'
 import { type DeclaredStatement, declaredStatements } from './named-statement.ts'
 import { int, text, timestamptz, uuid } from './sql-types.ts'
 
@@ -27,6 +28,15 @@ test('every statement has the parameters and columns that it declares', async ()
   const statements = declaredStatements()
   expect(statements.length).toBeGreaterThan(0)
   expect(await findAllDifferences(statements)).toEqual([])
+})
+
+test('no statement has a shape that Citus refuses', async () => {
+  const found = declaredStatements().map(async ({ name, query, columns }) => {
+    // A statement without columns returns the number of its rows.
+    const shapes = await findRefusedShapes(query.sql, { isCounted: Object.keys(columns).length === 0 })
+    return shapes.map((shape) => `${name}: ${shape}`)
+  })
+  expect((await Promise.all(found)).flat()).toEqual([])
 })
 
 test('a wrong column, a wrong type and an invalid statement are found', async () => {
