@@ -97,12 +97,12 @@ export class QueryLevel {
     const [first, ...others] = this.relations.filter(({ table }) => table !== undefined && tables.has(table))
     if (!first) return true
     const tied = new Set([keyOf(first, 'workspace_id')])
+    const pairs = this.#equal.map((pair) =>
+      pair.map((term) => (typeof term === 'boolean' ? '' : keyOf(term.relation, term.column))),
+    )
     for (let size = 0; size < tied.size; ) {
       size = tied.size
-      for (const pair of this.#equal) {
-        const keys = pair.map((term) => (typeof term === 'boolean' ? '' : keyOf(term.relation, term.column)))
-        if (keys.some((key) => tied.has(key))) for (const key of keys) tied.add(key)
-      }
+      for (const key of pairs.filter((pair) => pair.some((one) => tied.has(one))).flat()) tied.add(key)
     }
     return others.every((other) => tied.has(keyOf(other, 'workspace_id')))
   }

@@ -1,5 +1,4 @@
 /** The examples of refused shapes, on a cluster. */
-import type pg from 'pg'
 import { describe, expect, inject, test } from 'vitest'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { useTestCtx, useTestDatabase } from '../fixtures/use-fixtures.ts'
@@ -10,24 +9,25 @@ const database = useTestDatabase()
 const ctx = useTestCtx(database)
 const isOnCluster = inject('testServices').nodeUrls.length > 1
 
-/** Runs statements as a prepared one of the workspace, whose id is the only parameter, and undoes them. */
-const inRollback = (work: (run: (text: string) => Promise<pg.QueryResult>) => Promise<unknown>) =>
+/** Runs a statement twice, with the id of the workspace, and undoes it. Returns the number of rows of the second time. */
+const runTwice = (text: string) =>
   withAdminClient(database.url, async (client) => {
+    const values = text.includes('$1') ? [uuidOf(ctx.workspaceId)] : []
     await client.query('begin')
-    await work((text) => client.query(text, text.includes('$1') ? [uuidOf(ctx.workspaceId)] : []))
+    await client.query(text, values)
+    return (await client.query(text, values)).rowCount
   })
 
 describe.skipIf(!isOnCluster).each(Object.entries(refusedShapes))('%s', (_name, { example, instead, refusal }) => {
-  test('is refused, or has a wrong result', () =>
-    inRollback(async (run) => {
-      if (refusal) return expect(run(example)).rejects.toThrow(refusal)
-      await run(example)
-      expect((await run(example)).rowCount).toBe(1)
-    }))
+  test.runIf(refusal)('is refused', async () => {
+    await expect(runTwice(example)).rejects.toThrow(refusal)
+  })
 
-  test('is executed if written in another way', () =>
-    inRollback(async (run) => {
-      await run(instead)
-      if (!refusal) expect((await run(instead)).rowCount).toBe(0)
-    }))
+  test.skipIf(refusal)('is counted wrong', async () => {
+    expect(await runTwice(example)).toBe(1)
+  })
+
+  test('is executed if written in another way', async () => {
+    expect(await runTwice(instead)).toBeLessThanOrEqual(refusal ? 1 : 0)
+  })
 })
