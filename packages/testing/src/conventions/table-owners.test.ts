@@ -54,7 +54,7 @@ test('only the owner writes to a table', () => {
   const found = sourceFiles
     .filter(
       ({ path, isTest }) =>
-        !isTest && !/^(packages\/testing|apps\/(e2e|bench)|apps\/worker\/test|examples)\//.test(path),
+        !isTest && !/^(packages\/testing|apps\/(e2e|bench)|apps\/(api|worker)\/test|examples)\//.test(path),
     )
     .flatMap(({ path, code }) =>
       [...code.matchAll(writes)].flatMap(([write, name = '']) => {
