@@ -9,6 +9,7 @@ import {
   createConsentModel,
   findBroken,
   say,
+  undoByPerson,
 } from '@rapport/testing/consent/consent-model.ts'
 import {
   clickUnsubscribe,
@@ -29,11 +30,20 @@ import { findContactByEmail } from '../contacts/find-contact.ts'
 import { type ListId, newId } from '../kernel/ids.ts'
 import { confirmSubscription } from '../lists/subscribe.ts'
 import { openConfirmation } from '../lists/subscription-links.ts'
+import { undoUnsubscribe } from '../operations/contacts/unsubscribe.ts'
 import type { Ctx } from '../request/context.ts'
 import { updateWorkspace } from '../workspaces/update-workspace.ts'
 
 const database = useTestDatabase()
 const emails = ['a', 'b', 'c', 'd'].map((name) => `${name}@example.com`)
+
+/** The word of a link, which its page can undo. */
+interface Undo {
+  token: string
+  email: string
+  listId: ListId
+  at: number
+}
 
 interface World {
   ctx: Ctx
@@ -44,15 +54,51 @@ interface World {
 
 const pick = <Item>(random: Random, items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item
 
+/** The links of the pages after unsubscribing and of the confirmations that were mailed, oldest first. */
+const undos: Undo[] = []
+const links: Undo[] = []
+
+/** The newest link that the person has. */
+const newest = (given: readonly Undo[], email: string) => given.findLast((one) => one.email === email)
+
 const steps: Record<string, ConsentStep> = {
   ...consentSteps,
+  async click(ctx, { email, listId }) {
+    const contact = await findContactByEmail(ctx, email)
+    const token = contact && (await clickUnsubscribe(ctx, { contactId: contact.id, email, listId }))
+    return (
+      contact &&
+      ((model) => {
+        say({ email, scope: listId })(model)
+        if (token !== undefined) undos.push({ token, email, listId, at: model.clock })
+      })
+    )
+  },
+  async undoClick(ctx, { email }) {
+    const undo = newest(undos, email)
+    if (!undo) return undefined
+    await undoUnsubscribe(ctx, undo.token)
+    return undoByPerson(undo)
+  },
+  async oldLink(ctx, { email }) {
+    const link = newest(links, email)
+    if (!link) return undefined
+    await confirmSubscription(ctx, link.token)
+    return consent(link)
+  },
   async import(ctx, { email, other, listId }) {
     await runTestImport(ctx, `email\n${email}\n${other}`, { listId })
     return (model) => [email, other].forEach((one) => agree(one, listId)(model))
   },
   async signUp(ctx, picked) {
     await database.db.execute(sql`update mail_requests set ${backdate('created_at', '1 hour')}`)
-    return consentSteps.signUp(ctx, picked)
+    await consentSteps.signUp(ctx, picked)
+    const { email } = picked
+    const token = await readMailedToken(ctx, email)
+    return (model) => {
+      if (token === newest(links, email)?.token || token.includes(' ')) return
+      links.push({ token, email, listId: openConfirmation(ctx, token).listId, at: model.clock })
+    }
   },
   async ask(ctx, { isAll }) {
     await updateWorkspace(ctx, { confirmChangedAddress: isAll })
@@ -79,6 +125,7 @@ const steps: Record<string, ConsentStep> = {
 }
 
 async function createWorld(seed: number): Promise<World> {
+  for (const given of [undos, links]) given.length = 0
   const ctx = await createTestCtx(database.db)
   const lists = [(await createTestList(ctx)).id, (await createTestList(ctx, { doubleOptIn: false })).id]
   return { ctx, lists, model: createConsentModel(lists), random: createRandom(seed) }
@@ -110,6 +157,32 @@ test.each(seeds)('nothing makes an address mailable against which anything stand
     const picked = pickFrom(world)
     const name = pick(world.random, Object.keys(steps))
     history.push(`${name} ${picked.email} ${picked.other} ${world.lists.indexOf(picked.listId)}`)
+    await take(name, world, picked)
+    expect([history, await readBroken(world)]).toEqual([history, []])
+  }
+})
+
+const late = [
+  'add',
+  'click',
+  'click',
+  'optOut',
+  'optOut',
+  'remove',
+  'signUp',
+  'signUp',
+  'oldLink',
+  'oldLink',
+  'undoClick',
+]
+
+test.each(seeds)('the same holds for links and undos after a later word, seed %i', async (seed) => {
+  const world = await createWorld(seed)
+  const history: string[] = []
+  for (let count = 0; count < 60; count++) {
+    const picked = { ...pickFrom(world), email: pick(world.random, emails.slice(0, 2)), isAll: false }
+    const name = pick(world.random, late)
+    history.push(`${name} ${picked.email} ${world.lists.indexOf(picked.listId)}`)
     await take(name, world, picked)
     expect([history, await readBroken(world)]).toEqual([history, []])
   }

@@ -10,8 +10,25 @@ interface Said {
   at: number
 }
 
+/**
+ * What the model must not expect of the code of today, by name. The redesign of consent deletes each name here with the
+ * code that breaks the rule, and then the model expects it.
+ */
+export const brokenToday: ReadonlySet<Rule> = new Set([
+  'an operator who repeats an opt-out moves its time',
+  'a return leaves what was said of all for every other list',
+  'the undo of the person reverts no later word',
+])
+
+type Rule =
+  | 'an operator who repeats an opt-out moves its time'
+  | 'a return leaves what was said of all for every other list'
+  | 'the undo of the person reverts no later word'
+
 export interface ConsentModel {
   against: Map<string, Map<Scope, Said>>
+  /** When the operator removed an address from a list, which lasts until a later consent. */
+  removed: Map<string, Map<ListId, number>>
   /** Lists to which an address that a contact moved to was not asked yet, see `confirmChangedAddress`. */
   unasked: Map<string, Set<ListId>>
   lists: readonly ListId[]
@@ -24,6 +41,7 @@ export type Effect = (model: ConsentModel) => void
 
 export const createConsentModel = (lists: readonly ListId[]): ConsentModel => ({
   against: new Map(),
+  removed: new Map(),
   unasked: new Map(),
   lists,
   clock: 0,
@@ -38,15 +56,34 @@ interface Statement {
   by?: Said['by']
 }
 
-/** An operator adds nothing to what the person has said, and a repeated word counts as new. */
+const removedOf = ({ removed }: ConsentModel, email: string): Map<ListId, number> =>
+  removed.get(email) ?? new Map<ListId, number>()
+
+/** A repeated word counts as new. What the person has said remains theirs if the operator says it too. */
 export const say =
   ({ email, scope, by = 'person' }: Statement): Effect =>
   (model) => {
     const known = saidOf(model, email)
-    const isKept = by === 'operator' && known.has(scope)
+    const former = known.get(scope)
     model.clock += 1
-    if (!isKept) model.against.set(email, known.set(scope, { by, at: model.clock }))
+    const isKept = by === 'operator' && former && brokenToday.has('an operator who repeats an opt-out moves its time')
+    if (!isKept)
+      model.against.set(email, known.set(scope, { by: former?.by === 'person' ? 'person' : by, at: model.clock }))
   }
+
+/** The operator takes an address off a list. */
+export const remove =
+  (email: string, listId: ListId): Effect =>
+  (model) => {
+    model.clock += 1
+    model.removed.set(email, removedOf(model, email).set(listId, model.clock))
+  }
+
+/** Without the contact, the operator has removed nothing. */
+export const erase =
+  (email: string): Effect =>
+  (model) =>
+    void model.removed.delete(email)
 
 /**
  * What the person said, and blocks, hold for another address too, from when they were said: a link that was mailed later
@@ -67,8 +104,10 @@ const share =
 /** Someone says that the person wants mail from a list, which holds unless anything stands against it. */
 export const agree =
   (email: string, listId: ListId): Effect =>
-  ({ unasked }) =>
-    void unasked.get(email)?.delete(listId)
+  ({ unasked, removed }) => {
+    unasked.get(email)?.delete(listId)
+    removed.get(email)?.delete(listId)
+  }
 
 interface Move {
   from: string
@@ -82,7 +121,10 @@ export const move =
   ({ from, to, isAsked }: Move): Effect =>
   (model) => {
     share(from, to)(model)
-    if (from !== to) model.unasked.set(to, new Set(isAsked ? model.lists : model.unasked.get(from)))
+    if (from === to) return
+    model.removed.set(to, new Map(removedOf(model, from)))
+    model.removed.delete(from)
+    model.unasked.set(to, new Set(isAsked ? model.lists : model.unasked.get(from)))
   }
 
 /** The remaining contact is mailable where either was, unless its address is asked. */
@@ -90,18 +132,33 @@ export const merge =
   ({ from, to, isAsked }: Move): Effect =>
   (model) => {
     share(from, to)(model)
+    model.removed.set(to, new Map([...removedOf(model, from), ...removedOf(model, to)]))
+    model.removed.delete(from)
     const open = [...(model.unasked.get(to) ?? [])]
     const isOpen = (listId: ListId) => isAsked || model.unasked.get(from)?.has(listId)
     model.unasked.set(to, new Set(open.filter(isOpen)))
   }
 
-/** The person consents anew, by a link that was mailed when the clock was at `at`: a later word stands. */
+/** The person consents anew, by a link that was mailed when the clock was at `at`: a later word or removal stands. */
 export const consent =
   ({ email, listId, at }: { email: string; listId: ListId; at: number }): Effect =>
   (model) => {
     const said = saidOf(model, email)
+    const ofAll = said.get('all')
+    const removedAt = removedOf(model, email).get(listId)
     agree(email, listId)(model)
+    if (removedAt !== undefined && removedAt > at) removedOf(model, email).set(listId, removedAt)
     for (const scope of ['all', listId] as const) if ((said.get(scope)?.at ?? 0) <= at) said.delete(scope)
+    if (!ofAll || ofAll.at > at || brokenToday.has('a return leaves what was said of all for every other list')) return
+    for (const other of model.lists) if (other !== listId && !said.has(other)) said.set(other, ofAll)
+  }
+
+/** The person takes back that they left a list, which they had said when the clock was at `at`. */
+export const undoByPerson =
+  ({ email, listId, at }: { email: string; listId: ListId; at: number }): Effect =>
+  (model) => {
+    const isTheirs = (saidOf(model, email).get(listId)?.at ?? 0) <= at
+    if (isTheirs || brokenToday.has('the undo of the person reverts no later word')) saidOf(model, email).delete(listId)
   }
 
 /** The operator takes back what they said themselves. */
@@ -121,9 +178,10 @@ export const lift =
 /** Whether a call was done is unknown, as its response was lost: nothing is known of its addresses until more is said. */
 export const forget =
   (emails: readonly string[]): Effect =>
-  ({ against, unasked }) => {
+  ({ against, removed, unasked }) => {
     for (const email of emails) {
       against.delete(email)
+      removed.delete(email)
       unasked.delete(email)
     }
   }
@@ -132,6 +190,10 @@ export const forget =
 export const findBroken = (model: ConsentModel, mailable: readonly { email: string; listId: ListId }[]): string[] =>
   mailable.flatMap(({ email, listId }) => {
     const said = (['all', 'bounce', 'block', listId] as const).filter((scope) => saidOf(model, email).has(scope))
-    const broken = model.unasked.get(email)?.has(listId) ? [...said, 'a question'] : said
+    const broken = [
+      ...said,
+      ...(model.unasked.get(email)?.has(listId) ? ['a question'] : []),
+      ...(removedOf(model, email).has(listId) ? ['a removal'] : []),
+    ]
     return broken.map((scope) => `${email} is mailable on ${listId} against ${scope}`)
   })

@@ -17,7 +17,7 @@ import { createSuppression, listSuppressions } from '@rapport/core/suppressions/
 import { SuppressionQuery } from '@rapport/core/suppressions/suppressions.schema.ts'
 import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { sql } from 'drizzle-orm'
-import { agree, type Effect, lift, merge, move, say, undo } from './consent-model.ts'
+import { agree, type Effect, erase, lift, merge, move, remove, say, undo } from './consent-model.ts'
 
 /** The random part of a step. */
 export interface Picked {
@@ -34,8 +34,9 @@ export type ConsentStep = (ctx: Ctx, picked: Picked) => Promise<Effect | undefin
 const idOfEmail = async (ctx: Ctx, email: string): Promise<ContactId> =>
   (await findContactByEmail(ctx, email))?.id ?? newId('con')
 
-export async function clickUnsubscribe(ctx: Ctx, link: { contactId: ContactId; email: string; listId: ListId }) {
-  await unsubscribe(ctx, new URL(unsubscribeUrl(ctx, link)).searchParams.get('token') ?? '')
+/** Returns the token that undoes it, if it ended a confirmed subscription. */
+export function clickUnsubscribe(ctx: Ctx, link: { contactId: ContactId; email: string; listId: ListId }) {
+  return unsubscribe(ctx, new URL(unsubscribeUrl(ctx, link)).searchParams.get('token') ?? '')
 }
 
 async function readListsOf(ctx: Ctx, contactId: ContactId): Promise<ListId[]> {
@@ -61,7 +62,7 @@ export const consentSteps = {
   },
   async remove(ctx, { email, listId }) {
     await removeSubscriber(ctx, listId, await idOfEmail(ctx, email))
-    return undefined
+    return remove(email, listId)
   },
   async signUp(ctx, { email, listId }) {
     await subscribe(ctx, listId, { email, firstName: '', lastName: '' })
@@ -112,7 +113,7 @@ export const consentSteps = {
   },
   async erase(ctx, { email }) {
     await deleteContact(ctx, await idOfEmail(ctx, email))
-    return undefined
+    return erase(email)
   },
 } satisfies Record<string, ConsentStep>
 

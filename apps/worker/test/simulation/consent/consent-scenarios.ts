@@ -1,11 +1,13 @@
 /** What is simulated of consent: calls that join, leave and move addresses, with and without an import that brings opt-outs along. */
 import type { Database } from '@rapport/core/db/client.ts'
+import { findContactByEmail } from '@rapport/core/contacts/find-contact.ts'
 import { cancelImport } from '@rapport/core/imports/cancel-import.ts'
 import { readImport } from '@rapport/core/imports/imports.ts'
 import { purgeImports } from '@rapport/core/imports/purge-imports.ts'
-import { type ImportId, type ListId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { type ImportId, type ListId, newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { addSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
+import { undoUnsubscribe } from '@rapport/core/operations/contacts/unsubscribe.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import {
   type ConsentModel,
@@ -15,8 +17,15 @@ import {
   findBroken,
   forget,
   say,
+  undoByPerson,
 } from '@rapport/testing/consent/consent-model.ts'
-import { type ConsentStep, consentSteps, type Picked, readMailable } from '@rapport/testing/consent/consent-steps.ts'
+import {
+  clickUnsubscribe,
+  type ConsentStep,
+  consentSteps,
+  type Picked,
+  readMailable,
+} from '@rapport/testing/consent/consent-steps.ts'
 import { createTestCtx, createTestList, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { countRows, queueTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { type Choices, pick } from '../choices.ts'
@@ -33,9 +42,11 @@ interface Start {
   model: ConsentModel
   /** Confirms the second person on the first list, and was mailed after they had left it. */
   confirm: ConsentStep
+  /** Takes back that the first person left the second list. */
+  undo: ConsentStep
 }
 
-/** The first person is subscribed, the second has left and asks to come back, the operator opted the third one out. */
+/** The first person has left a list and may undo it, the second asks to come back, the operator opted the third one out. */
 async function prepareStart(database: Database): Promise<Start> {
   const ctx = await createTestCtx(database.db)
   const lists: Start['lists'] = [(await createTestList(ctx)).id, (await createTestList(ctx)).id]
@@ -64,7 +75,16 @@ async function prepareStart(database: Database): Promise<Start> {
     await confirmSubscription(ctx, token)
     return consent({ email: second, listId, at })
   }
-  return { ctx, lists, model, confirm }
+  const [, leftList] = lists
+  const contactId = (await findContactByEmail(ctx, first))?.id ?? newId('con')
+  const undoToken = await clickUnsubscribe(ctx, { contactId, email: first, listId: leftList })
+  say({ email: first, scope: leftList })(model)
+  const leftAt = model.clock
+  const undo: ConsentStep = async (ctx) => {
+    await undoUnsubscribe(ctx, undoToken ?? '')
+    return undoByPerson({ email: first, listId: leftList, at: leftAt })
+  }
+  return { ctx, lists, model, confirm, undo }
 }
 
 export interface ConsentCall {
@@ -106,11 +126,12 @@ export function findMove({ name, picked: { email, other } }: ConsentCall): { fro
   return name.startsWith('move') ? { from: email, to: other } : undefined
 }
 
-function chooseCalls(choices: Choices, { lists, confirm }: Start): ConsentCall[] {
+function chooseCalls(choices: Choices, { lists, confirm, undo }: Start): ConsentCall[] {
   const picked = { email: people[1] ?? '', other: '', listId: lists[0], isAll: false }
   return [
     ...chooseConsentCalls(choices, { lists, count: 10 }),
     { name: 'confirm', step: confirm, picked },
+    { name: 'undo-click', step: undo, picked: { ...picked, email: people[0] ?? '', listId: lists[1] } },
     { name: 'click-last', step: steps['click'] as ConsentStep, picked },
   ]
 }
