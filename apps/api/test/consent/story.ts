@@ -5,6 +5,7 @@ import type { ContactId, ListId } from '@rapport/core/kernel/ids.ts'
 import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
 import type { Suppression } from '@rapport/core/suppressions/suppressions.schema.ts'
+import { backdateMails } from '@rapport/testing/fixtures/factories.ts'
 import { runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
 import type { ApiResponse, Call, TestApi } from '../testing.ts'
 
@@ -75,7 +76,7 @@ export async function choose(story: Story, choice: string) {
 
 /** The limits on confirmations to an address are no part of a story. */
 export async function ask(story: Story, list: string) {
-  await story.api.query('delete from mail_requests')
+  await backdateMails(story.api.database.db)
   const email = emailOf(story)
   const before = await story.api.tokenMailedTo(email)
   const response = await story.api.call('POST', `/public/lists/${listOf(story, list)}/subscribe`, { body: { email } })
