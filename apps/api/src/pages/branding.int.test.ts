@@ -2,14 +2,18 @@ import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
-import { computeContrast, minTextContrast, mixWithWhite } from '@rapport/core/workspaces/color-contrast.ts'
+import {
+  computeContrast,
+  minTextContrast,
+  mixWithWhite,
+  whiteShareInDarkMode,
+} from '@rapport/core/kernel/values/color-contrast.ts'
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { chooseSeed, countRuns } from '@rapport/testing/runs.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { aForm } from '../../test/isolation-cases.ts'
 import { expectError, freshEmail, startTestApi } from '../../test/testing.ts'
-import { whiteShareInDarkMode } from './document.ts'
 
 const browser = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }
 

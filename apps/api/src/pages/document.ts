@@ -1,7 +1,7 @@
 /** The HTML layout of every page: inline styles, no scripts, no external resource but the logo of the workspace. */
 import { createHash } from 'node:crypto'
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
-import { mixWithWhite } from '@rapport/core/workspaces/color-contrast.ts'
+import { mixWithWhite, whiteShareInDarkMode } from '@rapport/core/kernel/values/color-contrast.ts'
 import { type ChosenLanguage, textDirections } from '@rapport/core/kernel/values/languages.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Liquid } from 'liquidjs'
@@ -87,9 +87,6 @@ const layout = engine.parse(`<!doctype html>
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 const styleHash = hashOf(style)
-
-/** With this share of white, every accent color has enough contrast with the dark page, even black. */
-export const whiteShareInDarkMode = 0.55
 
 function accentStyle(color: string): string {
   const light = mixWithWhite(color, whiteShareInDarkMode)

@@ -25,7 +25,7 @@ const PostedChoice = z
     token: Token,
     leave: z.string().optional().describe('The id of a list to unsubscribe from.'),
     return: z.string().optional().describe('The id of a list to subscribe to again: an email asks to confirm it.'),
-    stop: z.string().optional().describe('`all`: no more emails.'),
+    stop: z.string().optional().describe('`all`: unsubscribes from all newsletters.'),
     data: z.string().optional().describe('`email`: emails the person what is kept about them.'),
     tracking: z.string().optional().describe('`save`: records what `opens` and `clicks` say.'),
     opens: z.string().optional().describe('Allows to record opens, after a confirmation by email. Without it: denied.'),
@@ -47,7 +47,7 @@ export const preferencesPages: FastifyPluginAsyncZod = async (app) => {
         operationId: 'pages.showPreferences',
         summary: 'Show the preferences page',
         description:
-          'The page that a link in every campaign email opens: the lists of the contact, with a way off each, what may be recorded, their data by email, and no email at all. It changes nothing: its buttons send the POST.',
+          'The page that a link in every campaign email opens: the lists of the contact, with a way off each, what may be recorded, their data by email, and "Unsubscribe from all newsletters". It changes nothing: its buttons send the POST.',
         querystring: TokenQuery,
         response: { 200: pageResponse, 400: errorPageResponse },
       },

@@ -7,10 +7,11 @@ import { AppError, invalidToken, notFound } from '../kernel/errors.ts'
 import { newId, type UserId, type WorkspaceId } from '../kernel/ids.ts'
 import { mailTexts } from '../mail/texts/mail-texts.ts'
 import { readMailLanguage } from '../workspaces/mail-language.ts'
+import { readWorkspaceSender } from '../domains/sender-identity.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
-import { members, passwordResets, sessions, users } from '../db/schema/index.ts'
+import { members, passwordResets, sessions, users, workspaces } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import { type Branding, findBrandingOfUser } from '../workspaces/branding.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
@@ -192,8 +193,11 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
   const url = `${ctx.settings.publicUrl}/reset-password?token=${token}`
   const language = await readMailLanguage(ctx, mail)
   const texts = mailTexts[language.language].passwordReset
+  const [workspace] = await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId))
   return renderServiceMail(ctx, mail, {
     language,
+    ...(workspace && (await readWorkspaceSender(ctx, workspace)).header),
+    branding: workspace,
     title: texts.title,
     paragraphs: [texts.text(mail.toAddress), ...(reset.emailVerifiedAt ? [] : [texts.warning])],
     button: { label: texts.button, url },

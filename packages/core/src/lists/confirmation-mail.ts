@@ -40,6 +40,7 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   return renderServiceMail(ctx, mail, {
     language,
     ...sender.header,
+    branding: found.workspace,
     title: texts.title(list),
     paragraphs: [texts.text(sender.name, list, mail.toAddress), ...describeGrant()],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.

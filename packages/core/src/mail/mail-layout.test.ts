@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest'
-import { renderMailLayout } from './mail-layout.ts'
+import { type MailContent, renderMailLayout } from './mail-layout.ts'
 
-const { html, text } = renderMailLayout({
+const content: MailContent = {
   language: { language: 'de', locale: 'de-AT' },
   title: 'Tea & <b>cake</b>',
   paragraphs: ['One.', 'Two.'],
   button: { label: 'Come', url: 'https://crm.example.com/come?a=1&b=2' },
   small: 'Small print.',
-})
+}
+const { html, text } = renderMailLayout(content)
 
 test('the mail says its language', () => expect(html).toContain('<html lang="de-AT" dir="ltr">'))
 
@@ -34,4 +35,13 @@ test('HTML and text have the same content, and values are escaped in HTML', () =
   expect(text).toBe(
     'Tea & <b>cake</b>\n\nOne.\n\nTwo.\n\nCome:\nhttps://crm.example.com/come?a=1&b=2\n\nSmall print.\n',
   )
+})
+
+test('the logo and the accent color of the workspace, in light and dark', () => {
+  const branding = { name: 'Engines & Co', logoUrl: 'https://example.com/logo.png', accentColor: '#7a1fa2' }
+  const branded = renderMailLayout({ ...content, branding }).html
+  expect(branded).toContain('<img class="logo" src="https://example.com/logo.png" alt="Engines &amp; Co"')
+  expect(branded).toContain('background:#7a1fa2')
+  expect(branded).toMatch(/\.button \{ color: #18191b !important; background: #[c-d][0-9a-f]{5} !important \}/)
+  expect(html).not.toContain('<img')
 })

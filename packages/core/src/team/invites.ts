@@ -20,9 +20,10 @@ import { enqueueMail, type Mail } from '../mail/mails.ts'
 import { toMailName } from '../mail/mail-names.ts'
 import { requireMailQuota } from '../mail/mail-quotas.ts'
 import { requireNotSuppressed } from '../subscriptions/find-suppressions.ts'
+import { readWorkspaceSender } from '../domains/sender-identity.ts'
 import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { lockQuotas } from '../quotas/require-quota.ts'
-import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { invites, members, type Role, roles, workspaces } from '../db/schema/index.ts'
@@ -234,8 +235,7 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
   if (!id) return undefined
   const [found] = await ctx.db
     .select({
-      workspace: workspaces.name,
-      locale: workspaces.locale,
+      workspace: workspaces,
       id: invites.id,
       resends: invites.resends,
       tokenHash: invites.tokenHash,
@@ -246,12 +246,14 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
   const token =
     found && findStoredMailToken(ctx.settings.keys, 'rpi', { id: toTokenSeed(found), tokenHash: found.tokenHash })
   if (!token) return undefined
-  const workspace = toMailName(found.workspace)
-  const language = chooseMailLanguage({ workspace: found.locale })
+  const workspace = toMailName(found.workspace.name)
+  const { header } = await readWorkspaceSender(ctx, found.workspace)
+  const language = chooseMailLanguage({ workspace: found.workspace.locale })
   const texts = mailTexts[language.language].invite
   return renderServiceMail(ctx, mail, {
     language,
-    from: { name: toHeaderText(workspace), address: ctx.settings.mailFrom },
+    ...header,
+    branding: found.workspace,
     title: texts.title(workspace),
     paragraphs: [texts.text(workspace)],
     button: {

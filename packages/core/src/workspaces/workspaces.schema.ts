@@ -5,7 +5,7 @@ import { CreatedAt, Email, MultiLine, SingleLine, Timestamp, UpdatedAt } from '.
 import { OptionalLocale } from '../kernel/values/locale.ts'
 import { isWebAddress } from '../kernel/web-address.ts'
 import { describeSender } from '../domains/senders.ts'
-import { computeContrast, minTextContrast } from './color-contrast.ts'
+import { computeContrast, minTextContrast } from '../kernel/values/color-contrast.ts'
 
 export const maxWorkspaceName = 200
 

@@ -5750,7 +5750,7 @@ export type PagesSubmitPreferencesData = {
          */
         return?: string;
         /**
-         * `all`: no more emails.
+         * `all`: unsubscribes from all newsletters.
          */
         stop?: string;
         /**

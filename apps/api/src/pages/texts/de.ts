@@ -163,7 +163,7 @@ export const de: PageTexts = {
       button: 'Passwort speichern',
       done: {
         title: 'Ihr neues Passwort ist gespeichert',
-        text: 'Sie können sich jetzt mit dem neuen Passwort anmelden.',
+        text: 'Sie sind auf allen Geräten abgemeldet. Sie können diese Seite schließen.',
       },
       broken:
         'Er ist möglicherweise unvollständig, wurde schon benutzt oder ist älter als eine Stunde. Fordern Sie einen neuen Link an, um ein Passwort zu wählen.',
@@ -175,7 +175,7 @@ export const de: PageTexts = {
       newAccount: 'Wählen Sie ein Passwort mit mindestens 12 Zeichen.',
       knownAccount: 'Zu dieser Adresse haben Sie bereits ein Konto. Bitte geben Sie dessen Passwort ein.',
       button: 'Beitreten',
-      done: { title: 'Willkommen', text: 'Sie sind dem Arbeitsbereich beigetreten. Sie können sich jetzt anmelden.' },
+      done: { title: 'Willkommen', text: 'Sie sind dem Arbeitsbereich beigetreten. Sie können diese Seite schließen.' },
       broken:
         'Er ist möglicherweise unvollständig, wurde schon benutzt oder zurückgezogen oder ist älter als sieben Tage. Bitten Sie die Person, die Sie eingeladen hat, die Einladung noch einmal zu senden.',
       wrongPassword: 'Zu dieser Adresse gibt es bereits ein Konto. Bitte geben Sie dessen Passwort ein.',

@@ -155,7 +155,7 @@ export const en = {
       heading: (email: string) => `Choose a new password for ${email}`,
       text: 'Use at least 12 characters. You will be logged out on all devices.',
       button: 'Set password',
-      done: { title: 'Your password is set', text: 'You can now log in with your new password.' },
+      done: { title: 'Your password is set', text: 'You are logged out on all devices. You can close this page.' },
       broken: 'It may be incomplete, already used or older than one hour. Request a new link to choose a password.',
       requestLink: 'Request a new link',
     },
@@ -165,7 +165,7 @@ export const en = {
       newAccount: 'Choose a password with at least 12 characters.',
       knownAccount: 'You already have an account with this address. Enter its password.',
       button: 'Join',
-      done: { title: 'Welcome', text: 'You have joined the workspace. You can now log in.' },
+      done: { title: 'Welcome', text: 'You have joined the workspace. You can close this page.' },
       broken:
         'It may be incomplete, already used, withdrawn or older than seven days. Ask the person who invited you to send the invite again.',
       wrongPassword: 'This address already has an account: use its password.',

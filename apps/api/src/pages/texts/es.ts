@@ -156,7 +156,10 @@ export const es: PageTexts = {
       heading: (email) => `Elija una contraseña nueva para ${email}`,
       text: 'Utilice al menos 12 caracteres. Se cerrará la sesión en todos sus dispositivos.',
       button: 'Guardar contraseña',
-      done: { title: 'Su contraseña se ha guardado', text: 'Ya puede iniciar sesión con su nueva contraseña.' },
+      done: {
+        title: 'Su contraseña se ha guardado',
+        text: 'Se ha cerrado la sesión en todos los dispositivos. Ya puede cerrar esta página.',
+      },
       broken:
         'Puede estar incompleto, haberse utilizado ya o tener más de una hora. Solicite un enlace nuevo para elegir una contraseña.',
       requestLink: 'Solicitar un enlace nuevo',
@@ -167,7 +170,10 @@ export const es: PageTexts = {
       newAccount: 'Elija una contraseña de al menos 12 caracteres.',
       knownAccount: 'Ya tiene una cuenta con esta dirección. Escriba su contraseña.',
       button: 'Unirse',
-      done: { title: 'Le damos la bienvenida', text: 'Se ha unido al espacio de trabajo. Ya puede iniciar sesión.' },
+      done: {
+        title: 'Le damos la bienvenida',
+        text: 'Se ha unido al espacio de trabajo. Ya puede cerrar esta página.',
+      },
       broken:
         'Puede estar incompleto, haberse utilizado o anulado ya, o tener más de siete días. Pida a la persona que le envió la invitación que se la envíe de nuevo.',
       wrongPassword: 'Ya existe una cuenta con esta dirección: utilice su contraseña.',

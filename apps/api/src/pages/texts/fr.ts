@@ -161,7 +161,7 @@ export const fr: PageTexts = {
       button: 'Enregistrer le mot de passe',
       done: {
         title: 'Votre mot de passe est enregistré',
-        text: 'Vous pouvez maintenant vous connecter avec votre nouveau mot de passe.',
+        text: 'Vous êtes déconnecté de tous les appareils. Vous pouvez fermer cette page.',
       },
       broken:
         'Il est peut-être incomplet, a déjà été utilisé ou date de plus d’une heure. Demandez un nouveau lien pour choisir un mot de passe.',
@@ -175,7 +175,7 @@ export const fr: PageTexts = {
       button: 'Rejoindre',
       done: {
         title: 'Bienvenue',
-        text: 'Vous avez rejoint l’espace de travail. Vous pouvez maintenant vous connecter.',
+        text: 'Vous avez rejoint l’espace de travail. Vous pouvez fermer cette page.',
       },
       broken:
         'Il est peut-être incomplet, a déjà été utilisé, a été annulé ou date de plus de sept jours. Demandez à la personne qui vous a envoyé l’invitation de vous la renvoyer.',

@@ -158,7 +158,10 @@ export const it: PageTexts = {
       heading: (email) => `Scelga una nuova password per ${email}`,
       text: 'Usi almeno 12 caratteri. La sessione verrà chiusa su tutti i dispositivi.',
       button: 'Salva password',
-      done: { title: 'La Sua nuova password è stata salvata', text: 'Ora può accedere con la nuova password.' },
+      done: {
+        title: 'La Sua nuova password è stata salvata',
+        text: 'La sessione è stata chiusa su tutti i dispositivi. Può chiudere questa pagina.',
+      },
       broken:
         'Potrebbe essere incompleto, già usato o risalire a più di un’ora fa. Richieda un nuovo link per scegliere una password.',
       requestLink: 'Richieda un nuovo link',
@@ -169,7 +172,10 @@ export const it: PageTexts = {
       newAccount: 'Scelga una password di almeno 12 caratteri.',
       knownAccount: 'Ha già un account con questo indirizzo. Inserisca la password di questo account.',
       button: 'Accetta invito',
-      done: { title: 'Le diamo il benvenuto', text: 'Ora fa parte dello spazio di lavoro e può accedere.' },
+      done: {
+        title: 'Le diamo il benvenuto',
+        text: 'Ora fa parte dello spazio di lavoro. Può chiudere questa pagina.',
+      },
       broken:
         'Potrebbe essere incompleto, già usato, annullato o risalire a più di sette giorni fa. Chieda a chi Le ha inviato l’invito di inviarlo di nuovo.',
       wrongPassword: 'Esiste già un account con questo indirizzo. Inserisca la password di questo account.',

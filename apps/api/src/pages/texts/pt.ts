@@ -155,7 +155,10 @@ export const pt: PageTexts = {
       heading: (email) => `Escolha uma nova senha para ${email}`,
       text: 'Use pelo menos 12 caracteres. Sua sessão será encerrada em todos os dispositivos.',
       button: 'Salvar senha',
-      done: { title: 'Sua senha foi salva', text: 'Agora você pode entrar com a nova senha.' },
+      done: {
+        title: 'Sua senha foi salva',
+        text: 'Sua sessão foi encerrada em todos os dispositivos. Você já pode fechar esta página.',
+      },
       broken:
         'Ele pode estar incompleto, já ter sido usado ou ter mais de uma hora. Solicite um novo link para escolher uma senha.',
       requestLink: 'Solicitar um novo link',
@@ -166,7 +169,10 @@ export const pt: PageTexts = {
       newAccount: 'Escolha uma senha com pelo menos 12 caracteres.',
       knownAccount: 'Você já tem uma conta com este endereço. Digite a senha dela.',
       button: 'Participar',
-      done: { title: 'Boas-vindas', text: 'Agora você faz parte do espaço de trabalho e já pode entrar.' },
+      done: {
+        title: 'Boas-vindas',
+        text: 'Agora você faz parte do espaço de trabalho. Você já pode fechar esta página.',
+      },
       broken:
         'Ele pode estar incompleto, já ter sido usado ou cancelado, ou ter mais de sete dias. Peça a quem convidou você que envie o convite novamente.',
       wrongPassword: 'Já existe uma conta com este endereço: use a senha dela.',

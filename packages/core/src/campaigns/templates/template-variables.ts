@@ -103,7 +103,8 @@ export const templateVariables: readonly TemplateVariable[] = [
   {
     name: 'preferencesUrl',
     type: 'TEXT',
-    description: 'The link to the preferences page of the recipient: all lists, and no email at all.',
+    description:
+      'The link to the preferences page of the recipient: all lists, and "Unsubscribe from all newsletters".',
     exampleValue: 'https://crm.example.com/public/preferences?token=…',
   },
   {

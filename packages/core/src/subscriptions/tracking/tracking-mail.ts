@@ -27,6 +27,7 @@ export async function renderTrackingMail(ctx: Ctx, mail: Mail): Promise<Outgoing
   return renderServiceMail(ctx, mail, {
     language,
     ...sender.header,
+    branding: workspace,
     title: texts.title(sender.name),
     paragraphs: [texts.text(sender.name, describeTracking(language, scope))],
     // Derived from the creation time of the mail, so that a duplicate contains the same link.

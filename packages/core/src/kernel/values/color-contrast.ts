@@ -15,6 +15,9 @@ function computeLuminance(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
+/** With this share of white, every accent color has enough contrast with a dark page, even black. */
+export const whiteShareInDarkMode = 0.55
+
 /** Mixes a color with white. `share` is the share of white, 0 to 1. */
 export function mixWithWhite(color: string, share: number): string {
   const mixed = parseColor(color).map((channel) => Math.round(channel + (255 - channel) * share))
