@@ -114,8 +114,14 @@ const given = [
   {
     name: 'the link of a subscription grants tracking of which its email said nothing',
     file: `${core}/lists/subscribe.ts`,
-    search: 'if (tracking.length > 0) await grantByLink(ctx, contact, { scope: tracking, issuedAt })',
-    replacement: "await grantByLink(ctx, contact, { scope: ['opens', 'clicks'], issuedAt })",
+    search: 'tracking.filter((action) => allowed.includes(action))',
+    replacement: '[...allowed]',
+  },
+  {
+    name: 'the link of a subscription grants tracking that is not ticked',
+    file: `${core}/lists/subscribe.ts`,
+    search: 'tracking.filter((action) => allowed.includes(action))',
+    replacement: 'tracking',
   },
 ] as const satisfies Guard[]
 
