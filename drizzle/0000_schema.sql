@@ -754,7 +754,7 @@ CREATE INDEX "mail_requests_address_index" ON "mail_requests" USING btree ("work
 CREATE INDEX "mail_requests_kind_index" ON "mail_requests" USING btree ("workspace_id","kind","created_at");--> statement-breakpoint
 CREATE INDEX "mail_requests_created_index" ON "mail_requests" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "mails_created_index" ON "mails" USING btree ("created_at");--> statement-breakpoint
-CREATE INDEX "mails_address_index" ON "mails" USING btree ("workspace_id",lower("to_address"));--> statement-breakpoint
+CREATE INDEX "mails_address_index" ON "mails" USING btree ("workspace_id",lower("to_address" collate "C"));--> statement-breakpoint
 CREATE INDEX "mails_provider_message_index" ON "mails" USING btree ("provider_message_hash") WHERE "mails"."provider_message_hash" is not null;--> statement-breakpoint
 CREATE INDEX "domains_created_index" ON "domains" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "domains_checked_index" ON "domains" USING btree ("checked_at");--> statement-breakpoint
@@ -767,7 +767,7 @@ CREATE INDEX "subscriptions_status_index" ON "subscriptions" USING btree ("works
 CREATE INDEX "custom_fields_created_index" ON "custom_fields" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "segments_created_index" ON "segments" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "contact_aliases_contact_index" ON "contact_aliases" USING btree ("workspace_id","contact_id");--> statement-breakpoint
-CREATE UNIQUE INDEX "contacts_email_key" ON "contacts" USING btree ("workspace_id",lower("email"));--> statement-breakpoint
+CREATE UNIQUE INDEX "contacts_email_key" ON "contacts" USING btree ("workspace_id",lower("email" collate "C"));--> statement-breakpoint
 CREATE UNIQUE INDEX "contacts_external_id_key" ON "contacts" USING btree ("workspace_id","external_id") WHERE "contacts"."external_id" is not null;--> statement-breakpoint
 CREATE INDEX "contacts_created_index" ON "contacts" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "contacts_updated_index" ON "contacts" USING btree ("workspace_id","updated_at","id");--> statement-breakpoint
@@ -833,8 +833,8 @@ CREATE INDEX "password_resets_user_index" ON "password_resets" USING btree ("use
 CREATE INDEX "password_resets_expiry_index" ON "password_resets" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "sessions_user_index" ON "sessions" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "sessions_expiry_index" ON "sessions" USING btree ("expires_at");--> statement-breakpoint
-CREATE UNIQUE INDEX "users_email_key" ON "users" USING btree (lower("email"));--> statement-breakpoint
-CREATE UNIQUE INDEX "invites_email_key" ON "invites" USING btree ("workspace_id",lower("email"));--> statement-breakpoint
+CREATE UNIQUE INDEX "users_email_key" ON "users" USING btree (lower("email" collate "C"));--> statement-breakpoint
+CREATE UNIQUE INDEX "invites_email_key" ON "invites" USING btree ("workspace_id",lower("email" collate "C"));--> statement-breakpoint
 CREATE INDEX "invites_created_index" ON "invites" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 -- The first partitions accept every id. `migrate` and the worker split them: see packages/core/src/db/partitions.ts.
 CREATE TABLE "events_past" PARTITION OF "events" FOR VALUES FROM (MINVALUE) TO (MAXVALUE);--> statement-breakpoint

@@ -31,12 +31,17 @@ export const postgresCheck: Check = {
   },
 }
 
-function checkServer({ version, encoding, isStandby, isReadOnly }: DatabaseFacts): Finding[] {
+function checkServer({ version, encoding, isStandby, isReadOnly, switches }: DatabaseFacts): Finding[] {
   if (isStandby) return [fail('the server is a standby, which rejects writes', 'Set DATABASE_URL to the primary.')]
   if (isReadOnly) {
     return [fail('transactions are read-only by default', 'Set default_transaction_read_only to off for this account.')]
   }
   if (encoding !== 'UTF8') return [fail(`the encoding is ${encoding}`, 'Create the database with the encoding UTF8.')]
+  // Rapport sets it on each connection, except behind a pooler.
+  const { DateStyle: dateStyle = 'ISO' } = switches
+  if (!dateStyle.startsWith('ISO')) {
+    return [fail(`the date style is ${dateStyle}`, 'Run "alter role … set datestyle to \'ISO\'" for this account.')]
+  }
   return [ok(`version ${version}`)]
 }
 

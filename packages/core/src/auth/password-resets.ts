@@ -73,7 +73,7 @@ async function lockAccount(base: BaseCtx, email: string): Promise<Account | unde
   const [user] = await base.db
     .select({ id: users.id, email: users.email })
     .from(users)
-    .where(sql`lower(${users.email}) = lower(${email})`)
+    .where(sql`lower(${users.email} collate "C") = lower(${email} collate "C")`)
     .for('no key update')
   if (!user) return undefined
   const [membership] = await base.db

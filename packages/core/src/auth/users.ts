@@ -31,7 +31,7 @@ export async function createUser(
   ctx: BaseCtx,
   { by, ...user }: NewUser & { by: (typeof userOrigins)[number] },
 ): Promise<UserRow> {
-  await lockUniqueValue(ctx.db, sql`lower(${user.email})`)
+  await lockUniqueValue(ctx.db, sql`lower(${user.email} collate "C")`)
   const [row] = await ctx.db
     .insert(users)
     .values({ id: newId('usr'), ...user })
@@ -52,7 +52,10 @@ export async function markEmailVerified({ db }: BaseCtx, id: UserId): Promise<vo
 
 /** Finds a user by email, ignoring case. */
 export async function findUserByEmail(ctx: BaseCtx, email: string): Promise<UserRow | undefined> {
-  const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${email})`)
+  const [user] = await ctx.db
+    .select()
+    .from(users)
+    .where(sql`lower(${users.email} collate "C") = lower(${email} collate "C")`)
   return user
 }
 
@@ -62,7 +65,12 @@ export async function isMember(ctx: Ctx, email: string): Promise<boolean> {
     .select({ id: users.id })
     .from(members)
     .innerJoin(users, eq(users.id, members.userId))
-    .where(and(eq(members.workspaceId, ctx.workspaceId), sql`lower(${users.email}) = lower(${email})`))
+    .where(
+      and(
+        eq(members.workspaceId, ctx.workspaceId),
+        sql`lower(${users.email} collate "C") = lower(${email} collate "C")`,
+      ),
+    )
   return found.length > 0
 }
 

@@ -44,7 +44,7 @@ const insertRow = insertWithEvents({
   event: contactCreated,
   toData: toContact,
   // The insert order of all writers, see write-contacts.ts.
-  orderBy: sql`lower(email)`,
+  orderBy: sql`lower(email collate "C")`,
   references: {
     keysOf: customFieldKeys,
     async lock(ctx, rows, options) {

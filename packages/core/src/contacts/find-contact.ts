@@ -70,7 +70,7 @@ export function keyTaken(key: MatchedBy, contactId: ContactId): AppError {
 function selectByKeys(ctx: Ctx, keys: readonly ContactKeys[]) {
   const emails = keys.flatMap(({ email }) => (email === undefined ? [] : emailKey(email)))
   const externalIds = externalIdsOf(keys)
-  const hasEmail = sql`lower(${contacts.email}) = any(${sql.param(emails)}::text[])`
+  const hasEmail = sql`lower(${contacts.email} collate "C") = any(${sql.param(emails)}::text[])`
   return ctx.db
     .select(contactColumns)
     .from(contacts)

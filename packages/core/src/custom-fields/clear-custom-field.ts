@@ -11,7 +11,7 @@ const batchSize = 1_000
  * the batch, or undefined if no contact is left. A restart from '' finds all remaining values.
  */
 export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string): Promise<string | undefined> {
-  const email = sql<string>`lower(${contacts.email})`
+  const email = sql<string>`lower(${contacts.email} collate "C")`
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
     const field = await lockRemovedField(ctx, id)

@@ -115,15 +115,17 @@ export async function isBehindPooler(client: pg.ClientBase): Promise<boolean> {
 
 const connectionsBehindPooler = new WeakSet<pg.ClientBase>()
 
+/** How values are written as text, whatever the database or the role has as default. */
+export const formats = { DateStyle: 'ISO, MDY', IntervalStyle: 'postgres', TimeZone: 'UTC' } as const
+
 /** Behind a pooler it sets nothing: server connections are shared, so the settings would apply to other clients. */
 async function prepareConnection(client: pg.ClientBase, settings: Record<string, string> = {}): Promise<void> {
   if (await isBehindPooler(client)) {
     connectionsBehindPooler.add(client)
     return
   }
-  const settingsJson = JSON.stringify(settings)
-  if (settingsJson !== '{}')
-    await client.query('select set_config(key, value, false) from json_each_text($1)', [settingsJson])
+  const settingsJson = JSON.stringify({ ...formats, ...settings })
+  await client.query('select set_config(key, value, false) from json_each_text($1)', [settingsJson])
 }
 
 /** Behind a pooler the name is empty (unnamed statement): the next transaction may run on another server connection. */

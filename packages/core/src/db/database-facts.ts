@@ -40,7 +40,7 @@ const selectFacts = namedStatement('read database facts', {
       current_setting('server_encoding') as encoding, pg_is_in_recovery() as is_standby,
       current_setting('default_transaction_read_only')::bool as is_read_only,
       (select json_object_agg(name, setting) from pg_settings
-        where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum')) as switches,
+        where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'DateStyle')) as switches,
       (select coalesce(json_agg(extname), '[]') from pg_extension) as extensions,
       least(
         current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int

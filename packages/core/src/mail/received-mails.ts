@@ -69,7 +69,8 @@ export async function deleteReceivedMails(ctx: Ctx, contact: MailRecipient): Pro
  */
 function isReceivedBy(ctx: Ctx, contact: MailRecipient): SQL | undefined {
   const emails = [contact.email, ...contact.formerEmails].map((email) => email.toLowerCase())
-  const isTo = (addresses: readonly string[]) => sql`lower(${mails.toAddress}) = any(${sql.param(addresses)}::text[])`
+  const isTo = (addresses: readonly string[]) =>
+    sql`lower(${mails.toAddress} collate "C") = any(${sql.param(addresses)}::text[])`
   // Another contact may have a former address by now.
   const isRequested = and(
     inArray(mails.kind, requestedMailKinds),

@@ -10,7 +10,8 @@ import type { Ctx } from '../request/context.ts'
 export async function canMail(ctx: Ctx, to?: string): Promise<boolean> {
   if (!ctx.settings.requiresVerifiedEmail) return true
   const isVerifiedOwner = and(eq(members.role, 'OWNER'), isNotNull(users.emailVerifiedAt))
-  const isAddressee: SQL | undefined = to === undefined ? undefined : sql`lower(${users.email}) = lower(${to})`
+  const isAddressee: SQL | undefined =
+    to === undefined ? undefined : sql`lower(${users.email} collate "C") = lower(${to} collate "C")`
   const [found] = await ctx.db
     .select({ id: users.id })
     .from(members)

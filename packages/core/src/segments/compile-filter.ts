@@ -184,7 +184,7 @@ function equals({ key, type, value, options = [] }: ContactField, given: string 
   const wanted = isText ? (findOption(options, given) ?? normalizeText(given)) : given
   if (key !== undefined) return sql`${contacts}.custom_field_values @> ${JSON.stringify({ [key]: wanted })}::jsonb`
   return type === 'email'
-    ? sql`lower(${value}) = lower(${normalizeEmail(String(wanted)) ?? wanted})`
+    ? sql`lower(${value} collate "C") = lower(${normalizeEmail(String(wanted)) ?? wanted} collate "C")`
     : sql`${value} = ${wanted}`
 }
 

@@ -86,7 +86,7 @@ const countRefusedOfLast = namedStatement('count refused mails of the last', {
             and bounced.bounce_class in ('MESSAGE', 'POLICY'))
       order by r.created_at desc, r.contact_id desc
       limit 200)
-    select count(*)::int as refused, count(distinct lower(split_part(c.email, '@', 2)))::int as domains
+    select count(*)::int as refused, count(distinct lower(split_part(c.email, '@', 2) collate "C"))::int as domains
     from last left join contacts c on c.workspace_id = ${workspaceId} and c.id = last.contact_id
     where last.is_refused`,
 })

@@ -47,7 +47,9 @@ async function readContactPage(ctx: Ctx, query: ContactQuery): Promise<Page<Cont
 export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<SQL | undefined> {
   return and(
     eq(contacts.workspaceId, ctx.workspaceId),
-    filters.email !== undefined ? sql`lower(${contacts.email}) = lower(${filters.email})` : undefined,
+    filters.email !== undefined
+      ? sql`lower(${contacts.email} collate "C") = lower(${filters.email} collate "C")`
+      : undefined,
     filters.externalId !== undefined ? hasExternalId(ctx, [filters.externalId]) : undefined,
     filters.search !== undefined ? await searchCondition(ctx, filters.search) : undefined,
     filters.tag?.length ? arrayContains(contacts.tags, filters.tag) : undefined,
@@ -134,7 +136,7 @@ const sortKeys = {
     valueOf: (row: ContactRow) => (row.lastActivityAt ? toIsoString(row.lastActivityAt) : '-infinity'),
   },
   email: {
-    column: sql`lower(${contacts.email})`,
+    column: sql`lower(${contacts.email} collate "C")`,
     type: 'text',
     valueOf: (row: ContactRow) => row.email.toLowerCase(),
   },

@@ -81,7 +81,7 @@ const insertRows = namedStatement('insert several contacts', {
   sql: ({ given }) => sql`
     insert into contacts (${rows.names}) select ${rows.names} from ${rows.from(given, 'p')}
     -- One order for all writers: two statements that insert the same emails cannot deadlock.
-    order by lower(email)
+    order by lower(email collate "C")
     on conflict do nothing
     returning id`,
 })

@@ -25,6 +25,6 @@ export const transactionId = customType<{ data: string }>({ dataType: () => 'xid
 export const createdAt = () => timestamptz().notNull().default(sql`now()`)
 /** Moves a timestamp forward, never back: the clocks of processes may differ. */
 export const timeAtLeast = (column: AnyPgColumn, at: Date) => sql`greatest(${column}, ${sql.param(at, column)})`
-export const lower = (column: AnyPgColumn) => sql`lower(${column})`
+export const lower = (column: AnyPgColumn) => sql`lower(${column} collate "C")`
 export const oneOf = (name: string, column: AnyPgColumn, values: readonly string[]) =>
   check(name, sql`${column} in (${sql.raw(values.map((value) => `'${value}'`).join(', '))})`)

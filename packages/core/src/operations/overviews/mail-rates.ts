@@ -50,7 +50,7 @@ function findWorstRate(senders: readonly Sender[], by: (typeof groupings)[number
   return Math.max(0, ...rates)
 }
 
-const domain = sql<string>`lower(split_part(coalesce(${campaigns.fromEmail}, ${workspaces.fromEmail}, ''), '@', 2))`
+const domain = sql<string>`lower(split_part(coalesce(${campaigns.fromEmail}, ${workspaces.fromEmail}, ''), '@', 2) collate "C")`
 
 /** The counters of the batches are few compared with the recipients. */
 async function listSenders(db: Db): Promise<Sender[]> {
