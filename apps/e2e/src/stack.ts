@@ -32,6 +32,8 @@ export interface Stack {
   /** All worker processes that were started, oldest first. */
   workers: StartedProcess[]
   startApi(): Promise<StartedProcess>
+  /** Starts one more API, on a port of its own. */
+  startAnotherApi(): Promise<Api>
   /** Of the release in `directory`; default: this one. */
   startWorker(directory?: string): Promise<StartedProcess>
   /** Sends SIGTERM to every process, and fails if one does not exit with code 0. */
@@ -83,6 +85,14 @@ export async function startStack(
     return started
   }
 
+  async function startAnotherApi() {
+    const port = await findFreePort()
+    const url = `http://127.0.0.1:${port}`
+    const ownEnv = { ...env, PORT: String(port) }
+    apis.push(await startProcess({ script: 'apps/api/src/main.ts', env: ownEnv, readyUrl: `${url}/ready`, timeoutMs }))
+    return createApi(url)
+  }
+
   async function startWorker(directory = '') {
     const worker = await startProcess({
       script: join(directory, options.worker === 'real' ? 'apps/worker/src/main.ts' : 'apps/worker/test/main.ts'),
@@ -106,7 +116,19 @@ export async function startStack(
   }
 
   await Promise.all([startApi(), options.worker === 'none' ? undefined : startWorker()])
-  return { api: createApi(url), env, database, redis, inbox, apis, workers, startApi, startWorker, close }
+  return {
+    api: createApi(url),
+    env,
+    database,
+    redis,
+    inbox,
+    apis,
+    workers,
+    startApi,
+    startAnotherApi,
+    startWorker,
+    close,
+  }
 }
 
 /** Counts unfinished work: rows of `work` and PENDING deliveries. */

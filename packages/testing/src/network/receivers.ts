@@ -124,6 +124,8 @@ export interface ReceivedMail {
   /** As text. */
   readonly attachments: readonly { name: string | null; content: string }[]
   readonly raw: Buffer
+  /** When its conversation began, with MAIL FROM. */
+  readonly startedAt: Date
   readonly receivedAt: Date
 }
 
@@ -153,11 +155,14 @@ export interface SmtpReceiver {
 export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: number } = {}): Promise<SmtpReceiver> {
   const mails: ReceivedMail[] = []
   const sockets = new Map<number | undefined, Socket>()
+  const startedAt = new WeakMap<SMTPServerSession, Date>()
   const closing = new AbortController()
   let decide: SmtpDecide = options.decide ?? (() => 'accept')
 
   const receiveMail = async (stream: Readable, session: SMTPServerSession) => {
-    mails.push(await readMail(await buffer(stream), session))
+    const raw = await buffer(stream)
+    const times = { startedAt: startedAt.get(session) ?? new Date(), receivedAt: new Date() }
+    mails.push({ ...(await readMail(raw, session)), ...times })
     for (const { address } of session.envelope.rcptTo) {
       const decision = decide(address)
       if (typeof decision === 'object' && 'delayMs' in decision)
@@ -175,6 +180,10 @@ export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: n
     disabledCommands: ['STARTTLS', 'AUTH'],
     disableReverseLookup: true,
     closeTimeout: 1,
+    onMailFrom(_address, session, done) {
+      startedAt.set(session, new Date())
+      done()
+    },
     onRcptTo({ address }, _session, done) {
       const decision = decide(address)
       const refusal = typeof decision === 'object' && 'refusal' in decision ? decision.refusal : undefined
@@ -213,7 +222,10 @@ export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: n
   }
 }
 
-async function readMail(raw: Buffer, session: SMTPServerSession): Promise<ReceivedMail> {
+async function readMail(
+  raw: Buffer,
+  session: SMTPServerSession,
+): Promise<Omit<ReceivedMail, 'startedAt' | 'receivedAt'>> {
   const { headers, from, to = [], subject = '', text = '', html = '', attachments } = await PostalMime.parse(raw)
   const { mailFrom, rcptTo } = session.envelope
   return {
@@ -227,7 +239,6 @@ async function readMail(raw: Buffer, session: SMTPServerSession): Promise<Receiv
     html,
     attachments: attachments.map(({ filename, content }) => ({ name: filename, content: toText(content) })),
     raw,
-    receivedAt: new Date(),
   }
 }
 
