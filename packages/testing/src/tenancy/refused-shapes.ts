@@ -203,7 +203,9 @@ function locksJoined(statement: Node): boolean {
   const isTable = (source: Node) => 'RangeVar' in source && !isOf(names, source.RangeVar)
   return common.some(({ ctequery }) => {
     if (!ctequery || !('SelectStmt' in ctequery) || !ctequery.SelectStmt.lockingClause) return false
-    return !sourcesOf(ctequery.SelectStmt.fromClause).every(isTable)
+    // PostgreSQL may turn a sub-select of the condition into a join.
+    const levels = [ctequery.SelectStmt, ...find(ctequery.SelectStmt.whereClause, 'SelectStmt')]
+    return !levels.every(({ fromClause }) => sourcesOf(fromClause).every(isTable))
   })
 }
 
