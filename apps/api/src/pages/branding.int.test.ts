@@ -89,15 +89,17 @@ test('the branding of one workspace is on its own pages only, and can be removed
   expect(plain).not.toMatch(/<img|7a1fa2/)
 })
 
-test('the branding leaves the JSON of a public form and its ETag unchanged', async () => {
+test('of the branding, only the accent color is in the JSON of a public form', async () => {
   const { id } = await api.create('/forms', workspace.key, aForm)
   const read = async () => {
-    const { text, headers } = await api.call('GET', `/public/forms/${String(id)}`)
-    return [text, headers['etag'], headers['cache-control']]
+    const { body, headers } = await api.call<{ accentColor: string }>('GET', `/public/forms/${String(id)}`)
+    return { body, version: headers['etag'] }
   }
   const before = await read()
-  await patch({ name: 'Engines', logoUrl: 'https://images.example.com/logo.png', accentColor: '#7a1fa2' })
+  await patch({ name: 'Engines', logoUrl: 'https://images.example.com/logo.png' })
   expect(await read()).toEqual(before)
+  await patch({ accentColor: '#7a1fa2' })
+  await expect.poll(read).toEqual({ body: { ...before.body, accentColor: '#7a1fa2' }, version: expect.any(String) })
 })
 
 test('a color that is too light for text is refused with its contrast', async () => {

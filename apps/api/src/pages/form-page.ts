@@ -1,5 +1,5 @@
 import type { Issue } from '@rapport/core/kernel/errors.ts'
-import { type FormRow, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'
+import { type PublicFormRow, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'
 import { honeypotId, type PublicForm } from '@rapport/core/forms/forms.schema.ts'
 import { colons } from '@rapport/core/kernel/values/languages.ts'
 import type { Branding } from '@rapport/core/workspaces/branding.ts'
@@ -62,7 +62,7 @@ export type FormProblem = 'invalid' | 'changed' | 'failed'
 
 interface FormPage {
   language: PageLanguage
-  form: FormRow
+  form: PublicFormRow
   branding: Branding | undefined
   /** The idempotency key of the page: posting it twice makes one submission. */
   key: string

@@ -1,5 +1,6 @@
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
-import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
+import type { Form } from '@rapport/core/forms/forms.schema.ts'
+import type { Submission } from '@rapport/core/forms/submissions.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { type ApiResponse, type Call, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
@@ -30,6 +31,7 @@ const submissionsOf = async ({ id }: Form) =>
     .data
 const hiddenIn = (page: ApiResponse, name: string) =>
   new RegExp(`name="${name}" value="([^"]*)"`).exec(page.text)?.[1] ?? ''
+const hint = 'If you asked for emails, please confirm with the link in the email that we send you.'
 /** Encodes the values as a browser does. */
 const formOf = (values: Record<string, string>) => new URLSearchParams(values).toString()
 
@@ -123,6 +125,15 @@ test('GET and POST /f/{id}, GET /f/{id}/thanks: stored once, then thanks', async
   const thanks = await get(`/f/${of.id}/thanks`)
   expectPage(thanks, 200)
   expect(thanks.text).toContain('<p>Thank you.</p>')
+  expect(thanks.text).not.toContain(hint)
+})
+
+test('the thank-you page of a form that asks by email says that an email comes', async () => {
+  const { id: listId } = await api.create('/lists', workspace.key, { name: 'News' })
+  const of = await make({ listId })
+  expect((await get(`/f/${of.id}/thanks`)).text).toContain(`<p>${hint}</p>`)
+  await api.call('PATCH', `/lists/${String(listId)}`, { key: workspace.key, body: { publicSignup: 'CLOSED' } })
+  expect((await get(`/f/${of.id}/thanks`)).text).not.toContain(hint)
 })
 
 test('an invalid post shows errors beside the fields and keeps the values', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { parsePostedValues } from '@rapport/core/forms/form-values.ts'
-import { findPublicForm } from '@rapport/core/forms/forms.ts'
+import { findPublicForm, toPublicForm } from '@rapport/core/forms/forms.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import { findBranding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -98,6 +98,7 @@ export const formPages: FastifyPluginAsyncZod<ConstantTime> = async (app, timing
         ...page,
         title: form.name,
         text: form.successMessage,
+        note: toPublicForm(form).asksByEmail ? page.language.texts.form.confirm : undefined,
         frameAncestors: '*',
         ...(form.redirectUrl !== null && { redirectUrl: new URL(form.redirectUrl).href }),
       })

@@ -6,6 +6,9 @@ import { type PageLanguage, readPageLanguage } from './page-language.ts'
 import type { PageTexts } from './texts/en.ts'
 
 const template = engine.parse(`<p>{{ text }}</p>
+{%- if note %}
+<p>{{ note }}</p>
+{%- endif %}
 {%- if button %}
 <form method="post"{% if action %} action="{{ action }}"{% endif %}>
 {%- if boxes %}
@@ -30,6 +33,8 @@ export interface Message {
   language: PageLanguage
   title: string
   text: string
+  /** A second paragraph. */
+  note?: string | undefined
   button?: string
   /** What the button grants beside the text, only where it is ticked. */
   boxes?: { title: string; text: string; rows: { name: string; label: string }[] } | undefined
@@ -49,10 +54,11 @@ export const suspendedMessage = (language: PageLanguage): Message => ({ language
 
 /** Sends a page with a message, and optionally a button and a link. Values are escaped. */
 export function sendMessage(reply: FastifyReply, message: Message): FastifyReply {
-  const { language, title, text, button, boxes, action, isSecondary, redirectUrl, branding, frameAncestors } = message
+  const { language, title, text, note, button, boxes, action, isSecondary, redirectUrl, branding, frameAncestors } =
+    message
   if (redirectUrl !== undefined) reply.header('refresh', `0; url=${redirectUrl}`)
   const link = redirectUrl === undefined ? message.link : { url: redirectUrl, label: language.texts.continue }
-  const content = String(engine.renderSync(template, { text, button, boxes, action, isSecondary, link }))
+  const content = String(engine.renderSync(template, { text, note, button, boxes, action, isSecondary, link }))
   return sendDocument(reply, { language, heading: title, content, branding, ...(frameAncestors && { frameAncestors }) })
 }
 

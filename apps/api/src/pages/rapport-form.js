@@ -1,8 +1,8 @@
 /**
  * <rapport-form form-id="frm_…">: shows a Rapport form on any page. It submits the values to the server that this
- * script was loaded from, and shows the result. It inherits font and colors from the page; `--rapport-accent` and
- * `--rapport-problem` set two more colors. Its language is that of its attribute `lang`, of the form, of the page around
- * it or of the browser. Emits `rapport-form:submitted` with the submission's id.
+ * script was loaded from, and shows the result. It inherits font and colors from the page; `--rapport-accent` (default:
+ * the accent color of the workspace) and `--rapport-problem` set two more colors. Its language is that of its attribute
+ * `lang`, of the form, of the page around it or of the browser. Emits `rapport-form:submitted` with the submission's id.
  */
 ;(() => {
   // A page with several forms may load the script several times.
@@ -19,6 +19,7 @@
   const style = `
     :host { display: block; overflow-wrap: anywhere }
     * { box-sizing: border-box; font: inherit; color: inherit }
+    form { --accent: var(--rapport-accent, var(--workspace-accent, #2f5bea)) }
     .field { margin: 0 0 1.1em }
     label { display: block; margin: 0 0 .25em; font-weight: 600 }
     .tick { display: grid; grid-template-columns: auto 1fr; gap: .2em .6em; align-items: start }
@@ -29,10 +30,10 @@
     input, select { min-height: 3em }
     option { color: CanvasText; background: Canvas }
     textarea { min-height: 7em; resize: vertical; vertical-align: top }
-    input[type=checkbox] { width: 1.2em; height: 1.2em; min-height: 0; margin: .15em 0 0; accent-color: var(--rapport-accent, #2f5bea) }
-    button { width: 100%; padding: .7em 1.2em; border: 0; border-radius: .6em; font-weight: 600; color: #fff; background: var(--rapport-accent, #2f5bea); cursor: pointer }
+    input[type=checkbox] { width: 1.2em; height: 1.2em; min-height: 0; margin: .15em 0 0; accent-color: var(--accent) }
+    button { width: 100%; padding: .7em 1.2em; border: 0; border-radius: .6em; font-weight: 600; color: #fff; background: var(--accent); cursor: pointer }
     button[aria-disabled] { opacity: .75; cursor: progress }
-    :focus-visible { outline: 3px solid var(--rapport-accent, #2f5bea); outline-offset: 2px }
+    :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
     .problem { margin: .5em 0 0; font-weight: 600; padding-inline-start: .6em; border-inline-start: 4px solid var(--rapport-problem, #c62a2f) }
     [role=alert]:not(:empty) { margin: 0 0 1.1em; padding: .75em 1em; border: 2px solid var(--rapport-problem, #c62a2f); border-radius: .5em }
     [role=alert] :is(p, ul) { margin: 0; padding: 0; list-style: none }
@@ -168,6 +169,7 @@
           event.preventDefault()
           void this.#submit(form, version, honeypot.value)
         })
+        if (form.accentColor) element.style.setProperty('--workspace-accent', form.accentColor)
         this.#root.replaceChildren(element)
       }
 
@@ -242,7 +244,8 @@
         const detail = { formId: form.id, submissionId }
         this.dispatchEvent(new CustomEvent('rapport-form:submitted', { detail, bubbles: true, composed: true }))
         if (form.redirectUrl) return location.assign(form.redirectUrl)
-        const thanks = create('p', { role: 'status', tabindex: '-1' }, form.successMessage)
+        const paragraphs = [form.successMessage, ...(form.asksByEmail ? [this.#language.texts.confirm] : [])]
+        const thanks = create('div', { role: 'status', tabindex: '-1' }, ...paragraphs.map((text) => create('p', {}, text)))
         this.#root.replaceChildren(thanks)
         thanks.focus()
       }

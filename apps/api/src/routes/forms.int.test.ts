@@ -1,5 +1,6 @@
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
-import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
+import type { Form } from '@rapport/core/forms/forms.schema.ts'
+import type { Submission } from '@rapport/core/forms/submissions.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { type ApiResponse, anId, aTimestamp, expectError, startTestApi } from '../../test/testing.ts'

@@ -1,12 +1,6 @@
 import { lockForm, updateForm, createForm, deleteForm, listForms, readForm } from '@rapport/core/forms/forms.ts'
-import {
-  Form,
-  FormChange,
-  FormInput,
-  FormQuery,
-  Submission,
-  SubmissionQuery,
-} from '@rapport/core/forms/forms.schema.ts'
+import { Form, FormChange, FormInput, FormQuery } from '@rapport/core/forms/forms.schema.ts'
+import { Submission, SubmissionQuery } from '@rapport/core/forms/submissions.schema.ts'
 import { lockSubmission, deleteSubmission, listSubmissions, readSubmission } from '@rapport/core/forms/submissions.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'

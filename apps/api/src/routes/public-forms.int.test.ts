@@ -1,4 +1,5 @@
-import type { Form, PublicForm, SubmitResult } from '@rapport/core/forms/forms.schema.ts'
+import type { Form, PublicForm } from '@rapport/core/forms/forms.schema.ts'
+import type { SubmitResult } from '@rapport/core/forms/submissions.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import {
@@ -55,6 +56,8 @@ test('GET /public/forms/{id}: the fields of the form, but no internals', async (
     })),
     successMessage: 'Thank you.',
     redirectUrl: null,
+    asksByEmail: false,
+    accentColor: null,
     locale: null,
   })
   expect(text).not.toMatch(/mapsTo|inside|wsp_|listId|enabled|spam/)

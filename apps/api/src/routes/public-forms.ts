@@ -1,5 +1,6 @@
 import { canonicalLocale } from '@rapport/core/kernel/values/locale.ts'
-import { honeypotId, PublicForm, SubmitInput, SubmitResult } from '@rapport/core/forms/forms.schema.ts'
+import { honeypotId, PublicForm } from '@rapport/core/forms/forms.schema.ts'
+import { SubmitInput, SubmitResult } from '@rapport/core/forms/submissions.schema.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'

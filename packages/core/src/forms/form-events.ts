@@ -1,4 +1,4 @@
 import { defineEvent } from '../events/event-definition.ts'
-import { Submission } from './forms.schema.ts'
+import { Submission } from './submissions.schema.ts'
 
 export const formSubmitted = defineEvent('form.submitted', Submission)

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, getTableColumns, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import { textProperties, mappedPropertyNames } from '../contacts/contact-properties.ts'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
@@ -15,10 +15,9 @@ import { type FormId, type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { type FormField, forms, lists } from '../db/schema/index.ts'
+import { type FormField, forms, lists, workspaces } from '../db/schema/index.ts'
 import { english, findLanguage } from '../kernel/values/languages.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
-import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { isSubscriptionConsent } from './form-consents.ts'
 import { findMappingIssues } from './form-mapping.ts'
 import { formTexts } from './texts/form-texts.ts'
@@ -26,6 +25,13 @@ import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm
 import { updateStatement } from '../db/json-rows.ts'
 
 export type FormRow = typeof forms.$inferSelect
+
+/** An enabled form with what its list and its workspace add for visitors. */
+export interface PublicFormRow extends FormRow {
+  accentColor: string | null
+  /** Whether the form has a list that visitors can join. */
+  hasOpenList: boolean
+}
 
 const maxFieldBytes = 32_768
 
@@ -134,18 +140,24 @@ export async function deleteForm(ctx: Ctx, id: FormId): Promise<void> {
  * Finds an enabled form by id alone, for visitors. Its `locale` is that of its list if it has none. Throws `not_found`
  * for a disabled form.
  */
-export async function findPublicForm(base: BaseCtx, id: FormId): Promise<FormRow> {
+export async function findPublicForm(base: BaseCtx, id: FormId): Promise<PublicFormRow> {
   const [row] = await base.db
-    .select({ ...getTableColumns(forms), locale: sql<string | null>`coalesce(${forms.locale}, ${lists.locale})` })
+    .select({
+      ...getTableColumns(forms),
+      locale: sql<string | null>`coalesce(${forms.locale}, ${lists.locale})`,
+      hasOpenList: sql<boolean>`coalesce(${lists.publicSignup} = 'OPEN' and ${lists.deletedAt} is null, false)`,
+      accentColor: workspaces.accentColor,
+    })
     .from(forms)
+    .innerJoin(workspaces, eq(workspaces.id, forms.workspaceId))
     .leftJoin(lists, and(eq(lists.workspaceId, forms.workspaceId), eq(lists.id, forms.listId)))
-    .where(and(eq(forms.id, id), forms.enabled, isInLiveWorkspace(forms.workspaceId)))
+    .where(and(eq(forms.id, id), forms.enabled, isNull(workspaces.deletedAt)))
   if (!row) throw notFound('Form')
   return row
 }
 
 /** Converts a form to its public shape, without internals such as `mapsTo`. */
-export function toPublicForm(row: FormRow): PublicForm {
+export function toPublicForm(row: PublicFormRow): PublicForm {
   return {
     id: row.id,
     name: row.name,
@@ -155,6 +167,8 @@ export function toPublicForm(row: FormRow): PublicForm {
     }),
     successMessage: row.successMessage,
     redirectUrl: row.redirectUrl,
+    asksByEmail: row.hasOpenList || row.fields.some(({ purpose }) => purpose === 'TRACKING'),
+    accentColor: row.accentColor,
     locale: row.locale,
   }
 }
@@ -165,7 +179,7 @@ const autocompletes = new Map([
 ])
 
 /** A hash of the public form. A submission sends it to name the version that the visitor saw. */
-export function computeFormVersion(row: FormRow): string {
+export function computeFormVersion(row: PublicFormRow): string {
   return hashText(JSON.stringify(toPublicForm(row))).slice(0, 22)
 }
 

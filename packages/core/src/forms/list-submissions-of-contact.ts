@@ -3,7 +3,7 @@ import { formSubmissions } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
-import type { Submission } from './forms.schema.ts'
+import type { Submission } from './submissions.schema.ts'
 import { type SubmissionRow, toSubmission } from './submissions.ts'
 
 /** Returns a page of the submissions of a contact, to all forms. */

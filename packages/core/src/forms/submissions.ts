@@ -20,13 +20,8 @@ import { followConsents } from './form-consents.ts'
 import { toContactInput } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
 import { countSpam, findPublicForm, type FormRow, readForm, computeFormVersion } from './forms.ts'
-import {
-  honeypotId,
-  type Submission,
-  type SubmissionQuery,
-  type SubmitInput,
-  type SubmitResult,
-} from './forms.schema.ts'
+import { honeypotId } from './forms.schema.ts'
+import type { Submission, SubmissionQuery, SubmitInput, SubmitResult } from './submissions.schema.ts'
 import { formSubmitted } from './form-events.ts'
 
 export type SubmissionRow = typeof formSubmissions.$inferSelect

@@ -3425,6 +3425,14 @@ export type PublicForm = {
      */
     redirectUrl: string | null;
     /**
+     * Whether visitors who consent get an email with a link, with which they confirm: the form has a list that visitors can join, or a field for tracking.
+     */
+    asksByEmail: boolean;
+    /**
+     * The accent color of the workspace, as `#rrggbb`, with enough contrast for white text.
+     */
+    accentColor: string | null;
+    /**
      * The language that the form is written in, as a language tag (BCP 47) such as `de`. `null`: that of the list, or of the visitor.
      */
     locale: string | null;

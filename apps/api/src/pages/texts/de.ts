@@ -141,6 +141,8 @@ export const de: PageTexts = {
       text: 'Es wurde vielleicht geschlossen, oder der Link ist unvollständig.',
     },
     failed: 'Das Formular konnte nicht abgesendet werden. Bitte versuchen Sie es noch einmal.',
+    confirm:
+      'Wenn Sie E-Mails erhalten möchten, bestätigen Sie dies bitte mit dem Link in der E-Mail, die wir Ihnen senden.',
     tooManyAttempts: 'Zu viele Versuche. Bitte versuchen Sie es in einer Minute noch einmal.',
   },
   account: {

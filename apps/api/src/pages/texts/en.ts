@@ -135,6 +135,8 @@ export const en = {
       text: 'It may have been closed, or the link may be incomplete.',
     },
     failed: 'The form could not be sent. Please try again.',
+    /** Below the success message of a form that asks by email. */
+    confirm: 'If you asked for emails, please confirm with the link in the email that we send you.',
     tooManyAttempts: 'Too many attempts. Please try again in a minute.',
   },
   account: {

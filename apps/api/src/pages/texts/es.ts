@@ -136,6 +136,7 @@ export const es: PageTexts = {
       text: 'Es posible que se haya cerrado o que el enlace esté incompleto.',
     },
     failed: 'No se ha podido enviar el formulario. Inténtelo de nuevo.',
+    confirm: 'Si desea recibir correos, confírmelo con el enlace del correo que le enviamos.',
     tooManyAttempts: 'Demasiados intentos. Inténtelo de nuevo dentro de un minuto.',
   },
   account: {

@@ -139,6 +139,8 @@ export const fr: PageTexts = {
       text: 'Il a peut-être été fermé, ou le lien est incomplet.',
     },
     failed: 'Le formulaire n’a pas pu être envoyé. Veuillez réessayer.',
+    confirm:
+      'Si vous souhaitez recevoir des e-mails, veuillez le confirmer avec le lien dans l’e-mail que nous vous envoyons.',
     tooManyAttempts: 'Trop de tentatives. Veuillez réessayer dans une minute.',
   },
   account: {

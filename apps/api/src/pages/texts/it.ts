@@ -138,6 +138,7 @@ export const it: PageTexts = {
       text: 'Potrebbe essere stato chiuso, oppure il link è incompleto.',
     },
     failed: 'Non è stato possibile inviare il modulo. Riprovi.',
+    confirm: 'Se desidera ricevere e-mail, lo confermi con il link nell’e-mail che Le inviamo.',
     tooManyAttempts: 'Troppi tentativi. Riprovi tra un minuto.',
   },
   account: {

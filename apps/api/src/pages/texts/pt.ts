@@ -135,6 +135,7 @@ export const pt: PageTexts = {
       text: 'Ele pode ter sido encerrado ou o link pode estar incompleto.',
     },
     failed: 'Não foi possível enviar o formulário. Tente novamente.',
+    confirm: 'Se deseja receber e-mails, confirme com o link no e-mail que enviamos a você.',
     tooManyAttempts: 'Muitas tentativas. Tente novamente em um minuto.',
   },
   account: {
