@@ -177,7 +177,7 @@ test('what names a person without belonging to the contact remains until it expi
   expect(await findColumns([email])).toEqual(['deliveries.response_body', 'events.data', 'form_submissions.values'])
   const { rows } = await database.pool.query(
     `select e.type, e.contact_id, count(response_body)::int as responses
-     from events e left join deliveries d on d.event_id = e.id
+     from events e left join deliveries d on d.workspace_id = e.workspace_id and d.event_id = e.id
      where data::text like '%grace@%' group by 1, 2 order by 1`,
   )
   expect(rows).toEqual([
