@@ -58,7 +58,7 @@ test('a new contact with the same address is not touched', async () => {
     ['subscription.created', false],
     ['mail.bounced', false],
   ])
-  expect(await readMailedToken(ctx, 'ada@example.com')).toMatch(/^[\w-]+\.[\w-]+$/)
+  expect(await readMailedToken(ctx, 'ada@example.com')).toMatch(/^[\w-]{100,}$/)
 })
 
 test('a pending confirmation is canceled', async () => {
