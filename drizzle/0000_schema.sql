@@ -178,29 +178,43 @@ CREATE TABLE "workspaces" (
 	CONSTRAINT "workspaces_tracking_check" CHECK ("workspaces"."tracking_without_consent" in ('OFF', 'ANONYMOUS', 'PERSON'))
 );
 --> statement-breakpoint
-CREATE TABLE "opt_outs" (
-	"workspace_id" uuid NOT NULL,
-	"list_id" uuid NOT NULL,
-	"email_hash" text NOT NULL,
-	"status" text NOT NULL,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "opt_outs_workspace_id_list_id_email_hash_pk" PRIMARY KEY("workspace_id","list_id","email_hash")
-);
---> statement-breakpoint
 CREATE TABLE "subscriptions" (
 	"workspace_id" uuid NOT NULL,
 	"list_id" uuid NOT NULL,
 	"contact_id" uuid NOT NULL,
 	"status" text NOT NULL,
+	"own_status" text NOT NULL,
+	"own_status_at" timestamp (3) with time zone NOT NULL,
 	"source" text,
 	"confirmed_at" timestamp (3) with time zone,
 	"consent" jsonb,
 	"unsubscribed_at" timestamp (3) with time zone,
-	"is_removed" boolean DEFAULT false NOT NULL,
-	"replaced_status" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "subscriptions_workspace_id_list_id_contact_id_pk" PRIMARY KEY("workspace_id","list_id","contact_id"),
-	CONSTRAINT "subscriptions_status_check" CHECK ("subscriptions"."status" in ('PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'))
+	CONSTRAINT "subscriptions_status_check" CHECK ("subscriptions"."status" in ('PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')),
+	CONSTRAINT "subscriptions_own_status_check" CHECK ("subscriptions"."own_status" in ('PENDING', 'CONFIRMED', 'REMOVED')),
+	CONSTRAINT "subscriptions_open_check" CHECK ("subscriptions"."status" in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED') or "subscriptions"."status" = "subscriptions"."own_status")
+);
+--> statement-breakpoint
+CREATE TABLE "suppressions" (
+	"workspace_id" uuid NOT NULL,
+	"id" uuid NOT NULL,
+	"email_hash" text NOT NULL,
+	"list_id" uuid,
+	"reason" text NOT NULL,
+	"source" text NOT NULL,
+	"actor_id" text,
+	"note" text,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"first_said_at" timestamp (3) with time zone NOT NULL,
+	"said_at" timestamp (3) with time zone NOT NULL,
+	"undoable_until" timestamp (3) with time zone,
+	"contact_id" uuid,
+	CONSTRAINT "suppressions_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
+	CONSTRAINT "suppressions_statement_key" UNIQUE NULLS NOT DISTINCT("workspace_id","email_hash","list_id","reason","source"),
+	CONSTRAINT "suppressions_reason_check" CHECK ("suppressions"."reason" in ('COMPLAINED', 'OPTED_OUT', 'BOUNCED', 'MANUAL')),
+	CONSTRAINT "suppressions_source_check" CHECK ("suppressions"."source" in ('MAIL_EVENT', 'LINK', 'API', 'IMPORT')),
+	CONSTRAINT "suppressions_list_check" CHECK ("suppressions"."list_id" is null or "suppressions"."reason" = 'OPTED_OUT')
 );
 --> statement-breakpoint
 CREATE TABLE "tracking_consents" (
@@ -316,21 +330,6 @@ CREATE TABLE "soft_bounces" (
 	"email_hash" text NOT NULL,
 	"mailed_at" timestamp (3) with time zone NOT NULL,
 	CONSTRAINT "soft_bounces_workspace_id_email_hash_mailed_at_pk" PRIMARY KEY("workspace_id","email_hash","mailed_at")
-);
---> statement-breakpoint
-CREATE TABLE "suppressions" (
-	"workspace_id" uuid NOT NULL,
-	"id" uuid DEFAULT uuidv7() NOT NULL,
-	"email_hash" text NOT NULL,
-	"contact_id" uuid,
-	"reasons" jsonb NOT NULL,
-	"status" text NOT NULL,
-	"note" text,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	"reason" text GENERATED ALWAYS AS (reasons #>> '{0,reason}') STORED NOT NULL,
-	"source" text GENERATED ALWAYS AS (reasons #>> '{0,source}') STORED NOT NULL,
-	CONSTRAINT "suppressions_workspace_id_email_hash_pk" PRIMARY KEY("workspace_id","email_hash"),
-	CONSTRAINT "suppressions_status_check" CHECK ("suppressions"."status" in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'))
 );
 --> statement-breakpoint
 CREATE TABLE "deal_moves" (
@@ -698,9 +697,9 @@ ALTER TABLE "domains" ADD CONSTRAINT "domains_workspace_id_workspaces_id_fk" FOR
 ALTER TABLE "sender_domains" ADD CONSTRAINT "sender_domains_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "pipelines" ADD CONSTRAINT "pipelines_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "stages" ADD CONSTRAINT "stages_pipeline_fk" FOREIGN KEY ("workspace_id","pipeline_id") REFERENCES "public"."pipelines"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "opt_outs" ADD CONSTRAINT "opt_outs_list_fk" FOREIGN KEY ("workspace_id","list_id") REFERENCES "public"."lists"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "subscriptions" ADD CONSTRAINT "subscriptions_list_fk" FOREIGN KEY ("workspace_id","list_id") REFERENCES "public"."lists"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "subscriptions" ADD CONSTRAINT "subscriptions_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "suppressions" ADD CONSTRAINT "suppressions_list_fk" FOREIGN KEY ("workspace_id","list_id") REFERENCES "public"."lists"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "tracking_consents" ADD CONSTRAINT "tracking_consents_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "tracking_denials" ADD CONSTRAINT "tracking_denials_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "custom_fields" ADD CONSTRAINT "custom_fields_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -711,7 +710,6 @@ ALTER TABLE "erasures" ADD CONSTRAINT "erasures_workspace_id_workspaces_id_fk" F
 ALTER TABLE "external_id_aliases" ADD CONSTRAINT "external_id_aliases_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "lists" ADD CONSTRAINT "lists_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "soft_bounces" ADD CONSTRAINT "soft_bounces_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "suppressions" ADD CONSTRAINT "suppressions_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deal_moves" ADD CONSTRAINT "deal_moves_deal_fk" FOREIGN KEY ("workspace_id","deal_id") REFERENCES "public"."deals"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "deals" ADD CONSTRAINT "deals_stage_fk" FOREIGN KEY ("workspace_id","pipeline_id","stage_id") REFERENCES "public"."stages"("workspace_id","pipeline_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -764,6 +762,11 @@ CREATE INDEX "pipelines_created_index" ON "pipelines" USING btree ("workspace_id
 CREATE INDEX "subscriptions_contact_index" ON "subscriptions" USING btree ("workspace_id","contact_id");--> statement-breakpoint
 CREATE INDEX "subscriptions_created_index" ON "subscriptions" USING btree ("workspace_id","list_id","created_at","contact_id");--> statement-breakpoint
 CREATE INDEX "subscriptions_status_index" ON "subscriptions" USING btree ("workspace_id","list_id","status","created_at","contact_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "suppressions_address_key" ON "suppressions" USING btree ("workspace_id","email_hash","reason") WHERE "suppressions"."reason" in ('BOUNCED', 'MANUAL');--> statement-breakpoint
+CREATE INDEX "suppressions_created_index" ON "suppressions" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "suppressions_reason_index" ON "suppressions" USING btree ("workspace_id","reason","created_at","id");--> statement-breakpoint
+CREATE INDEX "suppressions_list_index" ON "suppressions" USING btree ("workspace_id","list_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "suppressions_contact_index" ON "suppressions" USING btree ("workspace_id","contact_id") WHERE "suppressions"."contact_id" is not null;--> statement-breakpoint
 CREATE INDEX "custom_fields_created_index" ON "custom_fields" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "segments_created_index" ON "segments" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "contact_aliases_contact_index" ON "contact_aliases" USING btree ("workspace_id","contact_id");--> statement-breakpoint
@@ -781,10 +784,6 @@ CREATE INDEX "external_id_aliases_contact_index" ON "external_id_aliases" USING 
 CREATE INDEX "lists_id_index" ON "lists" USING btree ("id");--> statement-breakpoint
 CREATE INDEX "lists_created_index" ON "lists" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "soft_bounces_mailed_index" ON "soft_bounces" USING btree ("mailed_at");--> statement-breakpoint
-CREATE UNIQUE INDEX "suppressions_id_key" ON "suppressions" USING btree ("workspace_id","id");--> statement-breakpoint
-CREATE INDEX "suppressions_created_index" ON "suppressions" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
-CREATE INDEX "suppressions_reason_index" ON "suppressions" USING btree ("workspace_id","reason","created_at","id");--> statement-breakpoint
-CREATE INDEX "suppressions_contact_index" ON "suppressions" USING btree ("workspace_id","contact_id") WHERE "suppressions"."contact_id" is not null;--> statement-breakpoint
 CREATE INDEX "deal_moves_deal_index" ON "deal_moves" USING btree ("workspace_id","deal_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deals_created_index" ON "deals" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "deals_updated_index" ON "deals" USING btree ("workspace_id","updated_at","id");--> statement-breakpoint

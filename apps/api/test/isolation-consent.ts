@@ -21,8 +21,13 @@ export const consentCases = {
     ({ contact }: Ids) => ({ path: `/contacts/${contact}/opt-out` }),
     ({ contact }: Ids, own: Ids) => ({ path: `/contacts/${contact}/opt-out?listId=${own.list}` }),
   ],
-  'GET /suppressions': [],
-  'POST /suppressions': [],
+  'GET /suppressions': [({ list }: Ids) => ({ path: `/suppressions?listId=${list}` })],
+  'POST /suppressions': [
+    ({ list }: Ids) => ({
+      path: '/suppressions',
+      body: { email: 'ada@example.com', reason: 'OPTED_OUT', listId: list },
+    }),
+  ],
   'GET /suppressions/{id}': [({ suppression }: Ids) => ({ path: `/suppressions/${suppression}` })],
   'DELETE /suppressions/{id}': [
     ({ spareSuppression }: Ids) => ({ path: `/suppressions/${spareSuppression}`, body: { note: 'spy' } }),

@@ -45,8 +45,10 @@ export const mcpToolCases = {
   ],
   undo_opt_out: [({ contact }: Ids, own: Ids) => callTool('undo_opt_out', { contactId: contact, listId: own.list })],
   deny_tracking: [({ contact }: Ids) => callTool('deny_tracking', { contactId: contact })],
-  list_suppressions: [],
-  suppress_address: [],
+  list_suppressions: [({ list }: Ids) => callTool('list_suppressions', { listId: list })],
+  suppress_address: [
+    ({ list }: Ids) => callTool('suppress_address', { email: 'ada@example.com', reason: 'OPTED_OUT', listId: list }),
+  ],
   lift_suppression: [
     ({ suppression }: Ids) => callTool('lift_suppression', { suppressionId: suppression, note: 'spy' }),
   ],

@@ -52,8 +52,8 @@ const addContacts = (status?: 'PENDING' | 'CONFIRMED') => (emails: string[]) =>
   api.query(
     `with made as (
        insert into contacts (workspace_id, id, email) select $2, uuidv7(), e from unnest($1::text[]) e returning id)
-     insert into subscriptions (workspace_id, list_id, contact_id, status, source)
-     select $2, $3, id, $4::text, 'test' from made where $4::text is not null`,
+     insert into subscriptions (workspace_id, list_id, contact_id, status, own_status, own_status_at, source)
+     select $2, $3, id, $4::text, case $4::text when 'PENDING' then 'PENDING' else 'CONFIRMED' end, now(), 'test' from made where $4::text is not null`,
     [emails, uuidOf(Id('wsp').parse(workspace.id)), uuidOf(Id('lst').parse(list)), status],
   )
 

@@ -32,8 +32,8 @@ export async function insertSubscribers(
        insert into contacts (workspace_id, id, email, first_name, last_name, email_subscribed_status)
        select $1, uuidv7(), $3 || '-' || n || '@example.com', 'Person ' || n, 'Number', 'SUBSCRIBED'
        from generate_series(1, $4::int) n returning id)
-     insert into subscriptions (workspace_id, list_id, contact_id, status, confirmed_at)
-     select $1, $2, id, 'CONFIRMED', now() from people`,
+     insert into subscriptions (workspace_id, list_id, contact_id, status, own_status, own_status_at, confirmed_at)
+     select $1, $2, id, 'CONFIRMED', 'CONFIRMED', now(), now() from people`,
     [uuidOf(ctx.workspaceId), uuidOf(Id('lst').parse(list.id)), list.name, list.count],
   )
   await client.query('vacuum analyze')

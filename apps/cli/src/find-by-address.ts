@@ -16,12 +16,20 @@ export async function findContactId({ rapport, signal }: Access, given: string):
   throw new CommandFailed(`No contact has the address ${given}. To suppress it: rapport suppression add ${given}`)
 }
 
-/** Returns the id of a suppression that is given as `sup_…` or by the email address. */
-export async function findSuppressionId({ rapport, signal }: Access, given: string): Promise<string> {
+/** Returns the id of a bounce or a block that is given as `sup_…` or by the email address. */
+export async function findSuppressionId(
+  { rapport, signal }: Access,
+  given: string,
+  reason?: 'BOUNCED' | 'MANUAL',
+): Promise<string> {
   if (given.startsWith('sup_')) return given
   requireAddress('<suppression>', given, 'sup_…')
   const { data } = await rapport.suppressions.list({ email: given }, { signal })
-  if (data[0]) return data[0].id
+  const liftable = data.filter(({ reason: of }) => (reason ? of === reason : of === 'BOUNCED' || of === 'MANUAL'))
+  const [first, second] = liftable.length > 0 ? liftable : data
+  if (second && liftable.length > 0)
+    throw new CommandFailed(`${given} has a bounce and a block: name one with --reason`)
+  if (first) return first.id
   throw new CommandFailed(`The address ${given} is not suppressed.`)
 }
 

@@ -29,7 +29,7 @@ const contact = {
   email: 'ada@example.com',
   emailSubscribedStatus: 'UNSUBSCRIBED',
 }
-const suppression = { id: 'sup_01kag7m3v9e8fs2t4w6x8y0z1b', reasons: [] }
+const suppression = { id: 'sup_01kag7m3v9e8fs2t4w6x8y0z1b', reason: 'MANUAL', listId: null }
 const access = ['--api', 'API', '--key', 'rpk_test']
 
 /** The arguments and the fields of each command, and the record that the API returns. The fields are documented in docs/command-line.md. */

@@ -15,8 +15,8 @@ export async function addConfirmedSubscribers(database: TestDatabase, { workspac
        select $1, uuidv7(), 'person' || n || '@example.com', 'Person ' || n, 'SUBSCRIBED'
        from generate_series(1, $3::int) n
        returning id)
-     insert into subscriptions (workspace_id, list_id, contact_id, status, confirmed_at)
-     select $1, $2, id, 'CONFIRMED', now() from people`,
+     insert into subscriptions (workspace_id, list_id, contact_id, status, own_status, own_status_at, confirmed_at)
+     select $1, $2, id, 'CONFIRMED', 'CONFIRMED', now(), now() from people`,
     [uuidOf(Id('wsp').parse(workspaceId)), uuidOf(Id('lst').parse(listId)), count],
   )
 }

@@ -5,8 +5,8 @@ import { Id } from '@rapport/core/kernel/ids.ts'
 import { optOutContact, undoOptOut } from '@rapport/core/operations/contacts/opt-out-contact.ts'
 import { setTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { OptOutInput, OptOutQuery } from '@rapport/core/subscriptions/subscriptions.schema.ts'
-import { TrackingConsent, TrackingConsentInput } from '@rapport/core/subscriptions/tracking/tracking-consent.schema.ts'
+import { OptOutInput, OptOutQuery } from '@rapport/core/consent/subscriptions.schema.ts'
+import { TrackingConsent, TrackingConsentInput } from '@rapport/core/consent/tracking/tracking-consent.schema.ts'
 import { liftSuppression } from '@rapport/core/suppressions/lift-suppression.ts'
 import { createSuppression, listSuppressions } from '@rapport/core/suppressions/suppressions.ts'
 import {
@@ -18,15 +18,15 @@ import {
 import { z } from 'zod'
 import { defineTool, newestFirst, pageInput, reads } from './tool.ts'
 
-const { reason, source, email, createdAfter, createdBefore } = SuppressionQuery.shape
+const { listId, reason, source, email, createdAfter, createdBefore } = SuppressionQuery.shape
 const suppressionList = defineTool({
   name: 'list_suppressions',
   title: 'List suppressions',
   description:
-    'Returns the suppressed addresses that match all filters, newest first, with all of their reasons. The addresses themselves are not stored, so they are not returned. `email` finds the suppression of an address, requires the role MEMBER, and is recorded in the audit log.',
+    'Returns statements against email to addresses that match all filters, newest first. The addresses themselves are not stored, so they are not returned. `email` finds those of an address, requires the role MEMBER, and is recorded in the audit log.',
   role: 'VIEWER',
   annotations: reads,
-  input: z.strictObject({ reason, source, email, createdAfter, createdBefore, ...pageInput }),
+  input: z.strictObject({ listId, reason, source, email, createdAfter, createdBefore, ...pageInput }),
   output: PageOf(Suppression),
   async run(ctx, input) {
     if (input.email !== undefined) requireRole(ctx.actor, 'MEMBER')
@@ -35,18 +35,20 @@ const suppressionList = defineTool({
 })
 
 const overwrites = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
+/** Said again, it is recorded again. */
+const records = { ...overwrites, idempotentHint: false }
 
 const suppressAddress = defineTool({
   name: 'suppress_address',
   title: 'Suppress an address',
   description:
-    'The workspace sends nothing to the address from now on, on any list, and the subscriptions of its contact end at once. `OPTED_OUT` cannot be lifted: only the person can revert it. For a contact, `opt_out_contact` records it in the proof of consent too. Idempotent.',
+    'The workspace sends nothing to the address from now on, on the list or on any, and the subscriptions of its contact end at once. `OPTED_OUT` cannot be lifted: only the person can revert it. Said again, it is recorded again.',
   role: 'MEMBER',
-  annotations: overwrites,
+  annotations: records,
   input: z.strictObject(SuppressionInput.shape),
   output: z.object({
     suppression: Suppression,
-    isNew: z.boolean().describe('Whether the address was not suppressed before.'),
+    isNew: z.boolean().describe('Whether it was not said before.'),
   }),
   run: (ctx, input) => createSuppression(ctx, input),
 })
@@ -55,7 +57,7 @@ const liftReasons = defineTool({
   name: 'lift_suppression',
   title: 'Lift a suppression',
   description:
-    'Lifts the reasons BOUNCED and MANUAL of a suppression, or the one given; subscriptions that only these ended return. What the person said (OPTED_OUT, COMPLAINED) remains: without another reason, this is the error `opted_out`. A repeated call fails.',
+    'Lifts a bounce or a block of an address; subscriptions that only this ended return. What the person said (OPTED_OUT, COMPLAINED) is theirs to revert: the error `opted_out`. A repeated call fails.',
   role: 'ADMIN',
   annotations: overwrites,
   input: z.strictObject({ suppressionId: Id('sup'), ...SuppressionLift.shape }),
@@ -70,9 +72,9 @@ const optOut = defineTool({
   name: 'opt_out_contact',
   title: 'Opt a contact out',
   description:
-    'Records that a person wants no email from a list or, without `listId`, from any list, also those to come: what they said by telephone or letter. Only the person can revert it; `undo_opt_out` corrects a mistake within ten minutes. Idempotent.',
+    'Records that a person wants no email from a list or, without `listId`, from any list, also those to come: what they said by telephone or letter. Only the person can revert it; `undo_opt_out` corrects a mistake within ten minutes. Said again, it is recorded again.',
   role: 'MEMBER',
-  annotations: overwrites,
+  annotations: records,
   input: z.strictObject({ contactId: Id('con'), ...OptOutInput.out.shape }),
   output: z.object({ contact: Contact }),
   run: async (ctx, { contactId, ...input }) => ({ contact: await optOutContact(ctx, contactId, input) }),

@@ -8,7 +8,7 @@ import { contactFilterFields } from '@rapport/core/contacts/listing/contact-quer
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { readTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { TrackingConsent } from '@rapport/core/subscriptions/tracking/tracking-consent.schema.ts'
+import { TrackingConsent } from '@rapport/core/consent/tracking/tracking-consent.schema.ts'
 import { TaskInput, Task } from '@rapport/core/tasks/tasks.schema.ts'
 import { createTask } from '@rapport/core/tasks/tasks.ts'
 import { z } from 'zod'

@@ -1,7 +1,7 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
+import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
 import {
   computeContrast,
   minTextContrast,

@@ -2,8 +2,8 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { confirmationUrl, undoToken, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
-import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
-import { trackingConfirmationUrl } from '@rapport/core/subscriptions/tracking/tracking-links.ts'
+import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
+import { trackingConfirmationUrl } from '@rapport/core/consent/tracking/tracking-links.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { readEverything } from '../../test/isolation-workspace.ts'
@@ -71,7 +71,7 @@ test('a token that is mixed, cut, or of another link opens no page and changes n
     tokenIn(unsubscribeUrl(ctx, link)),
     tokenIn(confirmationUrl(ctx, { ...link, issuedAt })),
     tokenIn(trackingConfirmationUrl(ctx, { ...link, issuedAt, scope: ['opens'] })),
-    undoToken(ctx, { ...link, unsubscribedAt: issuedAt }),
+    undoToken(ctx, { ...link, saidAt: issuedAt }),
   ]
   const before = await readAll()
   for (const token of tokens) {

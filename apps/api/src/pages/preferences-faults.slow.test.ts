@@ -4,8 +4,8 @@ import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { addSubscriber } from '@rapport/core/lists/subscribers.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { hashEmail } from '@rapport/core/subscriptions/hash-email.ts'
-import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
+import { hashEmail } from '@rapport/core/consent/hash-email.ts'
+import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
 import { createTestCampaign, createTestContact, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { chooseSeed, countRuns, createRandom } from '@rapport/testing/runs.ts'
@@ -31,7 +31,6 @@ interface Person {
 /** The rows that the buttons write about a person. */
 const untouched = {
   unsubscribed: 0,
-  optOuts: 0,
   suppressions: 0,
   proofs: 0,
   events: 0,
@@ -41,7 +40,7 @@ const untouched = {
   counted: 0,
 }
 const done = {
-  leave: { ...untouched, unsubscribed: 1, optOuts: 1, events: 1, counted: 1 },
+  leave: { ...untouched, unsubscribed: 1, suppressions: 1, events: 1, counted: 1 },
   stop: { ...untouched, unsubscribed: 2, suppressions: 1, events: 2, counted: 1 },
   deny: { ...untouched, proofs: 1, events: 1 },
   data: { ...untouched, mails: 1, work: 1, exports: 1 },
@@ -140,8 +139,6 @@ async function readStates(ctx: Ctx, people: readonly Person[], campaignId: Campa
     `select c.id as contact,
        (select count(*)::int from subscriptions s
         where s.workspace_id = c.workspace_id and s.contact_id = c.id and s.status = 'UNSUBSCRIBED') as unsubscribed,
-       (select count(*)::int from opt_outs o
-        where o.workspace_id = c.workspace_id and o.email_hash = person.hash) as "optOuts",
        (select count(*)::int from suppressions s
         where s.workspace_id = c.workspace_id and s.email_hash = person.hash) as suppressions,
        (select coalesce(sum(jsonb_array_length(t.proofs)), 0)::int from tracking_consents t

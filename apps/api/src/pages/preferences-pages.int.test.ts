@@ -1,7 +1,7 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { preferencesUrl, testPreferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
+import { preferencesUrl, testPreferencesUrl } from '@rapport/core/consent/preferences-links.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { type Call, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
@@ -41,7 +41,6 @@ const readAll = async () => [
   await api.query('select * from contacts order by id'),
   await api.query('select * from subscriptions order by contact_id, list_id'),
   await api.query('select * from suppressions order by id'),
-  await api.query('select count(*) from opt_outs'),
   await api.query('select count(*) from events'),
   await api.query('select count(*) from mails'),
 ]

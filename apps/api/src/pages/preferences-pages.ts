@@ -9,7 +9,7 @@ import { requestPersonalData } from '@rapport/core/operations/preferences/person
 import { type Preferences, readPreferences } from '@rapport/core/operations/preferences/read-preferences.ts'
 import { chooseTracking, type TrackingResult } from '@rapport/core/operations/preferences/track-preferences.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
-import { isTestPreferences, openPreferences } from '@rapport/core/subscriptions/preferences-links.ts'
+import { isTestPreferences, openPreferences } from '@rapport/core/consent/preferences-links.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'

@@ -6,10 +6,10 @@ import {
   type SubscriptionLink,
   unsubscribeToken,
 } from '@rapport/core/lists/subscription-links.ts'
-import { preferencesToken } from '@rapport/core/subscriptions/preferences-links.ts'
+import { preferencesToken } from '@rapport/core/consent/preferences-links.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { trackedActions } from '@rapport/core/db/schema/index.ts'
-import type { TrackedAction } from '@rapport/core/subscriptions/tracking/tracking-level.ts'
+import type { TrackedAction } from '@rapport/core/consent/tracking/tracking-level.ts'
 import { findListSender } from '@rapport/core/lists/list-sender.ts'
 import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'

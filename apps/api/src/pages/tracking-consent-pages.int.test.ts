@@ -1,6 +1,6 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
-import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
-import type { TrackingConsent } from '@rapport/core/subscriptions/tracking/tracking-consent.schema.ts'
+import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
+import type { TrackingConsent } from '@rapport/core/consent/tracking/tracking-consent.schema.ts'
 import { readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 import { findContactLocale } from '@rapport/core/mail/find-contact-locale.ts'
 import { confirmTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
-import { openTrackingConfirmation } from '@rapport/core/subscriptions/tracking/tracking-links.ts'
+import { openTrackingConfirmation } from '@rapport/core/consent/tracking/tracking-links.ts'
 import { findBranding } from '@rapport/core/workspaces/branding.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'

@@ -168,7 +168,7 @@ test('sending to a list without confirmed subscribers returns the specified 400'
   expect(response.status).toBe(400)
   expect(response.text).toBe('{"statusCode":400,"message":"List has no subscribed recipients","error":"Bad Request"}')
   expect(await read(draft.id)).toEqual(draft)
-  await api.query(`update subscriptions set status = 'CONFIRMED'`)
+  await api.query(`update subscriptions set status = 'CONFIRMED', own_status = 'CONFIRMED'`)
   expect(await send(draft.id)).toMatchObject({ status: 202, body: { queued: 2 } })
 })
 
@@ -179,10 +179,10 @@ test('POST /campaigns/{id}/send: exactly the confirmed subscribers, and one even
     uuidOf(Id('lst').parse(audience.id)),
   ])
   for (const [n, status] of ['PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'].entries())
-    await api.query('update subscriptions set status = $1 where contact_id = $2', [
-      status,
-      subscribers[n]?.['contact_id'],
-    ])
+    await api.query(
+      `update subscriptions set status = $1, own_status = case $1 when 'PENDING' then 'PENDING' else 'CONFIRMED' end\n       where contact_id = $2`,
+      [status, subscribers[n]?.['contact_id']],
+    )
   const draft = await create({ listId: audience.id })
   const response = await send(draft.id)
   expect(response).toMatchObject({ status: 202, text: '{"queued":3,"unseen":0}' })

@@ -3,8 +3,8 @@ import { lockContact } from '@rapport/core/contacts/lock-contact.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 import { readTrackingConsent, setTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
 import { optOutContact, undoOptOut } from '@rapport/core/operations/contacts/opt-out-contact.ts'
-import { OptOutInput, OptOutQuery } from '@rapport/core/subscriptions/subscriptions.schema.ts'
-import { TrackingConsent, TrackingConsentInput } from '@rapport/core/subscriptions/tracking/tracking-consent.schema.ts'
+import { OptOutInput, OptOutQuery } from '@rapport/core/consent/subscriptions.schema.ts'
+import { TrackingConsent, TrackingConsentInput } from '@rapport/core/consent/tracking/tracking-consent.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
@@ -25,7 +25,7 @@ export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'contacts.optOut',
         summary: 'Record an opt-out',
         description:
-          'Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert it. With `listId` they leave this list, otherwise every list, also those to come. Emits `subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. Once more is a no-op. An admin can undo a mistake for ten minutes.',
+          'Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert it. With `listId` they leave this list, otherwise every list, also those to come. Emits `subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. Once more is no error: the proof and the audit log have it each time. An admin can undo a mistake for ten minutes.',
         params,
         querystring: NoQuery,
         body: OptOutInput,
@@ -44,7 +44,7 @@ export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'contacts.undoOptOut',
         summary: 'Undo an opt-out that was recorded by mistake',
         description:
-          'For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions return as they were. Returns 409 with the code `opted_out` after that, if the person has opted out themselves, or if a change of address or a merge has stored the opt-out from the list for both addresses: then only they revert it. Without `listId`, such lists stay opted out. The audit log records it.',
+          'For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions that it ended open again. Returns 409 with the code `opted_out` after that, if the person has said the same, or if a change of address or a merge has made it hold for two addresses: then only they revert it. The audit log records it.',
         params,
         querystring: OptOutQuery,
         response: { 200: Contact },

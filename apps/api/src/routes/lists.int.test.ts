@@ -70,7 +70,8 @@ test('POST /public/lists/{id}/subscribe: the same response for every state', asy
     const email = freshEmail()
     await subscribe({ email })
     await api.query(
-      `update subscriptions s set status = $1 from contacts c
+      `update subscriptions s set status = $1, own_status = case $1 when 'PENDING' then 'PENDING' else 'CONFIRMED' end
+       from contacts c
        where c.workspace_id = s.workspace_id and c.id = contact_id and email = $2`,
       [state, email],
     )

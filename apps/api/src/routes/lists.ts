@@ -16,7 +16,7 @@ import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { Subscription } from '@rapport/core/subscriptions/subscriptions.schema.ts'
+import { Subscription } from '@rapport/core/consent/subscriptions.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { PageQuery } from '../pages/page-language.ts'

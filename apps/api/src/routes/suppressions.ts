@@ -26,7 +26,7 @@ export const suppressionRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'suppressions.create',
         summary: 'Suppress an address',
         description:
-          'The workspace sends nothing to the address from now on, on any list, whichever contact has it. Its subscriptions end at once, with `subscription.unsubscribed` for each. Returns 200 if the address is suppressed already: reasons add up. For a contact, `POST /contacts/{id}/opt-out` records an opt-out in the proof of consent too.',
+          'The workspace sends nothing to the address from now on, on the list or on any, whichever contact has it. Its subscriptions end at once, with `subscription.unsubscribed` for each. Returns 200 if the same was said before: then `saidAt` is renewed. The audit log records it each time.',
         querystring: NoQuery,
         body: SuppressionInput,
         response: { 200: Suppression, 201: Suppression },
@@ -48,7 +48,7 @@ export const suppressionRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'suppressions.list',
         summary: 'List suppressions',
         description:
-          'Returns the suppressions of the workspace. They contain no addresses: only keyed hashes are stored. `email` finds the suppression of an address, needs the role MEMBER, and is recorded in the audit log.',
+          'Returns the suppressions for all lists; `listId` returns others. They contain no addresses: only keyed hashes are stored. `email` finds those of an address, needs the role MEMBER, and is recorded in the audit log.',
         querystring: SuppressionQuery,
         response: { 200: PageOf(Suppression) },
       },
@@ -67,7 +67,7 @@ export const suppressionRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'suppressions.get',
         summary: 'Retrieve a suppression',
-        description: 'Returns the suppression with all of its reasons.',
+        description: 'Returns one statement against email to an address.',
         params,
         querystring: NoQuery,
         response: { 200: Suppression },
@@ -85,7 +85,7 @@ export const suppressionRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'suppressions.delete',
         summary: 'Lift a suppression',
         description:
-          'Lifts the reasons BOUNCED and MANUAL, or the one given. Subscriptions that only these ended return to their former status. What the person said (OPTED_OUT, COMPLAINED) remains: only they can revert it, and without another reason the response is 409 with the code `opted_out`. The audit log records the note.',
+          'Lifts a bounce or a block of the address, from whatever source. Subscriptions that only this ended are again what they were. What the person said (OPTED_OUT, COMPLAINED) is theirs to revert: the response is 409 with the code `opted_out`. The audit log records the note.',
         params,
         querystring: NoQuery,
         body: SuppressionLift,

@@ -1,6 +1,6 @@
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { createRecipientToken, toReturnPath } from '@rapport/core/mail/bounces/recipient-token.ts'
-import { readSuppressions } from '@rapport/core/subscriptions/find-suppressions.ts'
+import { readSuppressions } from '@rapport/core/consent/consent-records.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import { createTestWorker, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'

@@ -1,6 +1,6 @@
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
-import { readSuppressions } from '@rapport/core/subscriptions/find-suppressions.ts'
+import { readSuppressions } from '@rapport/core/consent/consent-records.ts'
 import { createTestCampaign, listPendingWork, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'

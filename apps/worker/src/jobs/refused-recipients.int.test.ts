@@ -7,7 +7,8 @@ import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { type CampaignId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { readSuppressions } from '@rapport/core/subscriptions/find-suppressions.ts'
+import { readSuppressions } from '@rapport/core/consent/consent-records.ts'
+import { byStrictness } from '@rapport/core/consent/suppression-rows.ts'
 import {
   createTestCampaign,
   createTestCtx,
@@ -42,7 +43,7 @@ const listFailed = (id: CampaignId) => listRecipients(ctx, id, RecipientQuery.pa
 
 async function readSuppressed(...emails: string[]) {
   const reasons = await Promise.all(emails.map((email) => readSuppressions(ctx, { email })))
-  return reasons.map(([strictest]) => strictest?.reason)
+  return reasons.map((rows) => byStrictness(rows)[0]?.reason)
 }
 
 test('a recipient whose address does not exist is FAILED and suppressed, with an event', async () => {

@@ -74,10 +74,9 @@ async function readState({ workspaceId }: Ctx) {
       `select status, count(*)::int from subscriptions where workspace_id = $1 group by 1 order by 1`,
     ),
     suppressions: await read(
-      `select reason, reasons #>> '{0,source}' as source, count(*)::int, count(contact_id)::int as linked
-       from suppressions where workspace_id = $1 group by 1, 2 order by 1`,
+      `select reason, source, list_id is null as is_for_all, count(*)::int, count(contact_id)::int as linked
+       from suppressions where workspace_id = $1 group by 1, 2, 3 order by 1, 3`,
     ),
-    optOuts: await read('select count(*)::int from opt_outs where workspace_id = $1'),
     contacts: await read(
       'select email_subscribed_status, count(*)::int from contacts where workspace_id = $1 group by 1 order by 1',
     ),

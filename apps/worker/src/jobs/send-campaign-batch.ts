@@ -13,6 +13,7 @@ import {
   type SmtpOutcome,
 } from '@rapport/core/campaigns/outcomes.ts'
 import {
+  askAgain,
   claimBatch,
   type ClaimedBatch,
   type ClaimedRecipient,
@@ -21,6 +22,7 @@ import {
   recordRecipientOutcomes,
   skipRecipients,
 } from '@rapport/core/campaigns/sending.ts'
+import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { reportRefusal } from '@rapport/core/operations/mail/report-refusal.ts'
@@ -64,9 +66,11 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     const group = batch.contactUuids.slice(start, start + groupSize)
     await mailRateLimiter.wait(group.length)
     if (deps.stopping.aborted) return 'requeue'
+    const askedAt = Date.now()
     const { isStopped, recipients } = await claimRecipients(ctx, batch, group)
     if (isStopped) return 'requeue'
-    const smtpOutcomes = await sendGroup(deps, render, recipients)
+    const ask = (recipient: ClaimedRecipient) => askForMail(ctx, batch, recipient)
+    const smtpOutcomes = await sendGroup(deps, render, { recipients, askedAt, ask })
     const { outcomes, refusal } = decideOutcomes(smtpOutcomes)
     await reportRefusals(deps, ctx, { batch, recipients, outcomes })
     await retryWhileDatabaseDown(deps, () => recordRecipientOutcomes(ctx, batch, outcomes))
@@ -106,6 +110,23 @@ async function reportRefusals(
   }
 }
 
+/** Why a mail that waited for its connection is not sent after all; undefined if it may go. */
+type Unsent = { kind: 'withdrawn' } | Extract<MailOutcome, { kind: 'refused' }>
+
+async function askForMail(ctx: Ctx, batch: ClaimedBatch, { id }: ClaimedRecipient): Promise<Unsent | undefined> {
+  const answer = await askAgain(ctx, batch, id).catch(() => 'lost' as const)
+  if (answer === 'go') return undefined
+  if (answer === 'stop') return { kind: 'withdrawn' }
+  return { kind: 'refused', temporary: true, error: 'The mail waited too long for a connection' }
+}
+
+interface Group {
+  recipients: ClaimedRecipient[]
+  /** When the recipients were claimed. */
+  askedAt: number
+  ask: (recipient: ClaimedRecipient) => Promise<Unsent | undefined>
+}
+
 /**
  * Renders the mails of a group and sends them concurrently. If rendering throws, or exceeds the time limit for every
  * recipient at the first attempt, the failure affects all mails: the recipients remain WAITING. At later attempts, the
@@ -114,7 +135,7 @@ async function reportRefusals(
 async function sendGroup(
   deps: WorkerDeps,
   render: CampaignRenderer['render'],
-  recipients: ClaimedRecipient[],
+  { recipients, askedAt, ask }: Group,
 ): Promise<SmtpOutcome[]> {
   const rendered = await render(recipients).catch((error: unknown) => {
     deps.log.error({ err: error }, 'mails could not be rendered')
@@ -125,7 +146,10 @@ async function sendGroup(
   const failedForAll = rendered === undefined || rendered.every(isSlowOnFirstAttempt)
   const sending = recipients.map(async (recipient, index): Promise<SmtpOutcome> => {
     const result = rendered?.[index]
-    if (result && 'mail' in result) return { ...(await deps.mail.send(result.mail, 'CAMPAIGN')), recipient }
+    if (result && 'mail' in result) {
+      const check = { askedAt, ask: () => ask(recipient) }
+      return { ...(await deps.mail.send(result.mail, 'CAMPAIGN', check)), recipient }
+    }
     const error = result ? describeFault(result.fault) : renderingFailed
     // A mail that is empty for one recipient may have content for the next one.
     const hasTemplateFault = result !== undefined && !result.fault.isEmpty

@@ -10,7 +10,7 @@ import { type QueueName, queueNames } from '@rapport/core/work/queues.ts'
 import type { Registry } from 'prom-client'
 import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { InterruptedCounts } from '@rapport/core/operations/recovery/recover-claims.ts'
-import type { MailTransport } from '../smtp/mail-transport.ts'
+import type { LateCheck, MailTransport } from '../smtp/mail-transport.ts'
 import type { QueueBackend, WorkQueue } from '../queues/queue-backend.ts'
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
@@ -55,15 +55,19 @@ export function createWorkerMetrics() {
 }
 
 export interface CountedMailTransport {
-  send(mail: Parameters<MailTransport['send']>[0], kind: AnyMailKind): Promise<MailOutcome>
+  send<Refused = never>(
+    mail: Parameters<MailTransport['send']>[0],
+    kind: AnyMailKind,
+    check?: LateCheck<Refused>,
+  ): Promise<MailOutcome | Refused>
   close(): void
 }
 
 /** Counts the mails of a transport. */
 export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetrics): CountedMailTransport {
   return {
-    async send(mail, kind) {
-      const outcome = await transport.send(mail)
+    async send(mail, kind, check) {
+      const outcome = await transport.send(mail, check)
       mails.inc({ kind, outcome: toOutcomeLabel(outcome) })
       return outcome
     },
@@ -71,9 +75,11 @@ export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetri
   }
 }
 
-function toOutcomeLabel(outcome: MailOutcome): string {
-  if (outcome.kind === 'refused') return outcome.temporary ? 'deferred' : 'refused'
-  return outcome.kind === 'sent' ? 'sent' : 'unknown'
+function toOutcomeLabel(outcome: unknown): string {
+  const { kind, temporary } = outcome as Partial<Extract<MailOutcome, { kind: 'refused' }>>
+  if (kind === 'refused') return temporary ? 'deferred' : 'refused'
+  if (kind === 'ambiguous') return 'unknown'
+  return kind === 'sent' ? 'sent' : 'withdrawn'
 }
 
 /** Registers metrics about the queues. They are read from the queues at each scrape. */

@@ -12,9 +12,22 @@ import { createTransport, type SendMailOptions } from 'nodemailer'
 const mailConnections = 20
 
 export interface MailTransport {
-  send(mail: OutgoingMail | EncodedMail): Promise<MailOutcome>
+  /**
+   * Sends a mail once a connection is free for it. `check` runs then, unless it takes less than a second to get there: an
+   * outcome that it returns is the outcome of the mail, which is not sent.
+   */
+  send<Refused = never>(mail: OutgoingMail | EncodedMail, check?: LateCheck<Refused>): Promise<MailOutcome | Refused>
   close(): void
 }
+
+export interface LateCheck<Refused> {
+  /** By `Date.now()`, which goes on while the process is frozen. */
+  askedAt: number
+  ask: () => Promise<Refused | undefined>
+}
+
+/** How old an answer may be when its mail is sent. */
+const maxAnswerAgeMs = 1_000
 
 /** All content of a mail is inline, so nodemailer never needs to read a file or fetch a URL. */
 const noAccess = { disableFileAccess: true, disableUrlAccess: true }
@@ -33,20 +46,49 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
     done()
   })
   const sign = openSigner()
+  const slots = createSlots(mailConnections)
   return {
-    async send(mail) {
-      const key = mail.dkim ?? dkim
-      const composed = key ? await sign(mailOptions(mail), key) : mailOptions(mail)
-      let stream: Readable | undefined
-      const watched: WatchedMail = { ...composed, onStream: (latest) => (stream = latest) }
+    async send(mail, check) {
+      await slots.take()
       try {
-        const { response } = await smtp.sendMail(watched)
-        return { kind: 'sent', providerMessageId: findProviderMessageId(response) }
-      } catch (error) {
-        return hideAddress(classifyError(error, stream?.readableDidRead ?? false), mail.to.address)
+        const isLate = check && Date.now() - check.askedAt > maxAnswerAgeMs
+        const refused = isLate ? await check.ask() : undefined
+        return refused ?? (await sendNow(mail))
+      } finally {
+        slots.free()
       }
     },
     close: () => smtp.close(),
+  }
+
+  async function sendNow(mail: OutgoingMail | EncodedMail): Promise<MailOutcome> {
+    const key = mail.dkim ?? dkim
+    const composed = key ? await sign(mailOptions(mail), key) : mailOptions(mail)
+    let stream: Readable | undefined
+    const watched: WatchedMail = { ...composed, onStream: (latest) => (stream = latest) }
+    try {
+      const { response } = await smtp.sendMail(watched)
+      return { kind: 'sent', providerMessageId: findProviderMessageId(response) }
+    } catch (error) {
+      return hideAddress(classifyError(error, stream?.readableDidRead ?? false), mail.to.address)
+    }
+  }
+}
+
+/** As many mails at once as there are connections, so that none waits in the pool, where it could not be asked about. */
+function createSlots(count: number) {
+  let free = count
+  const waiting: (() => void)[] = []
+  return {
+    async take(): Promise<void> {
+      if (free > 0) free -= 1
+      else await new Promise<void>((resolve) => waiting.push(resolve))
+    },
+    free(): void {
+      const next = waiting.shift()
+      if (next) next()
+      else free += 1
+    },
   }
 }
 

@@ -1,7 +1,8 @@
 import type { CampaignId, ContactId } from '@rapport/core/kernel/ids.ts'
 import { createRecipientToken, toReturnPath } from '@rapport/core/mail/bounces/recipient-token.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { readSuppressions } from '@rapport/core/subscriptions/find-suppressions.ts'
+import { readSuppressions } from '@rapport/core/consent/consent-records.ts'
+import { byStrictness } from '@rapport/core/consent/suppression-rows.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import { createTestCtx, createTestWorker, listEventTypes, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -74,7 +75,7 @@ export function useListener(recipientCount: number) {
     readSuppressed: async () => {
       const { ctx, recipients } = readSent()
       const reasons = await Promise.all(recipients.map(({ email }) => readSuppressions(ctx, { email })))
-      return reasons.map(([strictest]) => strictest?.reason)
+      return reasons.map((rows) => byStrictness(rows)[0]?.reason)
     },
     listBounces: async () => (await listEventTypes(readSent().ctx)).filter((type) => type.startsWith('mail.')),
   }

@@ -5,12 +5,14 @@
 import type { Database } from '@rapport/core/db/client.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
+import { inTransaction } from '@rapport/core/request/context.ts'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { NewContact } from '@rapport/core/contacts/contacts.schema.ts'
-import { inTransaction } from '@rapport/core/request/context.ts'
 import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { optOutByPerson, subscribe } from '@rapport/core/lists/subscribe.ts'
+import { subscribe } from '@rapport/core/lists/subscribe.ts'
+import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
+import { unsubscribe } from '@rapport/core/operations/contacts/unsubscribe.ts'
 import { updateWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import {
   addSubscribers,
@@ -101,12 +103,13 @@ async function prepareCampaign(database: Database, { isCanceled }: { isCanceled:
   if (!leaving) throw new Error('The campaign has no recipients')
   await sendCampaign(ctx, id)
   if (isCanceled) await cancelCampaign(ctx, id)
-  const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: leaving }
+  const url = unsubscribeUrl(ctx, { listId: list.id, contactId: leaving, email: 'person-1@example.com' })
+  const token = new URL(url).searchParams.get('token') ?? ''
   const calls = [
     { name: 'pause', call: (ctx: Scenario['ctx']) => pauseCampaign(ctx, id) },
     { name: 'resume', call: (ctx: Scenario['ctx']) => resumeCampaign(ctx, id) },
     { name: 'cancel', call: (ctx: Scenario['ctx']) => cancelCampaign(ctx, id) },
-    { name: 'unsubscribe', call: (ctx: Scenario['ctx']) => inTransaction(ctx, (ctx) => optOutByPerson(ctx, link)) },
+    { name: 'unsubscribe', call: (ctx: Scenario['ctx']) => unsubscribe(ctx, token) },
   ]
 
   async function check({ sent }: World, trace: Scheduler['trace']) {

@@ -8,7 +8,7 @@ import type { Ctx } from '../request/context.ts'
 import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
 import type { Bounce } from '../mail/bounces/classify-bounce.ts'
 import { hashProviderMessageId } from '../mail/providers/provider-message-id.ts'
-import type { TrackedAction } from '../subscriptions/tracking/tracking-level.ts'
+import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 
 export const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const

@@ -3,8 +3,11 @@ import type { Bounce } from '../mail/bounces/classify-bounce.ts'
 import type { MailOutcome } from '../mail/mails.ts'
 import type { ContactId } from '../kernel/ids.ts'
 
-/** The outcome of one attempt to send to a recipient. `attempts` includes this attempt. */
-export type SmtpOutcome = MailOutcome & {
+/**
+ * The outcome of one attempt to send to a recipient. `attempts` includes this attempt. `withdrawn`: mail may no longer go
+ * to the recipient, and none was sent.
+ */
+export type SmtpOutcome = (MailOutcome | { kind: 'withdrawn' }) & {
   recipient: { id: ContactId; attempts: number }
   /** The mail was not rendered, because the template has a fault for this recipient. */
   hasTemplateFault?: boolean
@@ -33,6 +36,7 @@ export interface GroupOutcome {
 }
 
 const maxAttempts = 3
+export const noLongerSubscribed = 'The contact is no longer subscribed'
 /** In a smaller group, all mails may fail for unrelated reasons, so that the campaign is not paused. */
 export const minGroupSizeToPause = 5
 
@@ -80,6 +84,7 @@ function decideOutcome(outcome: SmtpOutcome): RecipientOutcome {
     const { providerMessageId: id } = outcome
     return { contactId, status: 'SENT', error: null, ...(id && { providerMessageId: id }) }
   }
+  if (outcome.kind === 'withdrawn') return { contactId, status: 'SKIPPED', error: noLongerSubscribed }
   if (outcome.kind === 'ambiguous') return { contactId, status: 'INTERRUPTED', error: outcome.error }
   const shouldRetry = outcome.temporary && attempts < maxAttempts
   if (shouldRetry) return { contactId, status: 'WAITING', error: outcome.error }

@@ -20,7 +20,7 @@ import { requireVerifiedOwner } from '../mail/verified-owner.ts'
 import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { isNotSuppressed } from '../subscriptions/find-suppressions.ts'
+import { isMailable } from '../consent/derive-status.ts'
 import { narrowToSegment } from './narrow-to-segment.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
@@ -148,8 +148,7 @@ export async function checkCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign>
 }
 
 /**
- * Writes the CONFIRMED subscribers of the list who are not suppressed, within the segment if there is one, to batches and
- * enqueues them.
+ * Writes the mailable subscribers of the list, within the segment if there is one, to batches and enqueues them.
  * Returns the number of subscribers, and of those whom the segment leaves out as unseen.
  */
 async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<Sending> {
@@ -161,15 +160,13 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<Sendin
   // Enough memory for the ids of a million subscribers. With temporary files, the statement takes twice as long.
   await ctx.db.execute(sql`set local work_mem = '64MB'; set local jit = off`)
   const { from, where, unseen } = await narrowToSegment(ctx, campaign)
-  const isMailable = sql`s.workspace_id = ${param.workspaceId} and s.list_id = ${param.listId}
-    and s.status = 'CONFIRMED'
-    and ${isNotSuppressed({ workspaceId: param.workspaceId, id: sql`s.contact_id` })}`
+  const isRecipient = sql`s.workspace_id = ${param.workspaceId} and s.list_id = ${param.listId} and ${isMailable('s')}`
   // Slices of one array: `row_number()` with `group by` takes twice as long.
   const query = sql`
     with audience as materialized (
       -- No ORDER BY: the sending order is unspecified.
       select array_agg(s.contact_id) as ids from ${from}
-      where ${isMailable} and ${where}),
+      where ${isRecipient} and ${where}),
     batches as (
       insert into campaign_batches (workspace_id, id, campaign_id, contact_ids)
       select ${param.workspaceId}, uuidv7(), ${param.campaignId}, ids[first : first + ${batchSize}::int - 1]
@@ -183,7 +180,7 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<Sendin
   if (!unseen) return { queued, unseen: 0 }
   const [left] = await countUnseen(
     ctx.db,
-    sql`select count(*)::int as count from ${from} where ${isMailable} and ${unseen}`,
+    sql`select count(*)::int as count from ${from} where ${isRecipient} and ${unseen}`,
   )
   return { queued, unseen: left?.count ?? 0 }
 }

@@ -3,7 +3,8 @@ import { not, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { campaignRecipients, campaigns, contacts, work } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
-import { arrayOf, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
+import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
+import { isMailable } from '../consent/derive-status.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
 import { renewClaim } from '../work/claims.ts'
 import { recipientProperties } from './recipient.ts'
@@ -54,7 +55,7 @@ export const claimGroup = namedStatement('claim recipients', {
       from owned_batch
       cross join unnest(${param.contactUuids}) as recipient (id)
       left join subscriptions s on s.workspace_id = ${param.workspaceId}
-        and s.list_id = owned_batch.list_id and s.contact_id = recipient.id and s.status = 'CONFIRMED'
+        and s.list_id = owned_batch.list_id and s.contact_id = recipient.id and ${isMailable('s')}
       on conflict (workspace_id, campaign_id, contact_id) do update
       set status = excluded.status, token = excluded.token, error = excluded.error,
         ended_at = excluded.ended_at, attempts = r.attempts + 1,
@@ -68,6 +69,26 @@ export const claimGroup = namedStatement('claim recipients', {
       select contacts.*, claimed.attempts from claimed
       join contacts on contacts.workspace_id = ${param.workspaceId} and contacts.id = claimed.contact_id
       where claimed.became = 'SENDING') c on true`,
+})
+
+/** Whether mail may still go to a claimed recipient. Returns no row if the claim was lost. */
+export const askForRecipient = namedStatement('ask whether a mail may still go', {
+  isPrepared: true,
+  params: {
+    workspaceId: campaigns.workspaceId,
+    campaignId: campaigns.id,
+    contactId: campaignRecipients.contactId,
+    token: uuid,
+  },
+  columns: { isMailable: bool },
+  sql: (param) => sql`
+    select s.contact_id is not null as is_mailable
+    from campaign_recipients r
+    join campaigns c on c.workspace_id = r.workspace_id and c.id = r.campaign_id
+    left join subscriptions s on s.workspace_id = r.workspace_id and s.list_id = c.list_id
+      and s.contact_id = r.contact_id and ${isMailable('s')}
+    where r.workspace_id = ${param.workspaceId} and r.campaign_id = ${param.campaignId}
+      and r.contact_id = ${param.contactId} and r.token = ${param.token} and r.status = 'SENDING'`,
 })
 
 /**

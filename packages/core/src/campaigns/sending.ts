@@ -17,7 +17,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
 import type { Db } from '../db/client.ts'
 import { transaction } from '../db/transaction.ts'
-import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { campaignBatches, campaignRecipients, campaigns, workspaces } from '../db/schema/index.ts'
 import {
@@ -29,15 +29,14 @@ import {
   type Recovery,
   releaseClaim,
 } from '../work/claims.ts'
-import { findSuppressions } from '../subscriptions/find-suppressions.ts'
 import type { WorkScope } from '../work/enqueue.ts'
 import type { Recipient } from './recipient.ts'
 import { summaryColumns, type SummaryRow, toCampaignSummary } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
-import { claimGroup, recordGroupOutcomes } from './sending-statements.ts'
+import { askForRecipient, claimGroup, recordGroupOutcomes } from './sending-statements.ts'
 import { interruptRecipients, updateRecipientCounters } from './recipient-counters.ts'
 import { campaignSent } from './campaign-events.ts'
-import type { TrackingLevels } from '../subscriptions/tracking/tracking-level.ts'
+import type { TrackingLevels } from '../consent/tracking/tracking-level.ts'
 import { type TrackingPolicy, trackRecipients } from './tracking/track-recipients.ts'
 
 /** A batch that a job has claimed. `isCanceled`: the campaign is CANCELED, so the job skips the recipients. */
@@ -107,8 +106,8 @@ export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'do
 export type ClaimedRecipient = Recipient & { attempts: number; tracking: TrackingLevels }
 
 /**
- * Claims the recipients of a group that have no row yet or are WAITING. Recipients that are no longer subscribed, or whose
- * address has opted out or is suppressed, become SKIPPED and are not returned. `isStopped`: the campaign is not SENDING, or
+ * Claims the recipients of a group that have no row yet or are WAITING. Recipients to whom mail may no longer go become SKIPPED and
+ * are not returned. `isStopped`: the campaign is not SENDING, or
  * the claim was lost. If a response is lost, nothing of the group was sent, which `recoverBatch` knows from the claim.
  */
 export async function claimRecipients(
@@ -125,32 +124,21 @@ export async function claimRecipients(
   const rows = await claimGroup(ctx.db, params)
   const isSending = rows.length > 0
   claim.tokens = isSending ? [token] : formerTokens
-  const remaining = await skipSuppressed(ctx, batch, rows)
+  type Claimed = (typeof rows)[number] & Omit<ClaimedRecipient, 'tracking'>
+  const claimed = rows.filter((row): row is Claimed => row.id !== null)
   const { tracking: policy } = batch
-  const recipients = await trackRecipients(ctx, { policy, batchUuid: claim.id, token }, remaining)
+  const recipients = await trackRecipients(ctx, { policy, batchUuid: claim.id, token }, claimed)
   claim.unsentToken = undefined
   return { isStopped: !isSending, recipients }
 }
 
-/**
- * The statuses of subscriptions follow what stands against the address of their contact, but not what was said about the
- * address before, such as by a link in an email to a deleted contact with the same address.
- */
-async function skipSuppressed(
-  ctx: Ctx,
-  batch: ClaimedBatch,
-  rows: Awaited<ReturnType<typeof claimGroup>>,
-): Promise<Omit<ClaimedRecipient, 'tracking'>[]> {
-  type Claimed = (typeof rows)[number] & Omit<ClaimedRecipient, 'tracking'>
-  const claimed = rows.filter((row): row is Claimed => row.id !== null)
-  const emails = claimed.map(({ email }) => email)
-  const listId = claimed[0]?.listId
-  const suppressed = await findSuppressions(ctx, { emails, ...(listId && { listId }) })
-  const skipped = claimed.filter(({ email }) => suppressed.has(email))
-  const error = 'The contact is no longer subscribed'
-  const outcomes = skipped.map(({ id }) => ({ contactId: id, status: 'SKIPPED' as const, error }))
-  await recordRecipientOutcomes(ctx, batch, outcomes)
-  return claimed.filter(({ email }) => !suppressed.has(email))
+/** Whether mail may still go to a recipient that was claimed a while ago: asks for the subscription and the claim. */
+export async function askAgain(ctx: Ctx, batch: ClaimedBatch, contactId: ContactId): Promise<'go' | 'stop' | 'lost'> {
+  const { campaignId, claim } = batch
+  const params = { workspaceId: ctx.workspaceId, campaignId, contactId, token: latestToken(claim) }
+  const [found] = await askForRecipient(ctx.db, params)
+  if (!found) return 'lost'
+  return found.isMailable ? 'go' : 'stop'
 }
 
 const toBatchParams = (ctx: Ctx, claim: Claim) => ({

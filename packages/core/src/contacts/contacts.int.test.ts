@@ -7,8 +7,8 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
-import { readSuppressions } from '../subscriptions/find-suppressions.ts'
-import { hashEmail } from '../subscriptions/hash-email.ts'
+import { readSuppressions } from '../consent/consent-records.ts'
+import { hashEmail } from '../consent/hash-email.ts'
 import { subscribe } from '../lists/subscribe.ts'
 import { addSubscriber } from '../lists/subscribers.ts'
 import { listActivity } from './list-activity.ts'
@@ -104,7 +104,7 @@ test('a deleted contact that opted out must confirm a new subscription', async (
   await deleteContact(ctx, contact.id)
   await subscribe(ctx, list.id, visitor)
   const again = await upsertContact(ctx, { email: 'ada@example.com' })
-  expect(again.contact.emailSubscribedStatus).toBe('PENDING')
+  expect(again.contact.emailSubscribedStatus).toBe('UNSUBSCRIBED')
 })
 
 test('lists the events of a contact, newest first', async () => {

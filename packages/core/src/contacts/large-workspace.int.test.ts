@@ -13,7 +13,7 @@ import {
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { hidesPlans } from '@rapport/testing/postgres/explain.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
-import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
+import { confirmSubscribers } from '@rapport/testing/consent/confirm-subscribers.ts'
 import { openDatabase } from '../db/client.ts'
 import type { Db } from '../db/client.ts'
 import { uuidOf } from '../kernel/ids.ts'

@@ -4,7 +4,7 @@ import { inTransaction } from '../request/context.ts'
 import { updateDeal } from '../deals/update-deal.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
-import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
+import { confirmSubscribers } from '@rapport/testing/consent/confirm-subscribers.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   createTestContact,

@@ -7,7 +7,8 @@ import type { ContactId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
-import { changeAddress } from '../subscriptions/change-address.ts'
+import { changeAddress } from '../consent/change-address.ts'
+import { lockConsent } from '../consent/consent-records.ts'
 import { alreadyExists, requireNoAlias } from './find-contact.ts'
 import { contactUpdated } from './contact-events.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
@@ -81,7 +82,9 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
   })
   if (externalId !== null && externalId !== current.externalId) await requireNoAlias(ctx, externalId)
   if (next.email.toLowerCase() === current.email.toLowerCase()) return saved
-  const isChanged = await changeAddress(ctx, { id: saved.id, from: current.email, to: email })
+  const { id } = saved
+  const locked = { contacts: [{ id, email }], emails: [current.email], mode: 'exclusive' } as const
+  const isChanged = await changeAddress(ctx, await lockConsent(ctx, locked), { id, from: current.email, to: email })
   return isChanged ? ((await lockContact(ctx, saved.id)) ?? saved) : saved
 }
 

@@ -19,8 +19,9 @@ import { quotaExceeded } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { checkEachCustomValues } from '../custom-fields/check-custom-values.ts'
 import { contactCreated, contactUpdated } from './contact-events.ts'
-import { type AddressChange, changeAddress } from '../subscriptions/change-address.ts'
-import { lockAddresses } from '../subscriptions/find-suppressions.ts'
+import { type AddressChange, changeAddress } from '../consent/change-address.ts'
+import { lockAddresses, type LockMode } from '../consent/address-locks.ts'
+import { lockConsent } from '../consent/consent-records.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { ContactInput } from './contacts.schema.ts'
 import { findKnownContacts, lockKnownContacts } from './find-contact.ts'
@@ -39,6 +40,8 @@ interface WriteOptions {
   emitsEvents: boolean
   /** Who changes addresses, for the proof of consent. Default: the actor of the request. */
   reportedBy?: AddressChange['reportedBy']
+  /** Locks the addresses of all contacts, for what the caller does next. Default: only those that change. */
+  lockMode?: LockMode
   /** Decides without locking or writing contacts. */
   isDryRun?: boolean
 }
@@ -56,16 +59,21 @@ export async function writeContacts(
 ): Promise<ContactOutcome[]> {
   const quota = await readContactQuota(ctx)
   const { checked, rejected } = await checkInputs(ctx, inputs)
-  const outcomes = new Map(rejected)
   const rules = { options, quota }
+  const stored: Decision[] = []
+  const decided = new Set(rejected.map(([index]) => index))
   let open = checked
   for (let round = 1; open.length > 0; round++) {
     if (round > maxRounds) throw changedConcurrently()
     const decisions = await decideAll(ctx, open, rules)
-    const results = options.isDryRun ? resultsOf(decisions) : await writeDecisions(ctx, decisions, rules)
-    for (const [index, outcome] of results) outcomes.set(index, outcome)
-    open = open.filter(({ index }) => !outcomes.has(index))
+    const kept = options.isDryRun ? decisions : await storeContacts(ctx, decisions)
+    quota.used += options.isDryRun ? 0 : kept.flatMap(({ created }) => created).length
+    stored.push(...kept)
+    for (const [index] of resultsOf(kept)) decided.add(index)
+    open = open.filter(({ index }) => !decided.has(index))
   }
+  const results = options.isDryRun ? resultsOf(stored) : await finishContacts(ctx, stored, options)
+  const outcomes = new Map([...rejected, ...results])
   return inputs.flatMap((_input, index) => outcomes.get(index) ?? [])
 }
 
@@ -107,11 +115,9 @@ async function decideAll(ctx: Ctx, entries: readonly Entry[], { options, quota }
   )
 }
 
-/** Writes the contacts, then their subscriptions and events. Returns the results of the decisions that are stored. */
-async function writeDecisions(ctx: Ctx, decisions: readonly Decision[], { options, quota }: Rules): Promise<Results> {
-  const stored = await storeContacts(ctx, decisions)
+/** Writes the subscriptions of contacts that got another address, and the events. All contacts are stored. */
+async function finishContacts(ctx: Ctx, stored: readonly Decision[], options: WriteOptions): Promise<Results> {
   const results = await changeAddresses(ctx, stored, options)
-  quota.used += stored.flatMap(({ created }) => created).length
   if (options.emitsEvents) await emitOutcomes(ctx, results)
   return results
 }
@@ -128,16 +134,21 @@ const resultsOf = (decisions: readonly Decision[]): Results =>
 async function changeAddresses(
   ctx: Ctx,
   decisions: readonly Decision[],
-  { reportedBy }: Pick<WriteOptions, 'reportedBy'>,
+  { reportedBy, lockMode }: WriteOptions,
 ): Promise<Results> {
   const moves = decisions.flatMap((decision) => decision.moves)
-  // In one order, as two batches could otherwise wait for each other.
-  await lockAddresses(
-    ctx,
-    moves.flatMap(({ from, to }) => [from, to]),
-    'exclusive',
-  )
-  for (const move of moves) await changeAddress(ctx, { ...move, reportedBy })
+  const addresses = moves.flatMap(({ from, to }) => [from, to])
+  const all =
+    lockMode === undefined
+      ? []
+      : resultsOf(decisions).flatMap(([, outcome]) => ('contact' in outcome ? [outcome.contact.email] : []))
+  // In one call, as two writers could otherwise wait for each other.
+  if (addresses.length + all.length > 0)
+    await lockAddresses(ctx, [...addresses, ...all], addresses.length > 0 ? 'exclusive' : (lockMode ?? 'shared'))
+  for (const move of moves) {
+    const locked = { contacts: [{ id: move.id, email: move.to }], emails: [move.from], mode: 'exclusive' } as const
+    await changeAddress(ctx, await lockConsent(ctx, locked), { ...move, reportedBy })
+  }
   const movedIds = new Set(moves.map(({ id }) => id))
   const written = decisions.flatMap(({ created, changed }) => [...created, ...changed.map(({ after }) => after)])
   const current = new Map<ContactRow, ContactRow>()

@@ -14,7 +14,7 @@ import { openConfirmation } from '../lists/subscription-links.ts'
 import { confirmSubscription } from '../lists/subscribe.ts'
 import { confirmTrackingConsent, readTrackingConsent } from '../operations/contacts/tracking-consent.ts'
 import type { Ctx } from '../request/context.ts'
-import { listTrackingConsentOfContact } from '../subscriptions/tracking/list-tracking-consent.ts'
+import { listTrackingConsentOfContact } from '../consent/tracking/list-tracking-consent.ts'
 import { submitForm } from './submissions.ts'
 
 const database = useTestDatabase()

@@ -4,8 +4,8 @@ import type { ListId } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
 import { requestSubscription } from '../lists/subscribe.ts'
 import type { Ctx } from '../request/context.ts'
-import { readGrantScope, requestGrant, storeTrackingRequest } from '../subscriptions/tracking/grant-tracking.ts'
-import type { AddressedContact, ChoiceSource } from '../subscriptions/tracking/tracking-consents.ts'
+import { readGrantScope, requestGrant, storeTrackingRequest } from '../consent/tracking/grant-tracking.ts'
+import type { AddressedContact, ChoiceSource } from '../consent/tracking/tracking-consents.ts'
 
 type FormRow = typeof forms.$inferSelect
 
@@ -34,14 +34,15 @@ export async function followConsents(
   // A submission succeeds even if the list was deleted or closed in the meantime.
   const list = form.listId === null ? undefined : await lockList(ctx, form.listId)
   const isAsked =
-    list?.publicSignup === 'OPEN' && (await subscribe(ctx, form, { list, contact, source, locale, given, tracking }))
+    list?.publicSignup === 'OPEN' &&
+    (await subscribe(ctx, form, { listId: list.id, contact, source, locale, given, tracking }))
   if (!grant || tracking.length === 0) return
   if (isAsked) await storeTrackingRequest(ctx, contact, grant)
   else await requestGrant(ctx, contact, { source: grant, locale })
 }
 
 interface Subscribing extends Request {
-  list: { id: ListId }
+  listId: ListId
   tracking: ChoiceTracking
 }
 type ChoiceTracking = Awaited<ReturnType<typeof readGrantScope>>

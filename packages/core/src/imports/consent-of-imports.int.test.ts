@@ -81,7 +81,7 @@ async function readPairs({ ctx, lists }: World): Promise<{ mailable: Pair[]; lat
   const { rows } = await ctx.db.execute<{ name: string; list_id: string; status: string }>(sql`
     select split_part(lower(c.email), '@', 1) as name, s.list_id, s.status from subscriptions s
     join contacts c on c.workspace_id = s.workspace_id and c.id = s.contact_id
-    where s.workspace_id = ${uuidOf(ctx.workspaceId)} and 'CONFIRMED' in (s.status, s.replaced_status)`)
+    where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.own_status = 'CONFIRMED'`)
   const ids = lists.map(uuidOf)
   const pairs = rows.map((row) => ({ name: row.name, list: ids.indexOf(row.list_id), status: row.status }))
   return { mailable: pairs.filter(({ status }) => status === 'CONFIRMED'), latent: new Set(pairs.map(keyOf)) }

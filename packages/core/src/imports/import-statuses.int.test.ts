@@ -11,8 +11,8 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { findContactByEmail } from '../contacts/find-contact.ts'
 import type { ListId } from '../kernel/ids.ts'
 import { uuidOf } from '../kernel/ids.ts'
-import { listSubscriptionsOfContact } from '../subscriptions/list-subscriptions-of-contact.ts'
-import { readSuppressions } from '../subscriptions/find-suppressions.ts'
+import { listSubscriptionsOfContact } from '../consent/list-subscriptions-of-contact.ts'
+import { readSuppressions } from '../consent/consent-records.ts'
 import { suppress } from '../suppressions/suppress.ts'
 
 const database = useTestDatabase()
@@ -109,7 +109,6 @@ test('a dry run counts the same and writes nothing', async () => {
   const options = { listId: list.id, onConflict: 'update' }
   const dryRun = await runTestImport(ctx, file, { ...options, dryRun: 'true' })
   expect(await countRows(ctx, 'contacts')).toBe(1)
-  expect(await countRows(ctx, 'opt_outs')).toBe(0)
   expect(await countRows(ctx, 'suppressions')).toBe(1)
   expect(await countRows(ctx, 'import_seen')).toBe(0)
   const record = await runTestImport(ctx, file, options)

@@ -15,7 +15,7 @@ import {
 import { countRows, runTestImport, queueTestImport, runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readSubscriber, removeSubscriber } from '../lists/subscribers.ts'
-import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
+import type { Subscription } from '../consent/subscriptions.schema.ts'
 import { readImport } from './imports.ts'
 import { readContact } from '../contacts/read-contact.ts'
 

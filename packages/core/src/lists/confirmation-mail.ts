@@ -8,8 +8,8 @@ import { readWorkspaceSender } from '../domains/sender-identity.ts'
 import { chooseMailLanguage } from '../kernel/values/languages.ts'
 import { mailTexts } from '../mail/texts/mail-texts.ts'
 import { contacts, lists, subscriptions, workspaces } from '../db/schema/index.ts'
-import { bySubscription } from '../subscriptions/subscription-record.ts'
-import { describeTracking } from '../subscriptions/tracking/tracking-mail.ts'
+import { bySubscription } from '../consent/subscription-record.ts'
+import { describeTracking } from '../consent/tracking/tracking-mail.ts'
 import { confirmationUrl } from './subscription-links.ts'
 
 /** Renders the confirmation email. Returns undefined if the subscription no longer exists. */

@@ -1,6 +1,6 @@
 import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { refreshSubscribedStatus } from '../subscriptions/subscribed-status.ts'
+import { refreshSubscribedStatus } from '../consent/subscribed-status.ts'
 import { emit } from '../events/emit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'

@@ -1,11 +1,12 @@
 /** The status of contacts after the deletion of one of their lists. */
+import { subscriptionRow } from '@rapport/testing/consent/confirm-subscribers.ts'
 import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { readContact } from '../contacts/read-contact.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import { contacts, subscriptions } from '../db/schema/index.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
-import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
+import { recordSubscriptionActivity } from '../consent/subscribed-status.ts'
 import { createTestContact, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -22,7 +23,7 @@ type Status = (typeof subscriptions.$inferSelect)['status']
 async function createSubscribed(lists: [List, Status][]): Promise<ContactId> {
   const { id } = await createTestContact(ctx)
   for (const [{ id: listId }, status] of lists)
-    await ctx.db.insert(subscriptions).values({ workspaceId: ctx.workspaceId, listId, contactId: id, status })
+    await ctx.db.insert(subscriptions).values(subscriptionRow(ctx, { listId, contactId: id }, status))
   if (lists.length > 0) await recordSubscriptionActivity(ctx, [id])
   return id
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, isNull, ne, sql } from 'drizzle-orm'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
@@ -120,6 +120,13 @@ async function findList(ctx: Ctx, id: ListId): Promise<ListSettings | undefined>
 export async function lockList(ctx: Ctx, id: ListId): Promise<ListSettings | undefined> {
   const [list] = await selectList(ctx, id).for('share')
   return list
+}
+
+/** Locks all lists but one against their deletion, and returns their ids. */
+export async function listOtherLists(ctx: Ctx, id: ListId): Promise<ListId[]> {
+  const others = and(eq(lists.workspaceId, ctx.workspaceId), ne(lists.id, id), isNull(lists.deletedAt))
+  const rows = await ctx.db.select({ id: lists.id }).from(lists).where(others).orderBy(lists.id).for('key share')
+  return rows.map((row) => row.id)
 }
 
 function selectList(ctx: Ctx, id: ListId) {

@@ -1,3 +1,4 @@
+import { subscriptionRow } from '@rapport/testing/consent/confirm-subscribers.ts'
 import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -22,7 +23,7 @@ import { readList, updateList } from './lists.ts'
 import { confirmSubscription, subscribe } from './subscribe.ts'
 import { addSubscriber } from './subscribers.ts'
 import { submitForm } from '../forms/submissions.ts'
-import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
+import type { Subscription } from '../consent/subscriptions.schema.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
@@ -74,7 +75,9 @@ async function unsubscribeToken(on = list): Promise<string> {
 
 /** Moves all timestamps into the past. */
 async function letPass(interval: string) {
-  const columns = ['created_at', 'confirmed_at', 'unsubscribed_at'].map((column) => backdate(column, interval))
+  const columns = ['created_at', 'confirmed_at', 'unsubscribed_at', 'own_status_at'].map((column) =>
+    backdate(column, interval),
+  )
   await ctx.db.execute(sql`update subscriptions set ${sql.join(columns, sql`, `)}
     where workspace_id = ${uuidOf(ctx.workspaceId)}`)
   for (const table of ['mails', 'mail_requests'])
@@ -112,7 +115,7 @@ describe('a list with double opt-in', () => {
     ['COMPLAINED', 1],
   ])('a %s contact gets the same response and keeps its status', async (status, mailCount) => {
     const { id } = await createTestContact(ctx, ada)
-    await ctx.db.insert(subscriptions).values({ workspaceId: ctx.workspaceId, listId: list.id, contactId: id, status })
+    await ctx.db.insert(subscriptions).values(subscriptionRow(ctx, { listId: list.id, contactId: id }, status))
     expect(await subscribe(ctx, list.id, ada)).toBeUndefined()
     expect(await readSubscription()).toMatchObject({ status })
     expect(await mailsOf()).toHaveLength(mailCount)

@@ -1,65 +1,44 @@
 /** Subscriptions changed by visitors: by the public API, by forms, and by links in emails. */
-import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
-import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
-import { onConstraint } from '../db/database-errors.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
+import { inRounds } from '../request/in-rounds.ts'
 import { notFound } from '../kernel/errors.ts'
-import type { ContactId, ListId } from '../kernel/ids.ts'
+import { type ListId, newId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
-import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { requireNotSuspended, workspaceSuspended } from '../request/suspended-workspace.ts'
-import { invalidLink, openConfirmation, undoLifetimeMs } from './subscription-links.ts'
-import { findPublicList } from './lists.ts'
-import { readSuppressions } from '../subscriptions/find-suppressions.ts'
-import { isSameAddress } from '../subscriptions/hash-email.ts'
-import { liftOptOuts } from '../subscriptions/lift-opt-outs.ts'
+import { invalidLink, openConfirmation } from './subscription-links.ts'
+import { findPublicList, listOtherLists, lockList } from './lists.ts'
+import {
+  type AddressedContact,
+  type ConsentRecords,
+  listRows,
+  lockConsent,
+  newSubscription,
+  setSubscription,
+  toKey,
+  withdraw,
+} from '../consent/consent-records.ts'
+import type { SubscriptionState } from '../consent/derive-status.ts'
+import { deriveStatuses } from '../consent/derive-statuses.ts'
+import { isSameAddress } from '../consent/hash-email.ts'
 import type { SubscribeInput } from './lists.schema.ts'
-import {
-  bySubscription,
-  findSubscription,
-  recordSubscriptionChange,
-  subscriptionColumns,
-  type SubscriptionKey,
-} from '../subscriptions/subscription-record.ts'
-import {
-  type ConsentSource,
-  consentValue,
-  givenConsent,
-  requestedConsent,
-  withConfirmation,
-  withConsent,
-} from '../subscriptions/consent.ts'
-import { grantByLink } from '../subscriptions/tracking/grant-tracking.ts'
-import type { TrackedAction } from '../subscriptions/tracking/tracking-level.ts'
-import { canConfirm } from '../subscriptions/suppression-reasons.ts'
+import { type ConsentSource, requestedConsent, withConfirmation, withProof } from '../consent/proofs.ts'
+import { grantByLink } from '../consent/tracking/grant-tracking.ts'
+import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
+import { canConfirm, combine, keyOf, type SuppressionRow } from '../consent/suppression-rows.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { lockCurrentContact } from '../contacts/lock-contact.ts'
-import {
-  subscriptionConfirmed,
-  subscriptionCreated,
-  subscriptionUnsubscribed,
-} from '../subscriptions/subscription-events.ts'
 
 /** A locked contact to subscribe, the source of the request, and how the contact consents. */
 interface SubscriptionRequest {
-  list: { id: ListId }
-  contact: { id: ContactId; email: string }
+  listId: ListId
+  contact: AddressedContact
   source: string
   consent: ConsentSource
   /** The grant of tracking that the email asks to confirm too. */
-  tracking?: TrackedAction[]
-  /** Of the page or form of the request. */
-  locale?: string | null | undefined
-}
-
-/** The same for one subscription. */
-export interface Subscribing {
-  link: SubscriptionKey
-  email: string
-  source: string
-  consent: ConsentSource
   tracking?: TrackedAction[] | undefined
+  /** Of the page or form of the request. */
   locale?: string | null | undefined
 }
 
@@ -71,35 +50,67 @@ export async function subscribe(
 ): Promise<void> {
   const { ctx: visitor, isSuspended } = await findPublicList(base, listId)
   if (isSuspended) throw workspaceSuspended()
-  await inTransaction(visitor, async (ctx) => {
+  await inRounds(visitor, async (ctx) => {
     // For known contacts too: otherwise the response would tell them from unknown ones.
     await requireContactQuota(ctx)
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
+    if (!(await lockList(ctx, listId))) throw notFound('List')
     const consent = { method: 'PUBLIC_SUBSCRIBE' } as const
-    const { locale } = input
-    await requestSubscription(ctx, { list: { id: listId }, contact, source: 'public', consent, locale })
+    await requestSubscription(ctx, { listId, contact, source: 'public', consent, locale: input.locale })
   })
 }
 
 /**
- * Asks a contact by email to confirm what a visitor requested, also on a list without double opt-in, because a visitor can
- * enter any address. The limits of `takeConfirmationQuota` apply. A contact that the operator removed is PENDING again. An
- * address that bounced or is blocked gets no email, because the link could not lift that. Returns whether an email is sent.
+ * Subscribes a contact to a locked list at the request of a visitor, even if the operator removed it: as PENDING, and by
+ * a link in an email, because a visitor can enter any address. While a bounce or a block stands, nothing happens: the
+ * link could not lift it. Returns whether an email is sent.
  */
 export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<boolean> {
-  const { list, contact, source, consent, tracking, locale } = request
-  const reasons = await readSuppressions(ctx, { email: contact.email, listId: list.id })
-  if (!canConfirm(reasons)) return false
-  const link = { listId: list.id, contactId: contact.id }
-  const subscribing = { link, email: contact.email, source, consent, tracking, locale }
-  if (reasons.length === 0) await reopenAsPending(ctx, subscribing)
-  return requestConfirmation(ctx, subscribing)
+  const { contact, listId, tracking, locale } = request
+  const key = { listId, contactId: contact.id }
+  const records = await lockConsent(ctx, { contacts: [contact], mode: 'shared' })
+  if (!canConfirm(listRows(records, contact.email, listId))) return false
+  const current = records.subscriptions.get(toKey(key))
+  if (current?.status === 'CONFIRMED') return false
+  const isNew = !current || current.ownStatus === 'REMOVED'
+  if (isNew) setPending(ctx, records, { ...request, at: records.startedAt })
+  const isMailed = await requestConfirmationMail(ctx, {
+    kind: 'CONFIRMATION',
+    ...key,
+    email: contact.email,
+    tracking,
+    locale,
+  })
+  if (isMailed && !isNew) {
+    const proof = requestedConsent(ctx, contact.email, request.consent)
+    setSubscription(records, { ...current, consent: withProof(current.consent, proof) })
+  }
+  await deriveStatuses(ctx, records, { widens: (state) => isNew && toKey(state) === toKey(key), isActivity: isNew })
+  return isMailed
+}
+
+/** Makes the subscription of a contact PENDING, with the request as its proof. Links from before `at` are refused. */
+export function setPending(
+  ctx: Ctx,
+  records: ConsentRecords,
+  { contact, listId, source, consent, at }: SubscriptionRequest & { at: Date },
+): void {
+  const key = { listId, contactId: contact.id }
+  const proof = requestedConsent(ctx, contact.email, consent)
+  const pending = { ownStatus: 'PENDING', ownStatusAt: at } as const
+  const current = records.subscriptions.get(toKey(key))
+  setSubscription(
+    records,
+    current
+      ? { ...current, ...pending, source, confirmedAt: null, consent: withProof(current.consent, proof) }
+      : newSubscription(ctx, key, { ...pending, source, consent: [proof] }),
+  )
 }
 
 /**
  * Confirms a subscription by the token of an email, which lifts what the person said before. Idempotent. A link from
- * before an opt-out does not undo it, and a link mailed to a former address of the contact is invalid. `allowed` is what
- * the person ticked on the page of the link: of it, what the email asked for is granted. Returns that.
+ * before an opt-out or a removal does not undo it, and a link mailed to a former address of the contact is invalid.
+ * `allowed` is what the person ticked on the page of the link: of it, what the email asked for is granted. Returns that.
  */
 export async function confirmSubscription(
   base: BaseCtx,
@@ -108,174 +119,57 @@ export async function confirmSubscription(
 ): Promise<TrackedAction[]> {
   const { issuedAt, email, tracking, ...named } = openConfirmation(base, token)
   const scope = tracking.filter((action) => allowed.includes(action))
-  return inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
+  return inRounds(publicContext(base, named.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, named.contactId)
     if (!contact || !isSameAddress(contact.email, email)) throw invalidLink()
-    const link = { listId: named.listId, contactId: contact.id }
-    const reasons = await readSuppressions(ctx, { email: contact.email, listId: link.listId })
-    const isOutdated = reasons.some(({ createdAt }) => new Date(createdAt) > issuedAt)
-    if (isOutdated || !canConfirm(reasons)) throw invalidLink()
+    const { listId } = named
+    if (!(await lockList(ctx, listId))) throw invalidLink()
+    const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
+    const state = records.subscriptions.get(toKey({ listId, contactId: contact.id }))
+    const rows = listRows(records, contact.email, listId)
+    if (!state || isRefused(state, rows, issuedAt)) throw invalidLink()
     const granted = scope.length > 0 ? await grantByLink(ctx, contact, { scope, issuedAt }) : []
-    const [confirmed] = await ctx.db
-      .update(subscriptions)
-      .set({
-        status: 'CONFIRMED',
-        confirmedAt: new Date(),
-        consent: withConfirmation(ctx, contact.email),
-        unsubscribedAt: null,
-        isRemoved: false,
-      })
-      .where(
-        and(
-          bySubscription(ctx, link),
-          inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED']),
-          or(isNull(subscriptions.unsubscribedAt), lt(subscriptions.unsubscribedAt, issuedAt)),
-        ),
-      )
-      .returning(subscriptionColumns)
-    if (confirmed) {
-      await liftOptOuts(ctx, link.listId, contact)
-      await recordSubscriptionChange(ctx, confirmed, [subscriptionConfirmed])
-      return granted
-    }
-    const current = await findSubscription(ctx, link)
-    if (current?.status !== 'CONFIRMED') throw invalidLink()
+    if (state.status === 'CONFIRMED') return granted
+    setSubscription(records, {
+      ...state,
+      ownStatus: 'CONFIRMED',
+      ownStatusAt: records.now,
+      confirmedAt: records.now,
+      consent: withConfirmation(ctx, contact.email, state.consent),
+    })
+    await returnToList(ctx, records, { listId, rows })
+    await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })
     return granted
   })
 }
 
-/**
- * Unsubscribes a locked contact that is PENDING or CONFIRMED, that the operator removed, or whose address bounced or is
- * blocked: its own opt-out replaces these. Returns whether it changed.
- */
-export function optOutByPerson(ctx: Ctx, link: SubscriptionKey): Promise<boolean> {
-  const hasNotOptedOut = or(isActive, eq(subscriptions.isRemoved, true), isNotNull(subscriptions.replacedStatus))
-  return setUnsubscribed(ctx, hasNotOptedOut, { link, isRemoved: false })
+/** Whether the link is older than what stands, or cannot lift it. */
+function isRefused(state: SubscriptionState, rows: readonly SuppressionRow[], issuedAt: Date): boolean {
+  const { ownStatus, ownStatusAt, unsubscribedAt } = state
+  const isOutdated = rows.some(({ saidAt }) => saidAt >= issuedAt)
+  const isRemoved = ownStatus === 'REMOVED' && ownStatusAt >= issuedAt
+  // The operator removed the contact in between, and a visitor has asked again.
+  const isOfEarlierRequest = ownStatus === 'PENDING' && ownStatusAt > issuedAt
+  const hasEnded = unsubscribedAt !== null && unsubscribedAt >= issuedAt && rows.length === 0
+  return isOutdated || isRemoved || isOfEarlierRequest || hasEnded || !canConfirm(rows)
 }
 
-/**
- * Removes a locked contact that is PENDING or CONFIRMED from the list for the operator. It is UNSUBSCRIBED too, but can
- * be subscribed again without its own request, because it has not opted out.
- */
-export async function removeByOperator(ctx: Ctx, link: SubscriptionKey): Promise<void> {
-  // A bounce or a block that is lifted later must not restore the subscription.
-  const isOpen = or(isActive, isNotNull(subscriptions.replacedStatus))
-  if (await setUnsubscribed(ctx, isOpen, { link, isRemoved: true })) return
-  // The token that undoes a recent opt-out is bound to its time: the contact must not undo the removal with it.
-  const undoableSince = new Date(Date.now() - undoLifetimeMs)
-  await ctx.db
-    .update(subscriptions)
-    .set({ unsubscribedAt: new Date() })
-    .where(
-      and(
-        bySubscription(ctx, link),
-        eq(subscriptions.status, 'UNSUBSCRIBED'),
-        eq(subscriptions.isRemoved, false),
-        gt(subscriptions.unsubscribedAt, undoableSince),
-      ),
-    )
-}
-
-const isActive = inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])
-
-async function setUnsubscribed(
+/** What the person said for all lists remains said for every other list of the workspace, but not for those to come. */
+async function returnToList(
   ctx: Ctx,
-  condition: SQL | undefined,
-  { link, isRemoved }: { link: SubscriptionKey; isRemoved: boolean },
-): Promise<boolean> {
-  const [ended] = await ctx.db
-    .update(subscriptions)
-    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date(), isRemoved, replacedStatus: null })
-    .where(and(bySubscription(ctx, link), condition))
-    .returning(subscriptionColumns)
-  if (ended) await recordSubscriptionChange(ctx, ended, [subscriptionUnsubscribed])
-  return ended !== undefined
-}
-
-/**
- * Makes the subscription of a locked contact that the operator removed PENDING, like a new one, and emits
- * `subscription.created`; also if a bounce ended it that does not stand anymore. No-op for all other contacts. The
- * caller has asked what stands against the address.
- */
-export async function reopenAsPending(ctx: Ctx, { link, email, source, consent }: Subscribing): Promise<void> {
-  const [restored] = await ctx.db
-    .update(subscriptions)
-    .set({
-      status: 'PENDING',
-      source,
-      confirmedAt: null,
-      // An earlier link is valid again, so it must complete this request.
-      consent: withConsent(consentValue(requestedConsent(ctx, email, consent))),
-      unsubscribedAt: null,
-      isRemoved: false,
-      replacedStatus: null,
-    })
-    .where(and(bySubscription(ctx, link), or(eq(subscriptions.isRemoved, true), hasBounced)))
-    .returning(subscriptionColumns)
-  if (restored) await recordSubscriptionChange(ctx, restored, [subscriptionCreated])
-}
-
-const hasBounced = and(eq(subscriptions.status, 'BOUNCED'), isNull(subscriptions.unsubscribedAt))
-
-/** Confirms a locked contact that is PENDING or new to the list, by the word of a caller with a credential. */
-export async function confirmByCaller(
-  ctx: Ctx,
-  { link, email, source, consent: consentSource }: Subscribing,
+  records: ConsentRecords,
+  { listId, rows }: { listId: ListId; rows: readonly SuppressionRow[] },
 ): Promise<void> {
-  const now = new Date()
-  const consent = givenConsent(ctx, email, consentSource)
-  const [row] = await ctx.db
-    .insert(subscriptions)
-    .values({
-      workspaceId: ctx.workspaceId,
-      ...link,
-      status: 'CONFIRMED',
-      source,
-      confirmedAt: now,
-      consent: [consent],
-      createdAt: now,
-    })
-    .onConflictDoUpdate({
-      target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
-      set: { status: 'CONFIRMED', confirmedAt: now, consent: withConsent(consentValue(consent)) },
-      setWhere: eq(subscriptions.status, 'PENDING'),
-    })
-    .returning({ ...subscriptionColumns, inserted: sql<boolean>`xmax = 0` })
-    .catch(listNotFound)
-  if (!row) return
-  const { inserted, ...subscription } = row
-  const events = [subscriptionCreated, subscriptionConfirmed] as const
-  await recordSubscriptionChange(ctx, subscription, inserted ? [...events] : [subscriptionConfirmed])
+  withdraw(records, rows)
+  const ofAll = rows.filter((row) => row.listId === null)
+  if (ofAll.length === 0) return
+  for (const other of await listOtherLists(ctx, listId)) {
+    for (const row of ofAll) {
+      const narrowed = { ...row, id: newId('sup'), listId: other, reason: 'OPTED_OUT', undoableUntil: null } as const
+      const known = records.rows.get(keyOf(narrowed))
+      records.rows.set(keyOf(narrowed), known ? combine(known, narrowed) : narrowed)
+    }
+  }
 }
-
-/**
- * Emails a confirmation link to a locked contact, unless it is CONFIRMED or BOUNCED, or has reached a
- * limit of `takeConfirmationQuota`. The contact is PENDING then too, and the caller gets the same response. Returns whether
- * an email is sent.
- */
-export async function requestConfirmation(
-  ctx: Ctx,
-  { link, email, source, consent: consentSource, tracking, locale }: Subscribing,
-): Promise<boolean> {
-  const consent = requestedConsent(ctx, email, consentSource)
-  const [inserted] = await ctx.db
-    .insert(subscriptions)
-    .values({ workspaceId: ctx.workspaceId, ...link, status: 'PENDING', source, consent: [consent] })
-    .onConflictDoNothing()
-    .returning(subscriptionColumns)
-    .catch(listNotFound)
-  if (inserted) await recordSubscriptionChange(ctx, inserted, [subscriptionCreated])
-  const isOpen = inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED', 'COMPLAINED'])
-  if (!inserted && (await ctx.db.$count(subscriptions, and(bySubscription(ctx, link), isOpen))) === 0) return false
-  const isMailed = await requestConfirmationMail(ctx, { kind: 'CONFIRMATION', ...link, email, tracking, locale })
-  if (!isMailed || inserted) return isMailed
-  await ctx.db
-    .update(subscriptions)
-    .set({ consent: withConsent(consentValue(consent)) })
-    .where(bySubscription(ctx, link))
-  return true
-}
-
-const listNotFound = onConstraint('subscriptions_list_fk', () => notFound('List'))

@@ -1,3 +1,4 @@
+import { subscriptionRow } from '@rapport/testing/consent/confirm-subscribers.ts'
 import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -16,7 +17,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import type { List } from './lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
 import { requestSubscription, subscribe } from './subscribe.ts'
-import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
+import type { Subscription } from '../consent/subscriptions.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
 import { suppress } from '../suppressions/suppress.ts'
@@ -33,7 +34,7 @@ beforeEach(async () => {
 const optedOut = { code: 'opted_out', message: 'Contact has opted out of this list; only the contact can opt in again' }
 const mailsOf = () => ctx.db.$count(mails, sql`workspace_id = ${uuidOf(ctx.workspaceId)}`)
 const set = (status: Subscription['status']) =>
-  ctx.db.insert(subscriptions).values({ workspaceId: ctx.workspaceId, listId: list.id, contactId: ada.id, status })
+  ctx.db.insert(subscriptions).values(subscriptionRow(ctx, { listId: list.id, contactId: ada.id }, status))
 const add = (
   status: 'PENDING' | 'CONFIRMED',
   input: { contactId?: ContactId; email?: string } = { contactId: ada.id },
@@ -147,10 +148,13 @@ describe('removing a subscriber', () => {
     expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(1)
   })
 
-  test.each(['BOUNCED', 'COMPLAINED'] as const)('keeps the status %s', async (status) => {
+  test.each([
+    ['BOUNCED', 'UNSUBSCRIBED'],
+    ['COMPLAINED', 'COMPLAINED'],
+  ] as const)('of one that is %s results in %s', async (status, result) => {
     await set(status)
     await removeSubscriber(ctx, list.id, ada.id)
-    expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({ status })
+    expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({ status: result })
   })
 
   test('rejects a contact without a subscription with not_found', async () => {
@@ -191,7 +195,10 @@ describe('confirmation emails', () => {
     'the public route': () => subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' }),
     'a form': () =>
       transaction(ctx.db, (db) =>
-        requestSubscription({ ...ctx, db }, { list, contact: ada, source: 'form', consent: { method: 'FORM' } }),
+        requestSubscription(
+          { ...ctx, db },
+          { listId: list.id, contact: ada, source: 'form', consent: { method: 'FORM' } },
+        ),
       ),
     'the API': () => add('PENDING'),
   }

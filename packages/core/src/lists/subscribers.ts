@@ -1,25 +1,36 @@
 /** Manages the subscribers of a list for the API. */
 import { and, eq } from 'drizzle-orm'
-import { findOrCreateContact } from '../contacts/upsert-contact.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
-import { conflict, invalidField, notFound } from '../kernel/errors.ts'
-import type { ContactId, ListId } from '../kernel/ids.ts'
-import { type Page, readPage } from '../request/paging.ts'
-import { isCreatedInRange } from '../request/time-range.ts'
-import { subscriptions } from '../db/schema/index.ts'
-import { requireList } from './lists.ts'
-import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
-import { readSuppressions } from '../subscriptions/find-suppressions.ts'
+import {
+  type AddressedContact,
+  listRows,
+  lockConsent,
+  restoreLostRows,
+  setSubscription,
+  toKey,
+} from '../consent/consent-records.ts'
+import { isOpen, type SubscriptionState } from '../consent/derive-status.ts'
+import { deriveStatuses } from '../consent/derive-statuses.ts'
+import { givenConsent, requestedConsent, withProof } from '../consent/proofs.ts'
 import {
   findSubscription,
   subscriptionColumns,
   type SubscriptionRow,
   toSubscription,
-} from '../subscriptions/subscription-record.ts'
-import { confirmByCaller, removeByOperator, requestConfirmation, reopenAsPending } from './subscribe.ts'
-import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
+} from '../consent/subscription-record.ts'
+import type { Subscription } from '../consent/subscriptions.schema.ts'
+import { createSuppressedError, isByPerson, type SuppressionRow } from '../consent/suppression-rows.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
-import { createSuppressedError, isByPerson } from '../subscriptions/suppression-reasons.ts'
+import { findOrCreateContact } from '../contacts/upsert-contact.ts'
+import { subscriptions } from '../db/schema/index.ts'
+import { conflict, invalidField, notFound } from '../kernel/errors.ts'
+import type { ContactId, ListId } from '../kernel/ids.ts'
+import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { type Page, readPage } from '../request/paging.ts'
+import { isCreatedInRange } from '../request/time-range.ts'
+import { lockList, requireList } from './lists.ts'
+import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
+import { setPending } from './subscribe.ts'
 
 /** Lists the subscriptions of a list, of one status or of all. */
 export async function listSubscribers(ctx: Ctx, listId: ListId, query: SubscriberQuery): Promise<Page<Subscription>> {
@@ -64,22 +75,38 @@ export function addSubscriber(
     const { doubleOptIn } = await requireList(ctx, listId)
     const { status = doubleOptIn ? 'PENDING' : 'CONFIRMED' } = input
     const contact = await findContact(ctx, input)
-    const link = { listId, contactId: contact.id }
-    const existing = await findSubscription(ctx, link)
-    const isNew = existing === undefined || canRestore(existing)
-    const hasOptedOut = !isNew && existing.status !== 'PENDING' && existing.status !== 'CONFIRMED'
-    const reasons = await readSuppressions(ctx, { email: contact.email, listId })
-    if (hasOptedOut || reasons.some(isByPerson)) throw hasOptedOutOfList()
-    if (reasons[0]) throw createSuppressedError(reasons[0])
-    const subscribing = { link, email: contact.email, source: 'api', consent: { method: 'API' } as const }
-    if (existing && isNew) await reopenAsPending(ctx, subscribing)
-    if (status === 'CONFIRMED') await confirmByCaller(ctx, subscribing)
-    else await requestConfirmation(ctx, subscribing)
-    const row = await findSubscription(ctx, link)
-    // The row is missing only if the list was deleted in the meantime.
+    if (!(await lockList(ctx, listId))) throw notFound('List')
+    const key = { listId, contactId: contact.id }
+    const records = await lockConsent(ctx, { contacts: [contact], mode: 'shared' })
+    const current = records.subscriptions.get(toKey(key))
+    requireAllowed(listRows(records, contact.email, listId), current)
+    const isNew = !current || current.ownStatus === 'REMOVED'
+    const request = { listId, contact, source: 'api', consent: { method: 'API' } as const }
+    // The caller takes the removal back: links that were mailed before it are good again.
+    if (isNew) setPending(ctx, records, { ...request, at: current?.createdAt ?? records.startedAt })
+    const state = records.subscriptions.get(toKey(key))
+    if (status === 'CONFIRMED' && state?.ownStatus === 'PENDING') {
+      const proof = givenConsent(ctx, contact.email, request.consent)
+      const confirmed = { ownStatus: 'CONFIRMED', ownStatusAt: records.now, confirmedAt: records.now } as const
+      setSubscription(records, { ...state, ...confirmed, consent: withProof(state.consent, proof) })
+    }
+    if (status === 'PENDING' && state?.ownStatus === 'PENDING') {
+      const isMailed = await requestConfirmationMail(ctx, { kind: 'CONFIRMATION', ...key, email: contact.email })
+      const proof = requestedConsent(ctx, contact.email, request.consent)
+      if (isMailed && !isNew) setSubscription(records, { ...state, consent: withProof(state.consent, proof) })
+    }
+    await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(key) })
+    const row = await findSubscription(ctx, key)
     if (!row) throw notFound('List')
     return { subscription: toSubscription(row), isNew }
   })
+}
+
+/** A caller's word holds only where nothing else was said, also if its row is lost. */
+function requireAllowed(rows: readonly SuppressionRow[], current: SubscriptionState | undefined): void {
+  const hasLeft = current !== undefined && !isOpen(current) && current.ownStatus !== 'REMOVED'
+  if (rows.some(isByPerson) || (rows.length === 0 && hasLeft)) throw hasOptedOutOfList()
+  if (rows.length > 0) throw createSuppressedError(rows)
 }
 
 export async function readSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<Subscription> {
@@ -93,23 +120,21 @@ export async function readSubscriber(ctx: Ctx, listId: ListId, contactId: Contac
 export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     await requireList(ctx, listId)
-    await lockContact(ctx, contactId)
-    if (!(await findSubscription(ctx, { listId, contactId }))) throw notFound('Subscription')
-    await removeByOperator(ctx, { listId, contactId })
+    const contact = await lockContact(ctx, contactId)
+    if (!contact) throw notFound('Subscription')
+    const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
+    const state = records.subscriptions.get(toKey({ listId, contactId }))
+    if (!state) throw notFound('Subscription')
+    restoreLostRows(ctx, records, contact)
+    setSubscription(records, { ...state, ownStatus: 'REMOVED', ownStatusAt: records.now })
+    await deriveStatuses(ctx, records)
   })
-}
-
-/**
- * Whether nothing of the contact's own ended the subscription: the operator removed it, or its former address bounced.
- */
-function canRestore({ status, isRemoved, unsubscribedAt }: SubscriptionRow): boolean {
-  return isRemoved || (status === 'BOUNCED' && unsubscribedAt === null)
 }
 
 const hasOptedOutOfList = () =>
   conflict('opted_out', 'Contact has opted out of this list; only the contact can opt in again')
 
-async function findContact(ctx: Ctx, input: SubscriberInput): Promise<{ id: ContactId; email: string }> {
+async function findContact(ctx: Ctx, input: SubscriberInput): Promise<AddressedContact> {
   if (input.email !== undefined) return findOrCreateContact(ctx, { email: input.email })
   const contact = input.contactId && (await lockContact(ctx, input.contactId))
   if (!contact) throw invalidField('contactId', 'Contact not found')

@@ -2,7 +2,8 @@ import type { BaseCtx, Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { openPayload, openRepairedPayload, sealPayload, signPayload, verifyPayload } from '../kernel/crypto.ts'
-import type { TrackedAction } from '../subscriptions/tracking/tracking-level.ts'
+import { undoLifetimeMs } from '../consent/operator-proofs.ts'
+import type { TrackedAction } from '../consent/tracking/tracking-level.ts'
 
 /** One contact's subscription to one list, as identified by a link in an email. */
 export interface SubscriptionLink {
@@ -30,17 +31,16 @@ interface Unsubscription {
 type OpenedUnsubscription = SubscriptionLink & Unsubscription
 type OpenedConfirmation = SubscriptionLink & { issuedAt: Date; email: string; tracking: TrackedAction[] }
 
-/** The end of a confirmed subscription, by the contact with this address. */
+/** What a contact with this address said by an unsubscribe link, and when. */
 interface Ending {
   listId: ListId
   contactId: ContactId
   email: string
-  unsubscribedAt: Date
+  saidAt: Date
 }
-type OpenedUndo = SubscriptionLink & { unsubscribedAt: Date; email: string }
+type OpenedUndo = SubscriptionLink & { saidAt: Date; email: string }
 
 const confirmationLifetimeMs = 7 * 24 * 60 * 60 * 1000
-export const undoLifetimeMs = 10 * 60 * 1000
 
 /**
  * Returns the link that confirms a subscription. It is valid for seven days from `issuedAt`, and only while the contact
@@ -100,18 +100,18 @@ export function isTestUnsubscribe(ctx: BaseCtx, token: string): boolean {
 
 const testPurpose = 'unsubscribe-test'
 
-/** Returns the token that undoes an unsubscribe. It is valid for ten minutes from `unsubscribedAt`. */
-export function undoToken(ctx: Ctx, { email, unsubscribedAt, ...link }: Ending): string {
-  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), unsubscribedAt.getTime(), email]
+/** Returns the token that undoes an unsubscribe. It is valid for ten minutes from `saidAt`. */
+export function undoToken(ctx: Ctx, { email, saidAt, ...link }: Ending): string {
+  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), saidAt.getTime(), email]
   return sealPayload(ctx.settings.keys.links, 'undo unsubscribe', payload)
 }
 
 /** Opens an undo token. Throws `invalid_token` if it is forged, damaged or expired, without a database query. */
 export function openUndo(ctx: BaseCtx, token: string, now = Date.now()): OpenedUndo {
   const payload = openPayload(ctx.settings.keys.links, 'undo unsubscribe', token)
-  const unsubscribedAt = Number(payload?.[3])
-  if (!payload || now - unsubscribedAt > undoLifetimeMs) throw invalidLink()
-  return { ...subscriptionOf(payload), unsubscribedAt: new Date(unsubscribedAt), email: String(payload[4]) }
+  const saidAt = Number(payload?.[3])
+  if (!payload || now - saidAt > undoLifetimeMs) throw invalidLink()
+  return { ...subscriptionOf(payload), saidAt: new Date(saidAt), email: String(payload[4]) }
 }
 
 export const invalidLink = () => new AppError('invalid_token', 'Invalid or expired link')

@@ -1,21 +1,25 @@
+import { hasSqlState } from '../db/database-errors.ts'
+import { isInTransaction } from '../db/transaction.ts'
 import { changedConcurrently } from '../kernel/errors.ts'
 import { type BaseCtx, inTransaction } from './context.ts'
 
 const maxRounds = 3
+const deadlock = ['40P01']
 
 /** What a transaction throws when a lock shows that something has changed since it was read: see `inRounds`. */
 export const changedBeforeLock = changedConcurrently()
 
 /**
- * Runs `work` in a transaction, and again if it throws `changedBeforeLock`: the locks are released in between. Throws
- * `unavailable` if that happens three times.
+ * Runs `work` in a transaction, and again after a deadlock, or if it throws `changedBeforeLock`: the locks are released in
+ * between. Throws `unavailable` if that happens three times.
  */
 export async function inRounds<C extends BaseCtx, Result>(ctx: C, work: (ctx: C) => Promise<Result>): Promise<Result> {
   for (let round = 1; ; round++) {
     try {
       return await inTransaction(ctx, work)
     } catch (error) {
-      if (error !== changedBeforeLock || round === maxRounds) throw error
+      const isRepeatable = error === changedBeforeLock || (hasSqlState(error, deadlock) && !isInTransaction(ctx.db))
+      if (!isRepeatable || round === maxRounds) throw error
     }
   }
 }

@@ -1,53 +1,61 @@
 import { audit } from '../audit/audit.ts'
+import { lockConsent, listRows, withdraw } from '../consent/consent-records.ts'
+import { isDatedBy } from '../consent/derive-status.ts'
+import { deleteSuppression, deriveStatuses } from '../consent/derive-statuses.ts'
+import { hashEmailWithAllKeys } from '../consent/hash-email.ts'
+import { isByPerson } from '../consent/suppression-rows.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 import { suppressions } from '../db/schema/index.ts'
 import { changedConcurrently, conflict, notFound } from '../kernel/errors.ts'
 import type { SuppressionId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { applyRemaining } from '../subscriptions/apply-suppressions.ts'
-import { hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
-import { saveWithout } from '../subscriptions/store-suppressions.ts'
-import { isByPerson } from '../subscriptions/suppression-reasons.ts'
 import { deleteSoftBounces } from './soft-bounces.ts'
 import type { SuppressionLift } from './suppressions.schema.ts'
 
 /**
- * Lifts a bounce, a block, or both. The subscriptions that only these ended return to their former status at once. What
- * the person said remains; without a reason to lift, throws `opted_out`.
+ * Lifts a bounce or a block of an address, from whatever source. The subscriptions that only this ended open again at
+ * once. Throws `opted_out` for what the person said.
  */
-export function liftSuppression(ctx: Ctx, id: SuppressionId, { note, reason }: SuppressionLift): Promise<void> {
+export function liftSuppression(ctx: Ctx, id: SuppressionId, { note }: SuppressionLift): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const { row, contact } = await lockWithContact(ctx, id)
-    const isLifted = (one: { reason: string }) =>
-      one.reason === reason || (reason === undefined && (one.reason === 'BOUNCED' || one.reason === 'MANUAL'))
-    const lifted = row.reasons.filter(isLifted).map((one) => one.reason)
-    if (lifted.length === 0) {
-      if (row.reasons.every(isByPerson)) throw conflict('opted_out', 'Only the person can revert what they said')
-      throw conflict('wrong_state', `The suppression has no reason ${reason}`)
-    }
-    const remaining = await saveWithout(ctx, row, isLifted)
+    const { reason } = row
+    if (isByPerson(row)) throw conflict('opted_out', 'Only the person can revert what they said')
     const hashes = contact ? hashEmailWithAllKeys(ctx, contact.email) : [row.emailHash]
-    if (lifted.includes('BOUNCED')) await deleteSoftBounces(ctx, hashes)
-    if (contact) await applyRemaining(ctx, contact, remaining)
-    await audit(ctx, 'suppression.lifted', { subjectId: id, reasons: lifted.join(', '), note })
+    if (contact) {
+      const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
+      const rows = listRows(records, contact.email).filter((one) => one.reason === reason)
+      if (rows.length === 0) throw notFound('Suppression')
+      withdraw(records, rows)
+      await deriveStatuses(ctx, records, {
+        widens: (state) =>
+          reason === 'BOUNCED' ? state.status === 'BOUNCED' : rows.some((one) => isDatedBy(state, one)),
+      })
+    } else {
+      await deleteSuppression(ctx, id)
+    }
+    if (reason === 'BOUNCED') await deleteSoftBounces(ctx, hashes)
+    await audit(ctx, 'suppression.lifted', { subjectId: id, reason, note })
   })
 }
 
-/** Locks a suppression after its contact, in the order of all writers. */
+/** Reads a suppression after it has locked the contact that has the address, as far as known. */
 export async function lockWithContact(ctx: Ctx, id: SuppressionId) {
-  const [seen] = await selectRow(ctx, id)
+  const seen = await findRow(ctx, id)
   if (!seen) throw notFound('Suppression')
   const contact = seen.contactId ? await lockContact(ctx, seen.contactId) : undefined
-  const [row] = await selectRow(ctx, id).for('update')
+  const row = await findRow(ctx, id)
   if (!row) throw notFound('Suppression')
   if (row.contactId !== seen.contactId) throw changedConcurrently()
-  return { row, contact }
+  const hasAddress = contact !== undefined && hashEmailWithAllKeys(ctx, contact.email).includes(row.emailHash)
+  return { row, contact: hasAddress ? contact : undefined }
 }
 
-function selectRow(ctx: Ctx, id: SuppressionId) {
-  return ctx.db
+async function findRow(ctx: Ctx, id: SuppressionId) {
+  const [row] = await ctx.db
     .select()
     .from(suppressions)
     .where(byId(suppressions, ctx, id))
+  return row
 }

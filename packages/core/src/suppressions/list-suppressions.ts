@@ -4,11 +4,11 @@ import { suppressions } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import type { Page } from '../request/paging.ts'
-import { hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
+import { hashEmailWithAllKeys } from '../consent/hash-email.ts'
 import { toSuppression } from './suppression-record.ts'
 import type { Suppression } from './suppressions.schema.ts'
 
-/** Returns the suppression of the address of a contact, in one page. */
+/** Returns the suppressions of the address of a contact, in one page. */
 export async function listSuppressionsOfContact(ctx: Ctx, contactId: ContactId): Promise<Page<Suppression>> {
   const { email } = await readContact(ctx, contactId)
   const rows = await ctx.db

@@ -7,7 +7,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { softBounces } from '../db/schema/index.ts'
 import type { Ctx } from '../request/context.ts'
-import { hashEmail, hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
+import { hashEmail, hashEmailWithAllKeys } from '../consent/hash-email.ts'
 
 const dayMs = 86_400_000
 /** With fewer, no address is undeliverable. */

@@ -5,7 +5,7 @@ import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { findContactByEmail } from '../contacts/find-contact.ts'
-import type { SuppressionReason } from '../db/schema/index.ts'
+import type { Reason } from '../consent/suppression-rows.ts'
 import { newId } from '../kernel/ids.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
@@ -29,8 +29,8 @@ beforeEach(async () => {
 const ada = { email: 'ada@example.com', firstName: '', lastName: '' }
 const invalidLink = { code: 'invalid_token', message: 'Invalid or expired link' }
 
-const give = (reason: SuppressionReason['reason'], createdAt = new Date()) =>
-  suppress(ctx, [{ email: ada.email, reason, source: 'API', createdAt }], { emitsEvents: true })
+const give = (reason: Reason, at?: Date) =>
+  suppress(ctx, [{ email: ada.email, reason, source: 'API', at }], { emitsEvents: true })
 const idOfAda = async () => (await findContactByEmail(ctx, ada.email))?.id ?? newId('con')
 const statusOf = async (on: List) => (await readSubscriber(ctx, on.id, await idOfAda())).status
 
@@ -95,13 +95,13 @@ test.each(['BOUNCED', 'MANUAL'] as const)(
 test.each(['OPTED_OUT', 'COMPLAINED'] as const)('%s: an older statement opens no link from before', async (reason) => {
   const token = await readMailedToken(ctx, ada.email)
   await give(reason)
-  const older = { email: ada.email, reason, source: 'IMPORT', createdAt: new Date('2020-01-01') } as const
+  const older = { email: ada.email, reason, source: 'IMPORT', at: new Date('2020-01-01') } as const
   await suppress(ctx, [older], { emitsEvents: false })
   await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
 })
 
 test.each(['OPTED_OUT', 'COMPLAINED'] as const)('%s: a later statement closes a link from before', async (reason) => {
-  const older = { email: ada.email, reason, source: 'IMPORT', createdAt: new Date('2020-01-01') } as const
+  const older = { email: ada.email, reason, source: 'IMPORT', at: new Date('2020-01-01') } as const
   await suppress(ctx, [older], { emitsEvents: false })
   await signUp()
   const token = await readMailedToken(ctx, ada.email)

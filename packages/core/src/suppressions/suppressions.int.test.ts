@@ -12,7 +12,7 @@ import { addSubscriber, readSubscriber, removeSubscriber } from '../lists/subscr
 import { liftSuppression } from './lift-suppression.ts'
 import { suppress } from './suppress.ts'
 import { createSuppression, listSuppressions, readSuppression } from './suppressions.ts'
-import { SuppressionQuery } from './suppressions.schema.ts'
+import { SuppressionInput, SuppressionQuery } from './suppressions.schema.ts'
 
 const ctx = useTestCtx(useTestDatabase())
 let list: List
@@ -26,29 +26,36 @@ beforeEach(async () => {
 type Given = 'MANUAL' | 'OPTED_OUT' | 'BOUNCED'
 const give = async (reason: Given, note?: string) =>
   (await createSuppression(ctx, { email: ada.email, reason, note })).suppression
-const lift = (id: SuppressionId, reason?: 'BOUNCED' | 'MANUAL') =>
-  liftSuppression(ctx, id, { note: 'it was wrong', reason })
+const lift = (id: SuppressionId) => liftSuppression(ctx, id, { note: 'it was wrong' })
 const statusOfAda = async () => (await readSubscriber(ctx, list.id, ada.id)).status
 const find = async (query: Record<string, string>) =>
   (await listSuppressions(ctx, SuppressionQuery.parse(query))).data.map(({ id }) => id)
 
-test('an address is suppressed once, whatever its spelling; notes and reasons add up', async () => {
+test('a statement is one row, whatever the spelling, and its moment moves', async () => {
   const first = await createSuppression(ctx, { email: 'ADA@example.com', reason: 'MANUAL', note: 'first' })
   expect(first).toMatchObject({
     isNew: true,
-    suppression: { contactId: ada.id, reason: 'MANUAL', source: 'API', note: 'first' },
+    suppression: { contactId: ada.id, listId: null, reason: 'MANUAL', source: 'API', note: 'first' },
   })
-  const second = await createSuppression(ctx, { email: ada.email, reason: 'BOUNCED' })
-  expect(second.isNew).toBe(false)
-  expect(await readSuppression(ctx, first.suppression.id)).toEqual(second.suppression)
-  expect(second.suppression).toMatchObject({
-    reason: 'BOUNCED',
-    note: 'first',
-    reasons: [
-      { reason: 'BOUNCED', source: 'API' },
-      { reason: 'MANUAL', source: 'API' },
-    ],
-  })
+  const again = await createSuppression(ctx, { email: ada.email, reason: 'MANUAL' })
+  expect(again).toMatchObject({ isNew: false, suppression: { id: first.suppression.id, note: 'first' } })
+  expect(again.suppression.saidAt > first.suppression.saidAt).toBe(true)
+  expect(again.suppression.firstSaidAt).toBe(first.suppression.firstSaidAt)
+  expect(await createSuppression(ctx, { email: ada.email, reason: 'BOUNCED' })).toMatchObject({ isNew: true })
+  expect(await find({ email: ada.email })).toHaveLength(2)
+})
+
+test('an opt-out of one list is of that list', async () => {
+  const other = await createTestList(ctx)
+  await addSubscriber(ctx, other.id, { contactId: ada.id, status: 'CONFIRMED' })
+  const { suppression } = await createSuppression(ctx, { email: ada.email, listId: list.id, reason: 'OPTED_OUT' })
+  expect([await statusOfAda(), (await readSubscriber(ctx, other.id, ada.id)).status]).toEqual([
+    'UNSUBSCRIBED',
+    'CONFIRMED',
+  ])
+  expect([await find({}), await find({ listId: other.id })]).toEqual([[], []])
+  expect([await find({ listId: 'any' }), await find({ listId: list.id })]).toEqual([[suppression.id], [suppression.id]])
+  expect(SuppressionInput.safeParse({ email: ada.email, listId: list.id, reason: 'MANUAL' }).success).toBe(false)
 })
 
 test.each(['BOUNCED', 'MANUAL'] as const)('lifting %s restores the subscription, with an event', async (reason) => {
@@ -62,22 +69,21 @@ test.each(['BOUNCED', 'MANUAL'] as const)('lifting %s restores the subscription,
 })
 
 test('each reason is lifted by itself', async () => {
-  const { id } = await give('BOUNCED')
-  await give('MANUAL')
-  await lift(id, 'BOUNCED')
-  expect(await readSuppression(ctx, id)).toMatchObject({ reason: 'MANUAL' })
-  await expect(lift(id, 'BOUNCED')).rejects.toMatchObject({ code: 'wrong_state' })
+  const bounce = await give('BOUNCED')
+  const block = await give('MANUAL')
+  await lift(bounce.id)
+  expect(await readSuppression(ctx, block.id)).toMatchObject({ reason: 'MANUAL' })
+  await expect(lift(bounce.id)).rejects.toMatchObject({ code: 'not_found' })
   expect(await statusOfAda()).toBe('UNSUBSCRIBED')
-  await lift(id)
+  await lift(block.id)
   expect(await statusOfAda()).toBe('CONFIRMED')
 })
 
 test('what the person said is not lifted, and remains when a bounce is', async () => {
   const { id } = await give('OPTED_OUT')
   await expect(lift(id)).rejects.toMatchObject({ code: 'opted_out' })
-  await give('BOUNCED')
-  await lift(id)
-  expect(await readSuppression(ctx, id)).toMatchObject({ reason: 'OPTED_OUT', reasons: [{ reason: 'OPTED_OUT' }] })
+  await lift((await give('BOUNCED')).id)
+  expect(await readSuppression(ctx, id)).toMatchObject({ reason: 'OPTED_OUT' })
   expect(await statusOfAda()).toBe('UNSUBSCRIBED')
 })
 
@@ -95,7 +101,7 @@ test('a contact that left the address is not affected when it is lifted', async 
   expect(await find({ email: 'new@example.com' })).toHaveLength(1)
 })
 
-test('filters by the strictest reason, its source, and the address', async () => {
+test('filters by reason, source and address', async () => {
   const { id } = await give('MANUAL')
   const [other] = await suppress(ctx, [{ email: 'eve@example.com', reason: 'COMPLAINED', source: 'MAIL_EVENT' }], {
     emitsEvents: false,
@@ -119,6 +125,6 @@ test('creating, lifting and searching are in the audit log, without an address',
   expect(entries).toEqual([
     { action: 'suppression.created', subjectId: id, details: { reason: 'MANUAL' } },
     { action: 'suppressions.searched', subjectId: id, details: {} },
-    { action: 'suppression.lifted', subjectId: id, details: { reasons: 'MANUAL', note: 'it was wrong' } },
+    { action: 'suppression.lifted', subjectId: id, details: { reason: 'MANUAL', note: 'it was wrong' } },
   ])
 })

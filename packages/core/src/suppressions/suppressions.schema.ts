@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { suppressionReasons, suppressionSources } from '../db/schema/index.ts'
 import { EmailFilter } from '../contacts/listing/address-filters.ts'
-import { RecordId } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { CreatedAt, Email, MultiLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
-const reasons = z
+const reason = z
   .enum(suppressionReasons)
   .describe(
-    '`COMPLAINED`: the person reported an email as spam. `OPTED_OUT`: the person wants no email from any list. `BOUNCED`: the address accepts no email. `MANUAL`: blocked by a user.',
+    '`COMPLAINED`: the person reported an email as spam. `OPTED_OUT`: the person wants no email from the list, or from any. `BOUNCED`: the address accepts no email. `MANUAL`: blocked by a user.',
   )
 const source = z
   .enum(suppressionSources)
@@ -22,28 +22,30 @@ export const Suppression = z
     contactId: RecordId('con')
       .nullable()
       .describe(
-        'The contact that has the address. `null` if none had it when it was suppressed and none was imported with it since, or if it was deleted.',
+        'The contact that has the address, as far as known. `null` if none was seen there, or if it was deleted.',
       ),
-    reason: reasons.meta({ description: 'The strictest of the reasons: in the order of this list.' }),
-    reasons: z
-      .array(z.object({ reason: reasons, source, createdAt: Timestamp.describe('When the reason arose.') }))
-      .describe('All reasons, the strictest first. Each of them is lifted by itself.'),
-    source: source.meta({ description: 'Where the strictest reason comes from.' }),
+    listId: RecordId('lst').nullable().describe('The list. `null`: every list, also those to come.'),
+    reason,
+    source,
     note: z.string().nullable().describe('A note of the users. `null` if there is none.'),
+    firstSaidAt: Timestamp.describe('When it was first said. A file may report an earlier moment.'),
+    saidAt: Timestamp.describe('When it was last said. A confirmation link from before is refused.'),
     createdAt: CreatedAt,
   })
   .meta({
     id: 'Suppression',
     description:
-      'An address to which the workspace sends no email, except a confirmation that the person asks for. The address itself is not kept, only a keyed hash.',
+      'One statement against email to an address, for one list or for all; an address may have several. Emails that the person asks for are sent all the same. The address itself is not kept, only a keyed hash.',
     examples: [
       {
         id: 'sup_01kag7m3v9e8fs2t4w6x8y0z1b',
         contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        listId: null,
         reason: 'BOUNCED',
-        reasons: [{ reason: 'BOUNCED', source: 'MAIL_EVENT', createdAt: '2026-11-21T06:35:49.123Z' }],
         source: 'MAIL_EVENT',
         note: null,
+        firstSaidAt: '2026-11-21T06:35:49.123Z',
+        saidAt: '2026-11-21T06:35:49.123Z',
         createdAt: '2026-11-21T06:35:49.123Z',
       },
     ],
@@ -53,6 +55,9 @@ export type Suppression = z.output<typeof Suppression>
 export const SuppressionInput = z
   .strictObject({
     email: Email.describe('The address. Its contact, if there is one, is unsubscribed from every list at once.'),
+    listId: Id('lst')
+      .optional()
+      .describe('The list that the person left, with `OPTED_OUT`. Default: every list, also those to come.'),
     reason: z
       .enum(['MANUAL', 'OPTED_OUT', 'BOUNCED'])
       .describe(
@@ -61,6 +66,10 @@ export const SuppressionInput = z
     note: MultiLine(1_000)
       .optional()
       .describe('A note for the users. It is deleted with the contact. Default: the former note.'),
+  })
+  .refine(({ listId, reason }) => listId === undefined || reason === 'OPTED_OUT', {
+    path: ['listId'],
+    error: 'listId: BOUNCED and MANUAL are for all lists',
   })
   .meta({
     id: 'SuppressionCreate',
@@ -72,7 +81,6 @@ export type SuppressionInput = z.output<typeof SuppressionInput>
 export const SuppressionLift = z
   .strictObject({
     note: MultiLine(1_000, 1).describe('Why it is lifted. The audit log keeps it.'),
-    reason: z.enum(['BOUNCED', 'MANUAL']).optional().describe('The reason to lift. Default: both.'),
   })
   .meta({
     id: 'SuppressionLiftRequest',
@@ -82,10 +90,15 @@ export const SuppressionLift = z
 export type SuppressionLift = z.output<typeof SuppressionLift>
 
 export const SuppressionQuery = PageQuery.extend({
-  reason: z.enum(suppressionReasons).optional().describe('Only suppressions whose strictest reason this is.'),
-  source: z.enum(suppressionSources).optional().describe('Only suppressions whose strictest reason has this source.'),
+  listId: z
+    .union([z.literal('any'), Id('lst')])
+    .optional()
+    .describe('Only suppressions of this list, or with `any` those of every list too. Default: those for all lists.'),
+  contactId: Id('con').optional().describe('Only suppressions of the address that this contact has.'),
+  reason: z.enum(suppressionReasons).optional().describe('Only suppressions with this reason.'),
+  source: z.enum(suppressionSources).optional().describe('Only suppressions with this source.'),
   email: EmailFilter.optional().describe(
-    'Only the suppression of this address. Needs the role MEMBER, and is recorded in the audit log.',
+    'Only suppressions of this address. Needs the role MEMBER, and is recorded in the audit log.',
   ),
   sort: Sort(['createdAt']),
 })

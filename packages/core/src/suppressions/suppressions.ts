@@ -1,42 +1,66 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { suppressions } from '../db/schema/index.ts'
-import { notFound } from '../kernel/errors.ts'
+import { invalidField, notFound } from '../kernel/errors.ts'
 import type { SuppressionId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import { type Ctx, getActorId, inTransaction } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
-import { hashEmailWithAllKeys } from '../subscriptions/hash-email.ts'
-import type { SuppressionRow } from '../subscriptions/store-suppressions.ts'
+import { hashEmailWithAllKeys } from '../consent/hash-email.ts'
+import { proveOptOut, undoLifetimeMs } from '../consent/operator-proofs.ts'
+import type { SuppressionRow } from '../consent/suppression-rows.ts'
+import { lockList } from '../lists/lists.ts'
 import { suppress } from './suppress.ts'
 import { toSuppression } from './suppression-record.ts'
 import type { Suppression, SuppressionInput, SuppressionQuery } from './suppressions.schema.ts'
 
 /**
- * Suppresses an address, or adds a reason to its suppression, and ends the subscriptions of its contact at once, with
- * `subscription.unsubscribed` for each. `isNew` is false if the address was suppressed before.
+ * Suppresses an address, for a list or for all, and ends the subscriptions of its contact at once, with
+ * `subscription.unsubscribed` for each. `isNew` is false if it was said before: then it is said again.
  */
 export function createSuppression(
   ctx: Ctx,
-  { email, reason, note }: SuppressionInput,
+  { email, listId, reason, note }: SuppressionInput,
 ): Promise<{ suppression: Suppression; isNew: boolean }> {
   return inTransaction(ctx, async (ctx) => {
-    const added = { email, reason, source: 'API', ...(note !== undefined && { note }) } as const
-    const [stored] = await suppress(ctx, [added], { emitsEvents: true })
+    if (listId && !(await lockList(ctx, listId))) throw invalidField('listId', 'List not found')
+    const isOptOut = reason === 'OPTED_OUT'
+    const [stored] = await suppress(
+      ctx,
+      [
+        {
+          email,
+          listId: listId ?? null,
+          reason,
+          source: 'API',
+          note,
+          actorId: getActorId(ctx.actor),
+          ...(isOptOut && { undoableForMs: undoLifetimeMs }),
+        },
+      ],
+      {
+        emitsEvents: true,
+        complete(records, [said]) {
+          if (!said || !isOptOut) return
+          for (const contact of records.contacts)
+            proveOptOut(ctx, records, { contact, row: said.row, note: note ?? null })
+        },
+      },
+    )
     if (!stored) throw new Error('suppress returned nothing')
     const { row, change } = stored
-    if (change !== 'UNCHANGED') await audit(ctx, 'suppression.created', { subjectId: row.id, reason })
-    return { suppression: toSuppression(row), isNew: change === 'CREATED' }
+    await audit(ctx, 'suppression.created', { subjectId: row.id, reason, ...(listId && { listId }) })
+    return { suppression: await readSuppression(ctx, row.id), isNew: change === 'CREATED' }
   })
 }
 
 /** Lists suppressions, newest first. A search for an address is recorded in the audit log. */
 export async function listSuppressions(ctx: Ctx, query: SuppressionQuery): Promise<Page<Suppression>> {
-  const { reason, source, email } = query
+  const { listId, contactId, reason, source, email } = query
   const hashes = email === undefined ? undefined : hashEmailWithAllKeys(ctx, email)
   const page = await readPage<SuppressionRow>(ctx, {
-    name: `suppressions ${reason ?? ''} ${source ?? ''} ${hashes?.[0] ?? ''}`,
+    name: `suppressions ${listId ?? ''} ${contactId ?? ''} ${reason ?? ''} ${source ?? ''} ${hashes?.[0] ?? ''}`,
     query,
     ...byCreation<SuppressionRow>(suppressions),
     read: ({ after, orderBy, limit }) =>
@@ -46,6 +70,8 @@ export async function listSuppressions(ctx: Ctx, query: SuppressionQuery): Promi
         .where(
           and(
             eq(suppressions.workspaceId, ctx.workspaceId),
+            listId === 'any' ? undefined : listId ? eq(suppressions.listId, listId) : isNull(suppressions.listId),
+            contactId && eq(suppressions.contactId, contactId),
             reason && eq(suppressions.reason, reason),
             source && eq(suppressions.source, source),
             hashes && sql`${suppressions.emailHash} = any(${sql.param(hashes)})`,

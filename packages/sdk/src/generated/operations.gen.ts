@@ -647,7 +647,7 @@ export class Contacts extends Resource {
   /**
    * Record an opt-out.
    *
-   * Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert it. With `listId` they leave this list, otherwise every list, also those to come. Emits `subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. Once more is a no-op. An admin can undo a mistake for ten minutes.
+   * Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert it. With `listId` they leave this list, otherwise every list, also those to come. Emits `subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. Once more is no error: the proof and the audit log have it each time. An admin can undo a mistake for ten minutes.
    *
    * Requires the role MEMBER.
    */
@@ -658,7 +658,7 @@ export class Contacts extends Resource {
   /**
    * Undo an opt-out that was recorded by mistake.
    *
-   * For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions return as they were. Returns 409 with the code `opted_out` after that, if the person has opted out themselves, or if a change of address or a merge has stored the opt-out from the list for both addresses: then only they revert it. Without `listId`, such lists stay opted out. The audit log records it.
+   * For ten minutes after `POST /contacts/{id}/opt-out` with the same `listId`: the subscriptions that it ended open again. Returns 409 with the code `opted_out` after that, if the person has said the same, or if a change of address or a merge has made it hold for two addresses: then only they revert it. The audit log records it.
    *
    * Requires the role ADMIN.
    */
@@ -821,7 +821,7 @@ export class Suppressions extends Resource {
   /**
    * Suppress an address.
    *
-   * The workspace sends nothing to the address from now on, on any list, whichever contact has it. Its subscriptions end at once, with `subscription.unsubscribed` for each. Returns 200 if the address is suppressed already: reasons add up. For a contact, `POST /contacts/{id}/opt-out` records an opt-out in the proof of consent too.
+   * The workspace sends nothing to the address from now on, on the list or on any, whichever contact has it. Its subscriptions end at once, with `subscription.unsubscribed` for each. Returns 200 if the same was said before: then `saidAt` is renewed. The audit log records it each time.
    *
    * Requires the role MEMBER.
    */
@@ -832,7 +832,7 @@ export class Suppressions extends Resource {
   /**
    * List suppressions.
    *
-   * Returns the suppressions of the workspace. They contain no addresses: only keyed hashes are stored. `email` finds the suppression of an address, needs the role MEMBER, and is recorded in the audit log.
+   * Returns the suppressions for all lists; `listId` returns others. They contain no addresses: only keyed hashes are stored. `email` finds those of an address, needs the role MEMBER, and is recorded in the audit log.
    *
    * Requires the role VIEWER.
    */
@@ -843,7 +843,7 @@ export class Suppressions extends Resource {
   /**
    * Retrieve a suppression.
    *
-   * Returns the suppression with all of its reasons.
+   * Returns one statement against email to an address.
    *
    * Requires the role VIEWER.
    */
@@ -854,7 +854,7 @@ export class Suppressions extends Resource {
   /**
    * Lift a suppression.
    *
-   * Lifts the reasons BOUNCED and MANUAL, or the one given. Subscriptions that only these ended return to their former status. What the person said (OPTED_OUT, COMPLAINED) remains: only they can revert it, and without another reason the response is 409 with the code `opted_out`. The audit log records the note.
+   * Lifts a bounce or a block of the address, from whatever source. Subscriptions that only this ended are again what they were. What the person said (OPTED_OUT, COMPLAINED) is theirs to revert: the response is 409 with the code `opted_out`. The audit log records the note.
    *
    * Requires the role ADMIN.
    */

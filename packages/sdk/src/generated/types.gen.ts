@@ -3972,7 +3972,7 @@ export type SubscriptionWithConsents = {
 };
 
 /**
- * An address to which the workspace sends no email, except a confirmation that the person asks for. The address itself is not kept, only a keyed hash.
+ * One statement against email to an address, for one list or for all; an address may have several. Emails that the person asks for are sent all the same. The address itself is not kept, only a keyed hash.
  */
 export type Suppression = {
     /**
@@ -3980,38 +3980,33 @@ export type Suppression = {
      */
     id: string;
     /**
-     * The contact that has the address. `null` if none had it when it was suppressed and none was imported with it since, or if it was deleted.
+     * The contact that has the address, as far as known. `null` if none was seen there, or if it was deleted.
      */
     contactId: string | null;
     /**
-     * The strictest of the reasons: in the order of this list.
+     * The list. `null`: every list, also those to come.
+     */
+    listId: string | null;
+    /**
+     * `COMPLAINED`: the person reported an email as spam. `OPTED_OUT`: the person wants no email from the list, or from any. `BOUNCED`: the address accepts no email. `MANUAL`: blocked by a user.
      */
     reason: 'COMPLAINED' | 'OPTED_OUT' | 'BOUNCED' | 'MANUAL';
     /**
-     * All reasons, the strictest first. Each of them is lifted by itself.
-     */
-    reasons: Array<{
-        /**
-         * `COMPLAINED`: the person reported an email as spam. `OPTED_OUT`: the person wants no email from any list. `BOUNCED`: the address accepts no email. `MANUAL`: blocked by a user.
-         */
-        reason: 'COMPLAINED' | 'OPTED_OUT' | 'BOUNCED' | 'MANUAL';
-        /**
-         * `MAIL_EVENT`: a report of a mail server or provider. `LINK`: a link in an email. `API`: this API. `IMPORT`: a file.
-         */
-        source: 'MAIL_EVENT' | 'LINK' | 'API' | 'IMPORT';
-        /**
-         * When the reason arose.
-         */
-        createdAt: string;
-    }>;
-    /**
-     * Where the strictest reason comes from.
+     * `MAIL_EVENT`: a report of a mail server or provider. `LINK`: a link in an email. `API`: this API. `IMPORT`: a file.
      */
     source: 'MAIL_EVENT' | 'LINK' | 'API' | 'IMPORT';
     /**
      * A note of the users. `null` if there is none.
      */
     note: string | null;
+    /**
+     * When it was first said. A file may report an earlier moment.
+     */
+    firstSaidAt: string;
+    /**
+     * When it was last said. A confirmation link from before is refused.
+     */
+    saidAt: string;
     /**
      * When the record was created.
      */
@@ -4026,6 +4021,10 @@ export type SuppressionCreate = {
      * The address. Its contact, if there is one, is unsubscribed from every list at once.
      */
     email: string;
+    /**
+     * The list that the person left, with `OPTED_OUT`. Default: every list, also those to come.
+     */
+    listId?: string;
     /**
      * `OPTED_OUT`: the person said so, and only they can revert it; an admin corrects a mistake within ten minutes with `DELETE /contacts/{id}/opt-out`. `BOUNCED` and `MANUAL` can be lifted by an admin. Report complaints with `POST /mail-events`.
      */
@@ -4044,10 +4043,6 @@ export type SuppressionLiftRequest = {
      * Why it is lifted. The audit log keeps it.
      */
     note: string;
-    /**
-     * The reason to lift. Default: both.
-     */
-    reason?: 'BOUNCED' | 'MANUAL';
 };
 
 /**
@@ -11222,15 +11217,23 @@ export type SuppressionsListData = {
          */
         createdBefore?: string | string;
         /**
-         * Only suppressions whose strictest reason this is.
+         * Only suppressions of this list, or with `any` those of every list too. Default: those for all lists.
+         */
+        listId?: 'any' | string;
+        /**
+         * Only suppressions of the address that this contact has.
+         */
+        contactId?: string;
+        /**
+         * Only suppressions with this reason.
          */
         reason?: 'COMPLAINED' | 'OPTED_OUT' | 'BOUNCED' | 'MANUAL';
         /**
-         * Only suppressions whose strictest reason has this source.
+         * Only suppressions with this source.
          */
         source?: 'MAIL_EVENT' | 'LINK' | 'API' | 'IMPORT';
         /**
-         * Only the suppression of this address. Needs the role MEMBER, and is recorded in the audit log.
+         * Only suppressions of this address. Needs the role MEMBER, and is recorded in the audit log.
          */
         email?: string;
         /**

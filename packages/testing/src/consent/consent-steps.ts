@@ -10,7 +10,7 @@ import { deleteContact } from '@rapport/core/operations/contacts/delete-contact.
 import { mergeContacts } from '@rapport/core/operations/contacts/merge-contacts.ts'
 import { optOutContact, undoOptOut } from '@rapport/core/operations/contacts/opt-out-contact.ts'
 import { unsubscribe } from '@rapport/core/operations/contacts/unsubscribe.ts'
-import type { Ctx } from '@rapport/core/request/context.ts'
+import { type Ctx, inTransaction } from '@rapport/core/request/context.ts'
 import { liftSuppression } from '@rapport/core/suppressions/lift-suppression.ts'
 import { suppress } from '@rapport/core/suppressions/suppress.ts'
 import { createSuppression, listSuppressions } from '@rapport/core/suppressions/suppressions.ts'
@@ -46,9 +46,11 @@ async function readListsOf(ctx: Ctx, contactId: ContactId): Promise<ListId[]> {
   return rows.map((row) => idOf('lst', String(row['list_id'])))
 }
 
-async function findSuppression(ctx: Ctx, email: string) {
+/** A bounce, a block, or both. */
+async function listLiftable(ctx: Ctx, email: string) {
   const { data } = await listSuppressions(ctx, SuppressionQuery.parse({ email }))
-  return data[0]?.id ?? newId('sup')
+  const ids = data.filter(({ reason }) => reason === 'BOUNCED' || reason === 'MANUAL').map(({ id }) => id)
+  return ids.length > 0 ? ids : [newId('sup')]
 }
 
 export const consentSteps = {
@@ -88,7 +90,10 @@ export const consentSteps = {
     return say({ email, scope: 'block' })
   },
   async lift(ctx, { email }) {
-    await liftSuppression(ctx, await findSuppression(ctx, email), { note: 'lifted' })
+    const ids = await listLiftable(ctx, email)
+    await inTransaction(ctx, async (ctx) => {
+      for (const id of ids) await liftSuppression(ctx, id, { note: 'lifted' })
+    })
     return lift(email)
   },
   async optOut(ctx, { email, listId, isAll }) {

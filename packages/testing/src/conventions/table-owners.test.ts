@@ -19,9 +19,8 @@ const exceptions: Record<string, string[]> = {
   members: ['auth/', 'team/', 'operations/workspaces/'],
   invites: ['team/', 'operations/workspaces/'],
   idempotencyRecords: ['request/idempotency.ts', 'apps/api/src/http/handlers/idempotency.ts'],
-  contacts: ['contacts/', 'custom-fields/clear-custom-field.ts', 'subscriptions/subscribed-status.ts'],
-  subscriptions: ['subscriptions/', 'lists/'],
-  suppressions: ['subscriptions/'],
+  contacts: ['contacts/', 'custom-fields/clear-custom-field.ts', 'consent/subscribed-status.ts'],
+  subscriptions: ['consent/', 'lists/'],
   // Recovery, and the command for a restored backup, mark orphaned claims as interrupted in every table with claims.
   campaigns: ['campaigns/', 'operations/recovery/'],
   campaignRecipients: ['campaigns/', 'operations/recovery/'],

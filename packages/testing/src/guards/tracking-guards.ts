@@ -2,7 +2,7 @@ import type { Guard } from './remove-guard.ts'
 import type { TestedGuard } from './tested-guard.ts'
 
 const core = 'packages/core/src'
-const consent = `${core}/subscriptions/tracking`
+const consent = `${core}/consent/tracking`
 
 /** Each guard is noticed by one of these. */
 const tests = [
@@ -89,8 +89,8 @@ const given = [
   },
   {
     name: 'a denial of tracking stays behind when the address changes',
-    file: `${core}/subscriptions/change-address.ts`,
-    search: '  await copyTrackingDenials(ctx, { from: former.email, to: next.email })\n',
+    file: `${core}/consent/change-address.ts`,
+    search: '  await copyTrackingDenials(ctx, { from, to })\n',
     replacement: '',
   },
   {

@@ -166,8 +166,8 @@ export const writeGuards: readonly TestedGuard[] = [
     promise: 'campaigns',
     name: 'pending and unsubscribed contacts are recipients',
     file: `${core}/campaigns/send-campaign.ts`,
-    search: "    and s.status = 'CONFIRMED'\n",
-    replacement: '',
+    search: " and ${isMailable('s')}`",
+    replacement: '`',
     tests: [`${core}/campaigns/campaigns.int.test.ts`, `${api}/routes/campaign-sending.int.test.ts`],
   },
   {

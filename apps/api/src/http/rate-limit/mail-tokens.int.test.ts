@@ -5,8 +5,8 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { confirmationUrl, undoToken, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { preferencesUrl } from '@rapport/core/subscriptions/preferences-links.ts'
-import { trackingConfirmationUrl } from '@rapport/core/subscriptions/tracking/tracking-links.ts'
+import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
+import { trackingConfirmationUrl } from '@rapport/core/consent/tracking/tracking-links.ts'
 import { addSubscribers, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -65,7 +65,7 @@ function linksOf(): [string, string][] {
   const [click = '', open = ''] =
     trackHtml('<a href="https://example.com">x</a>', tracking).match(/https:\/\/crm[^"]+/g) ?? []
   const now = new Date()
-  const undo = undoToken(ctx, { ...one, unsubscribedAt: now })
+  const undo = undoToken(ctx, { ...one, saidAt: now })
   return [
     ['GET', unsubscribeUrl(ctx, one)],
     ['POST', unsubscribeUrl(ctx, one)],

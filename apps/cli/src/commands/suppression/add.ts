@@ -10,19 +10,20 @@ export const suppressionAdd = defineCommand({
     reason: SuppressionInput.shape.reason
       .default('MANUAL')
       .meta(option('<reason>', 'MANUAL: a block; OPTED_OUT: the person said so; BOUNCED (default: MANUAL)')),
+    list: SuppressionInput.shape.listId.meta(option('<list>', 'Only this list, with OPTED_OUT (default: every list)')),
     note: z.string().optional().meta(option('<text>', 'A note for the users')),
     json: jsonFlag('Prints the suppression as JSON'),
     ...apiOptions,
   }),
   notes: [
-    'The workspace sends nothing to the address from now on, and the subscriptions of its contact end at once. Reasons add',
-    'up. OPTED_OUT can be reverted only by the person. The key needs the role MEMBER.',
+    'The workspace sends nothing to the address from now on, and the subscriptions of its contact end at once.',
+    'OPTED_OUT can be reverted only by the person. The key needs the role MEMBER.',
   ].join('\n'),
-  async run(cli, { email, reason, note, json, ...access }) {
+  async run(cli, { email, reason, list: listId, note, json, ...access }) {
     const { rapport } = openApi(cli, access)
-    const record = await rapport.suppressions.create(givenOf({ email, reason, note }), { signal: cli.stopping })
+    const record = await rapport.suppressions.create(givenOf({ email, reason, listId, note }), { signal: cli.stopping })
     cli.terminal.print(json ? JSON.stringify(record) : record.id)
-    cli.terminal.log(`${email} is suppressed: ${record.reasons.map((one) => one.reason).join(', ')}.`)
+    cli.terminal.log(`${email} is suppressed: ${record.reason}${record.listId ? ` for ${record.listId}` : ''}.`)
     return exitCodes.success
   },
 })

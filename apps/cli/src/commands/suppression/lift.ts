@@ -1,6 +1,6 @@
 import { SuppressionLift } from '@rapport/core/suppressions/suppressions.schema.ts'
 import { z } from 'zod'
-import { apiOptions, givenOf, openApi } from '../../api-client.ts'
+import { apiOptions, openApi } from '../../api-client.ts'
 import { defineCommand, exitCodes, jsonFlag, option } from '../../command.ts'
 import { findSuppressionId } from '../../find-by-address.ts'
 
@@ -9,7 +9,10 @@ export const suppressionLift = defineCommand({
   options: z.strictObject({
     suppression: z.string().meta(option('<suppression>', 'The suppressed email address, or the id (sup_…)')),
     note: SuppressionLift.shape.note.meta(option('<text>', 'Why it is lifted; the audit log keeps it')),
-    reason: SuppressionLift.shape.reason.meta(option('<reason>', 'BOUNCED or MANUAL (default: both)')),
+    reason: z
+      .enum(['BOUNCED', 'MANUAL'])
+      .optional()
+      .meta(option('<reason>', 'BOUNCED or MANUAL, for an address with both')),
     json: jsonFlag('Prints the id of the suppression as JSON'),
     ...apiOptions,
   }),
@@ -19,10 +22,10 @@ export const suppressionLift = defineCommand({
   ].join('\n'),
   async run(cli, { suppression, note, reason, json, ...access }) {
     const { rapport } = openApi(cli, access)
-    const id = await findSuppressionId({ rapport, signal: cli.stopping }, suppression)
-    await rapport.suppressions.delete(id, givenOf({ note, reason }), { signal: cli.stopping })
+    const id = await findSuppressionId({ rapport, signal: cli.stopping }, suppression, reason)
+    await rapport.suppressions.delete(id, { note }, { signal: cli.stopping })
     if (json) cli.terminal.print(JSON.stringify({ id }))
-    cli.terminal.log(`${suppression}: lifted ${reason ?? 'BOUNCED and MANUAL'}.`)
+    cli.terminal.log(`${suppression}: lifted.`)
     return exitCodes.success
   },
 })

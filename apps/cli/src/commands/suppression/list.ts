@@ -7,9 +7,10 @@ import { formatCount, formatTable } from '../../terminal.ts'
 
 export const suppressionList = defineCommand({
   options: z.strictObject({
-    email: z.string().optional().meta(option('<address>', 'Only the suppression of this address')),
-    reason: SuppressionQuery.shape.reason.meta(option('<reason>', 'Only those with this strictest reason')),
+    email: z.string().optional().meta(option('<address>', 'Only suppressions of this address')),
+    reason: SuppressionQuery.shape.reason.meta(option('<reason>', 'Only those with this reason')),
     source: SuppressionQuery.shape.source.meta(option('<source>', 'Only those from this source')),
+    list: SuppressionQuery.shape.listId.meta(option('<list>', 'Only those of this list; any: of every list too')),
     json: jsonFlag('Prints the suppressions with all their fields as JSON'),
     ...apiOptions,
   }),
@@ -17,22 +18,24 @@ export const suppressionList = defineCommand({
     'Lists the addresses to which the workspace sends nothing, newest first. The addresses themselves are not stored, only',
     'keyed hashes; --email finds one, needs a key with the role MEMBER, and is recorded in the audit log.',
   ].join('\n'),
-  async run(cli, { email, reason, source, json, ...access }) {
+  async run(cli, { email, reason, source, list: listId, json, ...access }) {
     const { rapport } = openApi(cli, access)
-    const query = givenOf({ email, reason, source, limit: 100 })
+    const query = givenOf({ email, reason, source, listId, limit: 100 })
     const found: Suppression[] = []
     for await (const record of rapport.suppressions.list(query, { signal: cli.stopping })) {
       found.push(record)
       cli.terminal.showProgress(formatCount(found.length, 'suppression'))
     }
-    const rows = found.map(({ id, createdAt, reasons, contactId, note }) => [
+    const rows = found.map(({ id, saidAt, reason, source, listId, contactId, note }) => [
       id,
-      createdAt,
-      reasons.map((one) => one.reason).join(', '),
+      saidAt,
+      reason,
+      source,
+      listId ?? 'all',
       contactId ?? '-',
       note?.replaceAll('\n', ' ') ?? '',
     ])
-    const header = ['id', 'created', 'reasons', 'contact', 'note']
+    const header = ['id', 'said', 'reason', 'source', 'list', 'contact', 'note']
     cli.terminal.print(json ? JSON.stringify({ data: found }) : formatTable([header, ...rows]))
     return exitCodes.success
   },

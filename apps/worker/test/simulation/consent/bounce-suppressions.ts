@@ -2,7 +2,7 @@
 import { findCurrentContact } from '@rapport/core/contacts/contact-aliases.ts'
 import type { CampaignId } from '@rapport/core/kernel/ids.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { readSuppressions } from '@rapport/core/subscriptions/find-suppressions.ts'
+import { readSuppressions } from '@rapport/core/consent/consent-records.ts'
 import type { TraceEntry } from '../tasks.ts'
 import { isCommitOf, listClaimedAfter } from '../trace-checks.ts'
 import type { Sent } from '../world.ts'

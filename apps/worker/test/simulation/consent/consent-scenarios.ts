@@ -60,12 +60,11 @@ async function prepareStart(database: Database): Promise<Start> {
   left?.(model)
   // The clock could show the same time for the link that follows.
   for (const assignment of [
-    'opt_outs set created_at = created_at',
-    'subscriptions set unsubscribed_at = unsubscribed_at',
+    `suppressions set said_at = said_at - interval '1 hour', first_said_at = first_said_at - interval '1 hour',
+       created_at = created_at - interval '1 hour'`,
+    `subscriptions set unsubscribed_at = unsubscribed_at - interval '1 hour'`,
   ])
-    await database.pool.query(`update ${assignment} - interval '1 hour' where workspace_id = $1`, [
-      uuidOf(ctx.workspaceId),
-    ])
+    await database.pool.query(`update ${assignment} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])
   const optOut = await consentSteps.optOut(ctx, { ...picked, email: third })
   optOut(model)
   await consentSteps.signUp(ctx, { ...picked, email: second })

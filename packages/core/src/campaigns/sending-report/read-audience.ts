@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { composedStatement } from '../../db/statements/named-statement.ts'
 import { int, text } from '../../db/statements/sql-types.ts'
 import { type CampaignId, uuidOf } from '../../kernel/ids.ts'
+import { isMailable } from '../../consent/derive-status.ts'
 import type { Ctx } from '../../request/context.ts'
 import { withinFilterTime } from '../../segments/within-filter-time.ts'
 import { readCampaignSummary } from '../campaigns.ts'
@@ -23,7 +24,7 @@ async function countAudience(ctx: Ctx, { listId, segmentId }: CampaignSummary): 
   const { from, where, unseen = sql`false` } = await narrowToSegment(ctx, { segmentId })
   const query = sql`
     with subscribers as (
-      select case when s.status <> 'CONFIRMED' or (${where}) then s.status when ${unseen} then 'UNSEEN' else 'OUTSIDE' end as status
+      select case when not (${isMailable('s')}) or (${where}) then s.status when ${unseen} then 'UNSEEN' else 'OUTSIDE' end as status
       from ${from}
       where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.list_id = ${listId && uuidOf(listId)}::uuid
         and exists (select from lists l where l.workspace_id = s.workspace_id and l.id = s.list_id and l.deleted_at is null))

@@ -4,7 +4,7 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, bool, uuid } from '../../db/statements/sql-types.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
-import { findTrackingChoices } from '../../subscriptions/tracking/tracking-consents.ts'
+import { findTrackingChoices } from '../../consent/tracking/tracking-consents.ts'
 import {
   decideTrackingLevel,
   noTracking,
@@ -12,7 +12,7 @@ import {
   type TrackingLevel,
   type TrackingLevels,
   unknownChoices,
-} from '../../subscriptions/tracking/tracking-level.ts'
+} from '../../consent/tracking/tracking-level.ts'
 import type { Recipient } from '../recipient.ts'
 
 /** What a campaign and its workspace allow to record. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Ctx } from '../../request/context.ts'
 import { newId } from '../../kernel/ids.ts'
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
-import { noTracking, type TrackingLevels } from '../../subscriptions/tracking/tracking-level.ts'
+import { noTracking, type TrackingLevels } from '../../consent/tracking/tracking-level.ts'
 import { trackHtml } from '../templates/track-html.ts'
 import { resolveTrackedLink, recordOpen, createTracking } from './tracking.ts'
 

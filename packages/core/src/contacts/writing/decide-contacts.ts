@@ -1,7 +1,7 @@
 /** Decides in memory what becomes of contacts. Nothing here reads or writes the database. */
 import { AppError, invalidField } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
-import type { AddressChange } from '../../subscriptions/change-address.ts'
+import type { AddressChange } from '../../consent/change-address.ts'
 import type { ContactRow } from '../contact-record.ts'
 import type { ContactIndex } from '../identity/contact-index.ts'
 import { type ContactKeys, emailKey, externalIdsOf, type MatchedBy } from '../identity/contact-keys.ts'

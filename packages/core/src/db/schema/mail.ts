@@ -44,7 +44,7 @@ export interface MailData {
   campaignId?: CampaignId
   contactId?: ContactId | null
   webhookId?: WebhookId
-  /** What the link in the mail grants: see `subscriptions/tracking`. */
+  /** What the link in the mail grants: see `consent/tracking`. */
   tracking?: ('opens' | 'clicks')[]
   /** The language of the page or form on which the recipient asked for the mail. */
   locale?: string

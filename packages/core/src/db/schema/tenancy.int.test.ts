@@ -70,10 +70,8 @@ async function insertRelatedRows(ctx: Ctx) {
   for (const statement of [
     sql`insert into contact_aliases (workspace_id, id, contact_id) values (${workspaceId}, uuidv7(), ${uuidOf(contact.id)})`,
     sql`insert into custom_fields (workspace_id, id, key, label, type) values (${workspaceId}, uuidv7(), 'plan', 'Plan', 'TEXT')`,
-    sql`insert into opt_outs (workspace_id, list_id, email_hash, status)
-      values (${workspaceId}, ${uuidOf(list.id)}, 'hash', 'UNSUBSCRIBED')`,
-    sql`insert into suppressions (workspace_id, email_hash, status, reasons)
-      values (${workspaceId}, 'hash', 'BOUNCED', '[{"reason": "BOUNCED", "source": "MAIL_EVENT"}]')`,
+    sql`insert into suppressions (workspace_id, id, email_hash, list_id, reason, source, first_said_at, said_at)
+      values (${workspaceId}, uuidv7(), 'hash', ${uuidOf(list.id)}, 'OPTED_OUT', 'LINK', now(), now())`,
     sql`insert into mail_reports (workspace_id, fingerprint) values (${workspaceId}, 'hash')`,
     sql`insert into mail_hooks (id, workspace_id, provider, encrypted_secret) values (uuidv7(), ${workspaceId}, 'ses', 'x')`,
     sql`insert into invites (workspace_id, id, email, role, token_hash, expires_at)

@@ -2,7 +2,7 @@ import { boolean, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import type { QuotaName } from '../../kernel/quotas.ts'
 import { timestamptz, createdAt, id, oneOf } from './columns.ts'
 
-/** What emails may record of opens and clicks, the strictest first: see `subscriptions/tracking/tracking-level.ts`. */
+/** What emails may record of opens and clicks, the strictest first: see `consent/tracking/tracking-level.ts`. */
 export const trackingLevels = ['OFF', 'ANONYMOUS', 'PERSON'] as const
 
 export const workspaces = pgTable(

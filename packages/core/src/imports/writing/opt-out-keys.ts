@@ -7,7 +7,7 @@ import type { ContactKeys } from '../../contacts/identity/contact-keys.ts'
 import { importSeen } from '../../db/schema/index.ts'
 import type { ImportId } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
-import { hashEmail } from '../../subscriptions/hash-email.ts'
+import { hashEmail } from '../../consent/hash-email.ts'
 
 export async function addOptOutKeys(ctx: Ctx, importId: ImportId, keys: readonly ContactKeys[]): Promise<void> {
   const hashes = [...new Set(keys.flatMap((one) => hashKeys(ctx, one)))]

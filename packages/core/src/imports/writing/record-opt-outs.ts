@@ -2,11 +2,16 @@
 import { createContactIndex } from '../../contacts/identity/contact-index.ts'
 import { emailKey, externalIdsOf } from '../../contacts/identity/contact-keys.ts'
 import { findExternalIdAliases } from '../../contacts/identity/external-id-aliases.ts'
-import type { SuppressionReason } from '../../db/schema/index.ts'
-import { type ListOptOut, optOutAddresses } from '../../lists/bulk-opt-outs.ts'
+import { type ConsentRecords, say } from '../../consent/consent-records.ts'
+import { deriveStatuses } from '../../consent/derive-statuses.ts'
+import { ensureSubscription } from '../../consent/operator-proofs.ts'
+import type { Reason } from '../../consent/suppression-rows.ts'
+import { notFound } from '../../kernel/errors.ts'
+import type { ContactId, ListId } from '../../kernel/ids.ts'
+import { lockList } from '../../lists/lists.ts'
 import type { Ctx } from '../../request/context.ts'
-import { type NewSuppression, suppressLocked } from '../../suppressions/suppress.ts'
-import { withLockedAddresses } from '../../suppressions/with-locked-addresses.ts'
+import { inRounds } from '../../request/in-rounds.ts'
+import { lockPeople } from '../../suppressions/with-locked-addresses.ts'
 import type { OptOutStatus } from '../rows/file-status.ts'
 import type { OptOutRow } from '../rows/import-rows.ts'
 import type { ImportRecord } from '../import-record.ts'
@@ -33,37 +38,39 @@ export async function recordOptOuts(ctx: Ctx, options: Options, rows: readonly O
 }
 
 /** Applies opt-outs to the addresses of the rows, and to those of the contacts that the external ids find. */
-export function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): Promise<void> {
+async function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): Promise<void> {
   const keys = rows.map(({ email, externalId }) => ({ email, externalId }))
-  return withLockedAddresses(ctx, keys, async (ctx, contacts) => {
+  const { listId } = options
+  await inRounds(ctx, async (ctx) => {
+    const { contacts, records } = await lockPeople(ctx, keys, async () => {
+      if (listId && !(await lockList(ctx, listId))) throw notFound('List')
+    })
     const { match } = createContactIndex({ contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(rows)) })
-    const statements = rows.flatMap((row) =>
-      toAddressOptOuts(row, match({ externalId: row.externalId }).contact?.email),
-    )
-    const isOfList = ({ status }: AddressOptOut) => status === 'UNSUBSCRIBED' && options.listId !== null
-    const added = statements
-      .filter((one) => !isOfList(one))
-      .map(
-        ({ email, status, at }): NewSuppression => ({
-          email,
-          reason: reasonOf(status),
-          source: 'IMPORT',
-          createdAt: at,
-        }),
-      )
-    const ofList = statements
-      .filter(isOfList)
-      .map(({ email, at = new Date() }): ListOptOut => ({ email, contactId: match({ email }).contact?.id, at }))
-    const emitsEvents = options.eachEvent
-    await suppressLocked(ctx, { added, contacts }, { emitsEvents })
-    if (options.listId) await optOutAddresses(ctx, ofList, { listId: options.listId, emitsEvents })
+    for (const row of rows) {
+      const known = match({ externalId: row.externalId }).contact?.email
+      for (const said of toAddressOptOuts(row, known))
+        sayOptOut(ctx, records, { ...said, listId, contactId: match({ email: said.email }).contact?.id })
+    }
+    await deriveStatuses(ctx, records, { emitsEvents: options.eachEvent })
   })
 }
 
-const reasonOf = (status: OptOutStatus): SuppressionReason['reason'] =>
-  status === 'UNSUBSCRIBED' ? 'OPTED_OUT' : status
+interface SaidByFile extends AddressOptOut {
+  listId: ListId | null
+  /** The contact that has the address. */
+  contactId: ContactId | undefined
+}
 
-interface AddressOptOut {
+/** Records what a row says about one address: UNSUBSCRIBED is of the list of the import, if it has one. */
+export function sayOptOut(ctx: Ctx, records: ConsentRecords, { listId, contactId, status, ...said }: SaidByFile): void {
+  const isOfList = status === 'UNSUBSCRIBED' && listId !== null
+  say(ctx, records, { ...said, listId: isOfList ? listId : null, reason: reasonOf(status), source: 'IMPORT' })
+  if (isOfList && contactId) ensureSubscription(ctx, records, { listId, contactId, source: 'import' })
+}
+
+const reasonOf = (status: OptOutStatus): Reason => (status === 'UNSUBSCRIBED' ? 'OPTED_OUT' : status)
+
+export interface AddressOptOut {
   email: string
   status: OptOutStatus
   at: Date | undefined

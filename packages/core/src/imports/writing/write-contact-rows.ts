@@ -2,20 +2,28 @@ import type { ContactRow } from '../../contacts/contact-record.ts'
 import { emailKey } from '../../contacts/identity/contact-keys.ts'
 import { mergePolicies } from '../../contacts/merge-contact.ts'
 import { type ContactOutcome, writeContacts } from '../../contacts/write-contacts.ts'
-import type { AppError } from '../../kernel/errors.ts'
+import { type AppError, notFound } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
-import { addUnconfirmed, type UnconfirmedSubscription } from '../../lists/bulk-opt-outs.ts'
-import { type ConsentingContact, confirmSubscribers } from '../../lists/bulk-subscribe-contacts.ts'
+import {
+  type ConsentRecords,
+  listRows,
+  lockConsent,
+  newSubscription,
+  setSubscription,
+  toKey,
+} from '../../consent/consent-records.ts'
+import { isOpen, type SubscriptionState } from '../../consent/derive-status.ts'
+import { deriveStatuses } from '../../consent/derive-statuses.ts'
+import { ensureSubscription } from '../../consent/operator-proofs.ts'
+import { givenConsent, type ReportedConsent, withProof } from '../../consent/proofs.ts'
+import { lockList } from '../../lists/lists.ts'
 import type { Ctx } from '../../request/context.ts'
-import { findSuppressions } from '../../subscriptions/find-suppressions.ts'
-import { linkSuppressions } from '../../subscriptions/store-suppressions.ts'
-import { recordSubscriptionActivity } from '../../subscriptions/subscribed-status.ts'
 import { isConfirmation, isOptOut, isPending } from '../rows/file-status.ts'
 import type { ClaimedImport } from '../import-claim.ts'
 import { type ImportRow, type RowError, toRowError } from '../rows/import-rows.ts'
 import type { ImportRecord } from '../import-record.ts'
 import { findOptOutKeys } from './opt-out-keys.ts'
-import { applyOptOuts } from './record-opt-outs.ts'
+import { sayOptOut } from './record-opt-outs.ts'
 import type { RowStatus } from '../rows/row-status.ts'
 import type { WrittenRows } from './write-chunk.ts'
 
@@ -25,7 +33,6 @@ type ValidRow = Extract<ImportRow, { contact: unknown }>
 interface Person {
   row: ValidRow
   contact: ContactRow
-  isNew: boolean
 }
 
 /** Writes the contacts of rows, and what the rows say about their subscriptions. */
@@ -44,6 +51,8 @@ export async function writeContactRows(
       emitsEvents: eachEvent,
       reportedBy: { importId: id, actorId },
       isDryRun: dryRun,
+      // Rows that opt out write suppressions.
+      lockMode: valid.some(({ status }) => status?.statuses.some(isOptOut)) ? 'exclusive' : 'shared',
     },
   )
   const rejected = valid.flatMap(({ line }, index) => {
@@ -71,28 +80,38 @@ function toPeople(rows: readonly ValidRow[], outcomes: readonly ContactOutcome[]
     return outcome && 'contact' in outcome ? [{ row, outcome }] : []
   })
   const last = new Map(written.map(({ outcome: { contact } }) => [contact.id, contact]))
-  return written.map(({ row, outcome: { status, contact } }) => ({
+  return written.map(({ row, outcome: { contact } }) => ({
     row,
     contact: last.get(contact.id) ?? contact,
-    isNew: status === 'CREATED',
   }))
 }
 
 /** Returns the number of rows whose contact is confirmed on the list. */
 async function subscribe(ctx: Ctx, claimed: ClaimedImport, people: readonly Person[]): Promise<number> {
-  const { listId, dryRun } = claimed
-  if (!dryRun) await followOptOuts(ctx, claimed, people)
-  if (!listId) return 0
+  const { listId, dryRun, eachEvent } = claimed
+  if (listId && !(await lockList(ctx, listId))) throw notFound('List')
+  const contacts = [...new Map(people.map(({ contact }) => [contact.id, contact])).values()]
   const optsOut = await createOptOutCheck(ctx, claimed, people)
-  const consenting = people.filter((one) => isConfirmation(statusesOf(one)) && isAddressOf(one) && !optsOut(one))
-  const confirmed = await confirmPeople(ctx, { ...claimed, listId }, consenting)
-  if (!dryRun)
-    await addSubscriptions(
-      ctx,
-      { ...claimed, listId },
-      people.filter((one) => !isPending(statusesOf(one)) || !optsOut(one)),
-    )
-  return confirmed
+  const hasOptOuts = people.some((person) => statusesOf(person).some(isOptOut))
+  const records = await lockConsent(ctx, { contacts, mode: hasOptOuts ? 'exclusive' : 'shared' })
+  if (!dryRun) followOptOuts(ctx, claimed, { records, people })
+  const confirmed = new Set<string>()
+  if (listId) {
+    const consenting = people.filter((one) => isConfirmation(statusesOf(one)) && isAddressOf(one) && !optsOut(one))
+    for (const id of confirmPeople(ctx, { ...claimed, listId }, { records, people: consenting })) confirmed.add(id)
+    const others = people.filter((one) => !isPending(statusesOf(one)) || !optsOut(one))
+    addSubscriptions(ctx, listId, { records, people: others })
+    const widens = (state: SubscriptionState) => confirmed.has(state.contactId) && state.listId === listId
+    if (!dryRun) await deriveStatuses(ctx, records, { emitsEvents: eachEvent, widens })
+    return consenting.filter(({ contact }) => confirmed.has(contact.id)).length
+  }
+  if (!dryRun) await deriveStatuses(ctx, records, { emitsEvents: eachEvent })
+  return 0
+}
+
+interface Recorded {
+  records: ConsentRecords
+  people: readonly Person[]
 }
 
 const statusesOf = ({ row }: Person) => row.status?.statuses ?? []
@@ -113,66 +132,77 @@ interface ImportOfList extends ClaimedImport {
   listId: ListId
 }
 
-async function confirmPeople(ctx: Ctx, claimed: ImportOfList, people: readonly Person[]): Promise<number> {
-  const { id, actorId, listId, eachEvent, dryRun } = claimed
-  const contacts = new Map<string, ConsentingContact>()
-  for (const { row, contact } of people) {
-    const reported = toReportedConsent(row.status) ?? contacts.get(contact.id)?.reported
-    contacts.set(contact.id, { id: contact.id, email: contact.email, reported })
+/**
+ * Confirms contacts that have consented elsewhere, even if the operator removed them. One that opted out, or whose
+ * address anything stands against, stays as it is, also if the row is lost. Returns the contacts that are confirmed then.
+ */
+function confirmPeople(ctx: Ctx, claimed: ImportOfList, { records, people }: Recorded): Set<string> {
+  const { id, actorId, listId } = claimed
+  const claims = new Map<string, ReportedConsent | undefined>()
+  for (const { row, contact } of people) claims.set(contact.id, toReportedConsent(row.status) ?? claims.get(contact.id))
+  const confirmed = new Set<string>()
+  for (const { contact } of people) {
+    const key = { listId, contactId: contact.id }
+    const current = records.subscriptions.get(toKey(key))
+    const hasLeft = current && !isOpen(current) && current.ownStatus !== 'REMOVED'
+    if (hasLeft || listRows(records, contact.email, listId).length > 0) continue
+    confirmed.add(contact.id)
+    if (current?.ownStatus === 'CONFIRMED') continue
+    const claim = claims.get(contact.id)
+    const proof = givenConsent(ctx, contact.email, { method: 'IMPORT', importId: id, actorId, reported: claim })
+    const given = {
+      ownStatus: 'CONFIRMED',
+      ownStatusAt: records.now,
+      confirmedAt: claim?.at ?? records.now,
+      consent: withProof(current?.consent ?? null, proof),
+    } as const
+    setSubscription(
+      records,
+      current ? { ...current, ...given } : newSubscription(ctx, key, { ...given, source: 'import' }),
+    )
   }
-  const subscribed = await confirmSubscribers(ctx, {
-    listId,
-    contacts: [...contacts.values()],
-    reportedBy: { importId: id, actorId },
-    emitsEvents: eachEvent,
-    isDryRun: dryRun,
-  })
-  return people.filter(({ contact }) => subscribed.has(contact.id)).length
+  return confirmed
 }
 
 const toReportedConsent = (status: RowStatus | undefined) =>
   status?.confirmedAt || status?.optInAddress ? { at: status.confirmedAt, address: status.optInAddress } : undefined
 
-/** Adds PENDING and UNSUBSCRIBED subscriptions for contacts that have none. */
-async function addSubscriptions(ctx: Ctx, { listId, eachEvent }: ImportOfList, people: readonly Person[]) {
-  const unconfirmed = people.flatMap((person): (UnconfirmedSubscription & { email: string })[] => {
-    const { contact, row } = person
-    const status = toUnconfirmedStatus(person)
-    const unsubscribedAt = row.status?.unsubscribedAt ?? null
-    return status && isAddressOf(person)
-      ? [{ contactId: contact.id, email: contact.email, status, unsubscribedAt }]
-      : []
-  })
-  if (unconfirmed.length === 0) return
-  const suppressed = await findSuppressions(ctx, { listId, emails: unconfirmed.map(({ email }) => email) })
-  const shown = unconfirmed.filter(({ email, status }) => suppressed.has(email) === (status === 'UNSUBSCRIBED'))
-  const first = new Map(shown.toReversed().map((one) => [one.contactId, one]))
-  await addUnconfirmed(ctx, [...first.values()], { listId, emitsEvents: eachEvent })
-}
-
-function toUnconfirmedStatus(person: Person): UnconfirmedSubscription['status'] | undefined {
-  if (statusesOf(person).includes('UNSUBSCRIBED')) return 'UNSUBSCRIBED'
-  return isPending(statusesOf(person)) ? 'PENDING' : undefined
+/** Adds PENDING and REMOVED subscriptions for contacts that have none. A PENDING contact gets no email. */
+function addSubscriptions(ctx: Ctx, listId: ListId, { records, people }: Recorded): void {
+  for (const person of people.filter(isAddressOf)) {
+    const { contact } = person
+    const statuses = statusesOf(person)
+    const key = { listId, contactId: contact.id }
+    if (records.subscriptions.has(toKey(key))) continue
+    const isSuppressed = listRows(records, contact.email, listId).length > 0
+    if (statuses.includes('UNSUBSCRIBED') && isSuppressed)
+      ensureSubscription(ctx, records, { ...key, source: 'import' })
+    else if (isPending(statuses) && !isSuppressed)
+      setSubscription(
+        records,
+        newSubscription(ctx, key, { ownStatus: 'PENDING', ownStatusAt: records.startedAt, source: 'import' }),
+      )
+  }
 }
 
 /**
- * Makes contacts follow the opt-outs of their rows that the first pass could not apply to them: a new contact shows what
- * stands against its address, and what the person said holds for the address that their contact has kept.
+ * What a person said in a row holds for the address that their contact has kept, too: the first pass could not know it.
+ * A bounce concerns the address of the row alone.
  */
-async function followOptOuts(ctx: Ctx, claimed: ImportRecord, people: readonly Person[]): Promise<void> {
-  const optedOut = people.filter((person) => statusesOf(person).some(isOptOut))
-  const kept = optedOut.filter((person) => person.row.contact.email === undefined || !isAddressOf(person))
-  const rows = kept.map(({ row: { contact: given, status }, contact }) => ({
-    email: contact.email,
-    externalId: undefined,
-    // A bounce concerns the address of the row alone.
-    statuses: (status?.statuses ?? []).filter(isOptOut).filter((one) => one !== 'BOUNCED' || given.email === undefined),
-    at: status?.unsubscribedAt,
-  }))
-  if (rows.length > 0) await applyOptOuts(ctx, claimed, rows)
-  const created = people.filter(({ isNew }) => isNew).map(({ contact }) => contact)
-  const linked = await linkSuppressions(ctx, created)
-  if (linked.length > 0) await recordSubscriptionActivity(ctx, linked)
+function followOptOuts(ctx: Ctx, { listId }: ImportRecord, { records, people }: Recorded): void {
+  for (const person of people) {
+    const { row, contact } = person
+    if (row.contact.email !== undefined && isAddressOf(person)) continue
+    const statuses = statusesOf(person).filter(isOptOut)
+    for (const status of statuses.filter((one) => one !== 'BOUNCED' || row.contact.email === undefined))
+      sayOptOut(ctx, records, {
+        email: contact.email,
+        status,
+        at: row.status?.unsubscribedAt,
+        listId,
+        contactId: contact.id,
+      })
+  }
 }
 
 function toRejectedRow(line: number, { message, issues }: AppError): RowError {

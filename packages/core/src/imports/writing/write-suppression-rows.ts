@@ -1,11 +1,10 @@
 /** Suppresses the addresses of a file. */
 import { z } from 'zod'
-import type { SuppressionReason } from '../../db/schema/index.ts'
 import { Email } from '../../kernel/validation.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
-import type { StoredSuppression } from '../../subscriptions/store-suppressions.ts'
-import { type NewSuppression, suppress } from '../../suppressions/suppress.ts'
+import type { Reason } from '../../consent/suppression-rows.ts'
+import { type NewSuppression, type StoredSuppression, suppress } from '../../suppressions/suppress.ts'
 import type { FileRow } from '../file/csv-rows.ts'
 import { isOptOut, readStatusWord } from '../rows/file-status.ts'
 import type { ClaimedImport } from '../import-claim.ts'
@@ -13,9 +12,9 @@ import { type CsvFormat, readCsvRow, readJsonRow, type RowError, toRowError } fr
 import { Moment } from '../rows/row-status.ts'
 import type { WrittenRows } from './write-chunk.ts'
 
-export type SuppressionRow = { line: number; suppression: Omit<NewSuppression, 'source'> } | RowError
-
-type Reason = SuppressionReason['reason']
+export type SuppressionRow =
+  | { line: number; suppression: Omit<NewSuppression, 'source' | 'at'> & { createdAt?: Date | undefined } }
+  | RowError
 
 const unknownReason =
   'must be COMPLAINED, OPTED_OUT, BOUNCED or MANUAL, or a word of another system such as "unsubscribed", "cleaned" or "spam"'
@@ -60,7 +59,7 @@ export async function writeSuppressionRows(
   rows: readonly SuppressionRow[],
 ): Promise<WrittenRows> {
   const valid = rows.filter((row) => 'suppression' in row)
-  const added = valid.map(({ suppression }) => ({ ...suppression, source: 'IMPORT' as const }))
+  const added = valid.map(({ suppression: { createdAt: at, ...said } }) => ({ ...said, at, source: 'IMPORT' as const }))
   const store = (ctx: Ctx) => suppress(ctx, added, { emitsEvents: claimed.eachEvent })
   const stored = claimed.dryRun ? await rollBack(ctx, store) : await store(ctx)
   const count = (change: StoredSuppression['change']) => stored.filter((one) => one.change === change).length

@@ -15,13 +15,13 @@ import { Submission } from '../../forms/submissions.schema.ts'
 import { listSubmissionsOfContact } from '../../forms/list-submissions-of-contact.ts'
 import { deleteSubmissionsOfContact, moveSubmissions } from '../../forms/submissions.ts'
 import { type ContactId, RecordId } from '../../kernel/ids.ts'
-import { deleteSubscriptionsOfContact, moveSubscriptions } from '../../lists/move-subscriptions.ts'
+import { deleteSubscriptionsOfContact } from '../../lists/delete-subscriptions.ts'
 import type { Ctx } from '../../request/context.ts'
-import { listSubscriptionsOfContact } from '../../subscriptions/list-subscriptions-of-contact.ts'
-import { SubscriptionWithConsents } from '../../subscriptions/subscriptions.schema.ts'
-import { listTrackingConsentOfContact } from '../../subscriptions/tracking/list-tracking-consent.ts'
-import { TrackingConsentWithProofs } from '../../subscriptions/tracking/tracking-consent.schema.ts'
-import { deleteTrackingConsent, moveTrackingConsent } from '../../subscriptions/tracking/tracking-consents.ts'
+import { listSubscriptionsOfContact } from '../../consent/list-subscriptions-of-contact.ts'
+import { SubscriptionWithConsents } from '../../consent/subscriptions.schema.ts'
+import { listTrackingConsentOfContact } from '../../consent/tracking/list-tracking-consent.ts'
+import { TrackingConsentWithProofs } from '../../consent/tracking/tracking-consent.schema.ts'
+import { deleteTrackingConsent, moveTrackingConsent } from '../../consent/tracking/tracking-consents.ts'
 import { listTasksOfContact } from '../../tasks/list-tasks.ts'
 import { Task } from '../../tasks/tasks.schema.ts'
 import { deleteTasksOfContact, moveTasks } from '../../tasks/tasks.ts'
@@ -51,7 +51,8 @@ export const contactRecords = {
     exported: section('submissions', Submission, listSubmissionsOfContact),
   },
   subscriptions: {
-    move: moveSubscriptions,
+    // The others are saved before: see `mergeSubscriptions`.
+    move: (ctx, { from }) => deleteSubscriptionsOfContact(ctx, from),
     deleteAll: deleteSubscriptionsOfContact,
     exported: section('subscriptions', SubscriptionWithConsents, listSubscriptionsOfContact),
   },
@@ -74,15 +75,9 @@ export const contactRecords = {
   },
 } satisfies Record<Exclude<TableOfContacts, OutlivingTable>, ContactRecords>
 
-/**
- * Moves the records of a locked contact to another locked contact. Emits an event for each deal and task. Returns
- * whether a subscription moved.
- */
-export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
-  const { subscriptions, ...others } = contactRecords
-  const movedAny = await subscriptions.move(ctx, contacts)
-  for (const { move } of Object.values<ContactRecords>(others)) await move(ctx, contacts)
-  return movedAny
+/** Moves the records of a locked contact to another locked contact. Emits an event for each deal and task. */
+export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
+  for (const { move } of Object.values<ContactRecords>(contactRecords)) await move(ctx, contacts)
 }
 
 /** Deletes the records of a locked contact. Emits an event for each deal and task. */

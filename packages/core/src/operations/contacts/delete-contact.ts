@@ -6,10 +6,10 @@ import { emit } from '../../events/emit.ts'
 import { notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
-import { hashEmailWithAllKeys } from '../../subscriptions/hash-email.ts'
-import { storeOptOutsOfContact } from '../../subscriptions/opt-outs.ts'
-import { storeTrackingDenials } from '../../subscriptions/tracking/tracking-denials.ts'
-import { forgetContact } from '../../subscriptions/store-suppressions.ts'
+import { hashEmailWithAllKeys } from '../../consent/hash-email.ts'
+import { forgetContact, lockConsent, restoreLostRows } from '../../consent/consent-records.ts'
+import { deriveStatuses } from '../../consent/derive-statuses.ts'
+import { storeTrackingDenials } from '../../consent/tracking/tracking-denials.ts'
 import { deleteSoftBounces } from '../../suppressions/soft-bounces.ts'
 import { contactDeleted } from '../../contacts/contact-events.ts'
 import { deleteContactRecords } from './contact-records.ts'
@@ -26,9 +26,11 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
-    await storeOptOutsOfContact(ctx, contact)
+    const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
+    restoreLostRows(ctx, records, contact)
+    forgetContact(records)
+    await deriveStatuses(ctx, { ...records, contacts: [] }, { emitsEvents: false })
     await storeTrackingDenials(ctx, contact)
-    await forgetContact(ctx, contact)
     await deleteSoftBounces(ctx, hashEmailWithAllKeys(ctx, contact.email))
     await deleteMailsOfContact(ctx, contact)
     await startErasure(ctx, id)

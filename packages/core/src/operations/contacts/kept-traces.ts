@@ -19,6 +19,6 @@ export const keptTraces: Readonly<Record<string, string>> = {
 export const unreadable = [
   'idempotency_records.body: responses, encrypted, for 24 hours',
   'erasures.encrypted_identity: the erasure itself, until it is done, usually within a minute',
-  'opt_outs, suppressions, tracking_denials: keyed hashes of addresses, so that an import cannot undo what they said',
+  'suppressions, tracking_denials: keyed hashes of addresses, so that an import cannot undo what they said',
   'backups: restore one into another database, and run this command with its DATABASE_URL',
 ]

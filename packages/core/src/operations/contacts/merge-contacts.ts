@@ -4,16 +4,23 @@ import { invalidField, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { emit } from '../../events/emit.ts'
 import { addExternalIdAlias } from '../../contacts/identity/external-id-aliases.ts'
-import { applySuppressions } from '../../subscriptions/apply-suppressions.ts'
+import {
+  type AddressedContact,
+  type ConsentRecords,
+  lockConsent,
+  restoreLostRows,
+  toKey,
+} from '../../consent/consent-records.ts'
+import { deriveStatuses } from '../../consent/derive-statuses.ts'
+import { mergeSubscriptions } from './merge-subscriptions.ts'
+import { copyTrackingDenials, storeTrackingDenials } from '../../consent/tracking/tracking-denials.ts'
 import { lockContact, lockContacts } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { mergeContact, mergePolicies } from '../../contacts/merge-contact.ts'
 import { deleteContactRow, saveContact } from '../../contacts/update-contact.ts'
-import { leaveAddress, moveConfirmed } from '../../subscriptions/change-address.ts'
+import { askToConfirm, moveConfirmed, shareSuppressions } from '../../consent/change-address.ts'
 import { type Contact, type MergeInput } from '../../contacts/contacts.schema.ts'
-import { recordSubscriptionActivity } from '../../subscriptions/subscribed-status.ts'
-import { readSubscriptions } from '../../lists/operator-opt-outs.ts'
-import { applyTrackingDenials } from '../../subscriptions/tracking/tracking-consents.ts'
+import { applyTrackingDenials } from '../../consent/tracking/tracking-consents.ts'
 import { contactMerged } from '../../contacts/contact-events.ts'
 import { moveContactRecords } from './contact-records.ts'
 
@@ -29,24 +36,51 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
   return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBothContacts(ctx, id, contactId)
-    await leaveAddress(ctx, duplicate, survivor)
-    const ownLists = (await readSubscriptions(ctx, id)).map(({ listId }) => listId)
-    const movedAny = await moveContactRecords(ctx, { from: contactId, to: id })
+    const records = await lockConsent(ctx, { contacts: [survivor, duplicate], mode: 'exclusive' })
+    const merging = prepareConsent(ctx, records, { survivor, duplicate })
+    await storeTrackingDenials(ctx, duplicate)
+    await copyTrackingDenials(ctx, { from: duplicate.email, to: survivor.email })
+    await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     const lastActivityAt = laterOf(survivor.lastActivityAt, duplicate.lastActivityAt)
     const { email: _, ...properties } = duplicate
     if (survivor.externalId !== null && duplicate.externalId !== null)
       await addExternalIdAlias(ctx, duplicate.externalId, id)
     await saveContact(ctx, survivor, { ...mergeContact(survivor, properties, mergePolicies.merge), lastActivityAt })
-    if (movedAny) await recordSubscriptionActivity(ctx, [id])
-    await applySuppressions(ctx, survivor)
     await applyTrackingDenials(ctx, survivor)
-    await moveConfirmed(ctx, { id, from: duplicate.email, to: survivor.email }, ownLists)
+    await merging()
     const contact = await readContact(ctx, id)
     await emit(ctx, contactMerged, { ...contact, mergedContactId: contactId })
     await audit(ctx, 'contact.merged', { subjectId: id, mergedContactId: contactId })
     return contact
   })
+}
+
+interface Both {
+  survivor: AddressedContact
+  duplicate: AddressedContact
+}
+
+/**
+ * What either person said holds for both addresses, and the subscriptions of the duplicate move. Returns a function that
+ * saves them, after the duplicate is gone.
+ */
+function prepareConsent(ctx: Ctx, records: ConsentRecords, { survivor, duplicate }: Both): () => Promise<void> {
+  for (const contact of [survivor, duplicate]) restoreLostRows(ctx, records, contact)
+  shareSuppressions(records, duplicate.email, survivor.email)
+  const moved = mergeSubscriptions(records, { from: duplicate.id, to: survivor.id })
+  const change = { id: survivor.id, from: duplicate.email, to: survivor.email }
+  return async () => {
+    const asked = await moveConfirmed(ctx, records, { ...change, isMoved: (state) => moved.has(toKey(state)) })
+    const { changes } = await deriveStatuses(
+      ctx,
+      { ...records, contacts: [survivor] },
+      // A bounce stays with the address of the duplicate.
+      { moved, widens: (state) => moved.has(toKey(state)) && state.status === 'BOUNCED' },
+    )
+    const pending = changes.filter(({ after }) => asked.has(toKey(after))).map(({ after }) => after)
+    await askToConfirm(ctx, survivor.email, pending)
+  }
 }
 
 async function lockBothContacts(ctx: Ctx, id: ContactId, contactId: ContactId) {

@@ -14,13 +14,9 @@ import { lockContact } from '../../contacts/lock-contact.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
 import { auditEntries, mails, trackingConsents } from '../../db/schema/index.ts'
 import { type Ctx, inTransaction, publicContext } from '../../request/context.ts'
-import { listTrackingConsentOfContact } from '../../subscriptions/tracking/list-tracking-consent.ts'
-import { requestGrant } from '../../subscriptions/tracking/grant-tracking.ts'
-import {
-  type AddressedContact,
-  type ChoiceSource,
-  denyByContact,
-} from '../../subscriptions/tracking/tracking-consents.ts'
+import { listTrackingConsentOfContact } from '../../consent/tracking/list-tracking-consent.ts'
+import { requestGrant } from '../../consent/tracking/grant-tracking.ts'
+import { type AddressedContact, type ChoiceSource, denyByContact } from '../../consent/tracking/tracking-consents.ts'
 import { createSuppression } from '../../suppressions/suppressions.ts'
 import { deleteContact } from './delete-contact.ts'
 import { mergeContacts } from './merge-contacts.ts'

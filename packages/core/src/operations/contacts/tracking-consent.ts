@@ -6,16 +6,16 @@ import { conflict, invalidToken, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
-import { isSameAddress } from '../../subscriptions/hash-email.ts'
-import { grantByLink } from '../../subscriptions/tracking/grant-tracking.ts'
-import type { TrackingConsent, TrackingConsentInput } from '../../subscriptions/tracking/tracking-consent.schema.ts'
+import { isSameAddress } from '../../consent/hash-email.ts'
+import { grantByLink } from '../../consent/tracking/grant-tracking.ts'
+import type { TrackingConsent, TrackingConsentInput } from '../../consent/tracking/tracking-consent.schema.ts'
 import {
   denyByContact,
   findConsentRow,
   readTrackingChoices,
   toTrackingConsent,
-} from '../../subscriptions/tracking/tracking-consents.ts'
-import { openTrackingConfirmation } from '../../subscriptions/tracking/tracking-links.ts'
+} from '../../consent/tracking/tracking-consents.ts'
+import { openTrackingConfirmation } from '../../consent/tracking/tracking-links.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
 
 /** Reads what a contact chose. Throws `not_found`. */

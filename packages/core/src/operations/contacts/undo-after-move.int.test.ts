@@ -42,11 +42,11 @@ describe.each([false, true])('with confirmChangedAddress %s', (confirmChangedAdd
     expect(await listEventTypes(ctx)).toEqual(before)
   })
 
-  test.each(Object.keys(ways))('the undo for all lists subscribes to none after %s', async (way) => {
+  test.each(Object.keys(ways))('the undo for all lists is refused after %s', async (way) => {
     await optOutContact(ctx, ada.id, {})
     const id = (await ways[way]?.()) ?? ada.id
     const before = await listEventTypes(ctx)
-    await undoOptOut(ctx, id, {})
+    await expect(undoOptOut(ctx, id, {})).rejects.toMatchObject({ code: 'opted_out' })
     expect((await readSubscriber(ctx, list.id, id)).status).toBe('UNSUBSCRIBED')
     expect(await listEventTypes(ctx)).toEqual(before)
   })

@@ -1,82 +1,124 @@
 import { recordEngagement } from '../../campaigns/engagement.ts'
-import type { ContactRow } from '../../contacts/contact-record.ts'
+import { findCurrentContact } from '../../contacts/contact-aliases.ts'
+import { emailKey } from '../../contacts/identity/contact-keys.ts'
 import { lockCurrentContact } from '../../contacts/lock-contact.ts'
+import {
+  type ConsentRecords,
+  listRows,
+  lockConsent,
+  say,
+  setSubscription,
+  toKey,
+  withdraw,
+} from '../../consent/consent-records.ts'
+import { isDatedBy } from '../../consent/derive-status.ts'
+import { deriveStatuses } from '../../consent/derive-statuses.ts'
+import { isSameAddress } from '../../consent/hash-email.ts'
+import { ensureSubscription, undoLifetimeMs } from '../../consent/operator-proofs.ts'
+import { givenConsent, withProof } from '../../consent/proofs.ts'
+import { isByPerson } from '../../consent/suppression-rows.ts'
+import type { ContactId, ListId } from '../../kernel/ids.ts'
 import { lockList } from '../../lists/lists.ts'
-import { restoreSubscription } from '../../lists/restore-subscription.ts'
-import { makeFinal } from '../../lists/operator-opt-outs.ts'
-import { optOutByPerson } from '../../lists/subscribe.ts'
 import { invalidLink, openUndo, openUnsubscribe, undoToken } from '../../lists/subscription-links.ts'
-import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
-import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
-import { hashEmail, isSameAddress } from '../../subscriptions/hash-email.ts'
-import { findSubscription, type SubscriptionKey } from '../../subscriptions/subscription-record.ts'
-import { deleteOptOut, storeOptOut } from '../../subscriptions/opt-outs.ts'
-import { isLiveWorkspace } from '../../workspaces/is-live.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
+import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
+import { lockPeople } from '../../suppressions/with-locked-addresses.ts'
+import { isLiveWorkspace } from '../../workspaces/is-live.ts'
 
 /**
- * Unsubscribes the contact that received the email with this token, and the address even if another contact has it now.
- * Idempotent. No-op if the contact, the list or the workspace no longer exists. If this call ended a confirmed
- * subscription, returns the token that undoes it.
+ * Unsubscribes the contact that received the email with this token, and the address of that email, whichever contact has
+ * it now. Idempotent. No-op if the list or the workspace no longer exists. If this call ended a confirmed subscription,
+ * returns the token that undoes it.
  */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<string | undefined> {
-  const { campaignId, email, ...ids } = openUnsubscribe(base, token)
-  return inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
+  const { campaignId, workspaceId, ...link } = openUnsubscribe(base, token)
+  return inRounds(publicContext(base, workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return undefined
-    const contact = await lockCurrentContact(ctx, ids.contactId)
-    const link = { listId: ids.listId, contactId: contact?.id ?? ids.contactId }
-    const before = await findSubscription(ctx, link)
-    const hasUnsubscribed = await leaveList(ctx, { ...link, email })
-    if (hasUnsubscribed && campaignId)
-      await recordEngagement(ctx, { campaignId, contactId: ids.contactId }, 'unsubscribed')
-    return contact && before?.status === 'CONFIRMED' ? createUndoToken(ctx, contact, { ...link, email }) : undefined
+    const { isFirst, undo } = await leaveByLink(ctx, link)
+    if (isFirst && campaignId) await recordEngagement(ctx, { campaignId, contactId: link.contactId }, 'unsubscribed')
+    return undo
   })
 }
 
-/** A subscription, and the address of the email that led to it. */
-type Leaving = SubscriptionKey & { email: string }
+/** The person at the other end of a link. */
+export interface Leaving {
+  contactId: ContactId
+  /** The address that the link was mailed to. */
+  email: string
+  /** Undefined: every list, also those to come. */
+  listId?: ListId
+}
 
 /**
- * Unsubscribes a locked contact from a list by its own word, and the address of the email that led to it. Returns whether
- * the subscription ended now.
+ * Records what a person says by a link, in a transaction of `inRounds`: about the address of the link, and the one that
+ * the contact has now. Returns whether they had not said so before, and the token of an undo if there is one.
  */
-export async function leaveList(ctx: Ctx, { email, ...link }: Leaving): Promise<boolean> {
-  const hasUnsubscribed = await optOutByPerson(ctx, link)
-  if (!hasUnsubscribed) await makeFinal(ctx, link)
-  await storeOptOut(ctx, link.listId, hashEmail(ctx, email))
-  return hasUnsubscribed
-}
-
-/** Returns undefined if the email was sent to a former address: its owner must not subscribe the current one. */
-async function createUndoToken(
+export async function leaveByLink(
   ctx: Ctx,
-  contact: ContactRow,
-  { listId, contactId, email }: Leaving,
-): Promise<string | undefined> {
-  const ended = await findSubscription(ctx, { listId, contactId })
-  if (!ended?.unsubscribedAt) return undefined
-  if (!isSameAddress(contact.email, email)) return undefined
-  return undoToken(ctx, { listId, contactId, email: contact.email, unsubscribedAt: ended.unsubscribedAt })
+  { contactId, email, listId }: Leaving,
+): Promise<{ isFirst: boolean; undo?: string | undefined }> {
+  const seen = await findCurrentContact(ctx, contactId)
+  const emails = [...new Set([email, ...(seen ? [seen.email] : [])].map(emailKey))]
+  let isListed = true
+  const { contacts, records } = await lockPeople(
+    ctx,
+    emails.map((one) => ({ email: one })),
+    async () => {
+      if (listId) isListed = (await lockList(ctx, listId)) !== undefined
+    },
+  )
+  const contact = contacts.find(({ id }) => id === seen?.id)
+  if (seen && contact?.email !== seen.email) throw changedBeforeLock
+  if (!isListed) return { isFirst: false }
+  const isFirst = contact !== undefined && !listRows(records, contact.email, listId).some(isByPerson)
+  const before = contact && listId && records.subscriptions.get(toKey({ listId, contactId: contact.id }))
+  // What holds for two addresses cannot be undone for one.
+  const canUndo = emails.length === 1
+  const said = { listId: listId ?? null, reason: 'OPTED_OUT', source: 'LINK' } as const
+  const [first] = emails.map(
+    (one) => say(ctx, records, { ...said, email: one, ...(canUndo && { undoableForMs: undoLifetimeMs }) }).row,
+  )
+  if (contact && listId) ensureSubscription(ctx, records, { listId, contactId: contact.id, source: 'link' })
+  await deriveStatuses(ctx, records)
+  if (!first || !contact || !listId || !canUndo || before?.status !== 'CONFIRMED') return { isFirst }
+  return {
+    isFirst,
+    undo: undoToken(ctx, { listId, contactId: contact.id, email: contact.email, saidAt: first.saidAt }),
+  }
 }
 
 /**
- * Undoes an unsubscribe, with the token that it returned: restores the confirmed subscription and deletes the stored
- * opt-out. Idempotent. Throws `invalid_token` if the subscription has changed since, if the contact has another
- * address, or if the address is suppressed.
+ * Undoes an unsubscribe, with the token that it returned. Idempotent. Throws `invalid_token` if anything else was said
+ * since, if the operator removed the contact, or if the contact has another address.
  */
 export async function undoUnsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const { unsubscribedAt, email, ...ids } = openUndo(base, token)
-  await inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
+  const { saidAt, email, listId, ...ids } = openUndo(base, token)
+  return inRounds(publicContext(base, ids.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, ids.contactId)
-    if (!contact || !isSameAddress(contact.email, email)) throw invalidLink()
-    const link = { listId: ids.listId, contactId: contact.id }
-    const reasons = await readSuppressions(ctx, { email: contact.email })
-    if (!(await lockList(ctx, link.listId)) || reasons.length > 0) throw invalidLink()
-    if (await restoreSubscription(ctx, link, { email: contact.email, unsubscribedAt }))
-      return deleteOptOut(ctx, link.listId, contact.email)
-    const current = await findSubscription(ctx, link)
-    if (current?.status !== 'CONFIRMED') throw invalidLink()
+    if (!contact || !isSameAddress(contact.email, email) || !(await lockList(ctx, listId))) throw invalidLink()
+    const records = await lockConsent(ctx, { contacts: [contact], mode: 'exclusive' })
+    const undone = findUndone(records, { email: contact.email, listId, saidAt })
+    const state = records.subscriptions.get(toKey({ listId, contactId: contact.id }))
+    if (undone === 'NOTHING_STANDS' && state?.status === 'CONFIRMED') return
+    if (typeof undone === 'string' || state?.ownStatus !== 'CONFIRMED' || !isDatedBy(state, undone)) throw invalidLink()
+    withdraw(records, [undone])
+    const proof = givenConsent(ctx, contact.email, { method: 'UNDO_UNSUBSCRIBE' })
+    setSubscription(records, { ...state, consent: withProof(state.consent, proof) })
+    await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })
   })
+}
+
+/** The row of the unsubscribe, if nothing else stands. */
+function findUndone(
+  records: ConsentRecords,
+  { email, listId, saidAt }: { email: string; listId: ListId; saidAt: Date },
+) {
+  const [row, ...others] = listRows(records, email, listId)
+  if (!row) return 'NOTHING_STANDS'
+  const isOwn = row.reason === 'OPTED_OUT' && row.source === 'LINK' && row.listId === listId
+  const isUndoable = row.undoableUntil !== null && row.saidAt.getTime() === saidAt.getTime()
+  return isOwn && isUndoable && others.length === 0 ? row : 'REFUSED'
 }

@@ -2,10 +2,12 @@ import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { updateContact } from '../../contacts/update-contact.ts'
+import { readSuppressions } from '../../consent/consent-records.ts'
+import { byStrictness } from '../../consent/suppression-rows.ts'
 import type { Ctx } from '../../request/context.ts'
 import { type ContactId, type ListId, newId, uuidOf } from '../../kernel/ids.ts'
 import { unsubscribeUrl } from '../../lists/subscription-links.ts'
-import { confirmSubscribers } from '../../lists/bulk-subscribe-contacts.ts'
+import { confirmSubscribers } from '@rapport/testing/consent/confirm-subscribers.ts'
 import { subscribe } from '../../lists/subscribe.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
@@ -88,7 +90,7 @@ describe.each([
     const later = await createTestList(ctx)
     const signUp = (list: ListId) => subscribe(ctx, list, { email: ada.email, firstName: '', lastName: '' })
     // Only a person that complained is asked to confirm: a link does not lift a bounce.
-    const asked = type === 'COMPLAINT' ? ['PENDING'] : []
+    const asked = type === 'COMPLAINT' ? [status] : []
     for (const list of [listId, later.id]) {
       await confirmSubscribers(ctx, { listId: list, contacts: [ada] })
       await signUp(list)
@@ -136,9 +138,8 @@ test('a complaint overrides a bounce in either order', async () => {
   expect(await statusesOf(ada.id)).toEqual(['COMPLAINED'])
   await report({ type: 'BOUNCE', email: 'person-2@example.com' })
   await report({ type: 'COMPLAINT', email: 'person-2@example.com' })
-  const found = await database.db.execute<{ status: string }>(sql`
-    select status from suppressions where workspace_id = ${uuidOf(ctx.workspaceId)}`)
-  expect(found.rows.map((row) => row.status)).toEqual(['COMPLAINED', 'COMPLAINED'])
+  const found = await readSuppressions(ctx, { email: 'person-2@example.com' })
+  expect(byStrictness(found).map(({ reason }) => reason)).toEqual(['COMPLAINED', 'BOUNCED'])
 })
 
 test.each([

@@ -1,6 +1,6 @@
 /** Bounces and spam complaints that mail providers report. */
 import { createHmac } from 'node:crypto'
-import { sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import {
   findMailedAt,
   listMailedAt,
@@ -17,6 +17,7 @@ import type { Db } from '../../db/client.ts'
 import { emit } from '../../events/emit.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
+import { readSuppressions } from '../../consent/consent-records.ts'
 import { isUndeliverable, minBounces, recordSoftBounce } from '../../suppressions/soft-bounces.ts'
 import { suppress } from '../../suppressions/suppress.ts'
 import { mailReports } from '../../db/schema/index.ts'
@@ -48,7 +49,8 @@ export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedM
   const isComplaint = report.type === 'COMPLAINT'
   const reason = reasonOf(report)
   // A refusal happened just now, maybe after the bounce of the first one was lifted.
-  if (reason && (isNew || report.isRefusal)) await suppressRecipient(ctx, mail, reason)
+  const isToSay = isNew || report.isRefusal || (await isSaidAgain(ctx, report, mail))
+  if (reason && isToSay) await suppressRecipient(ctx, mail, reason)
   if (mail.isErased || !isNew) return
   const contact = await findContact(ctx, mail)
   if (contact && !(await touchLastActivity(ctx, contact.id))) throw changedBeforeLock
@@ -77,6 +79,15 @@ function reasonOf({ type, class: kind }: MailReport): ReportedReason | undefined
   if (type === 'COMPLAINT') return 'COMPLAINED'
   if (type === 'OPT_OUT') return 'OPTED_OUT'
   return kind === 'HARD' ? 'BOUNCED' : undefined
+}
+
+/** A complaint about a known email is said again only after the person has returned; any other moves the moment. */
+async function isSaidAgain(ctx: Ctx, report: MailReport, { recipient, mailId, address, contact }: ReportedMail) {
+  if (report.type !== 'COMPLAINT') return false
+  const isNamed = recipient ?? mailId ?? report.messageId ?? report.providerMessageId
+  const email = contact?.email ?? address
+  if (!isNamed || !email) return true
+  return !(await readSuppressions(ctx, { email })).some(({ reason }) => reason === 'COMPLAINED')
 }
 
 /** The contact with the address, or else the recipient. Usually they are the same, and known. */
@@ -138,7 +149,11 @@ async function isNewReport(ctx: Ctx, report: MailReport, reported: ReportedMail)
   const eventId = report.type === 'OPT_OUT' ? [report.eventId ?? null] : []
   const subject = [address?.toLowerCase() ?? null, report.class, ...mail, ...eventId]
   const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
-  const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(content).digest('base64url')
+  const [fingerprint = '', ...former] = ctx.settings.keys.optOuts.map((key) =>
+    createHmac('sha256', key).update(content).digest('base64url'),
+  )
+  const isOfFormerKey = and(eq(mailReports.workspaceId, ctx.workspaceId), inArray(mailReports.fingerprint, former))
+  if (former.length > 0 && (await ctx.db.$count(mailReports, isOfFormerKey)) > 0) return false
   const inserted = await ctx.db
     .insert(mailReports)
     .values({ workspaceId: ctx.workspaceId, fingerprint })

@@ -6,7 +6,8 @@ import { updateContact } from '../../contacts/update-contact.ts'
 import { type CampaignId, type ContactId, newId, uuidOf } from '../../kernel/ids.ts'
 import { createRecipientToken } from '../../mail/bounces/recipient-token.ts'
 import type { Ctx } from '../../request/context.ts'
-import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
+import { readSuppressions } from '../../consent/consent-records.ts'
+import { byStrictness } from '../../consent/suppression-rows.ts'
 import { liftSuppression } from '../../suppressions/lift-suppression.ts'
 import { listSuppressions } from '../../suppressions/suppressions.ts'
 import { SuppressionQuery } from '../../suppressions/suppressions.schema.ts'
@@ -59,7 +60,7 @@ const report = (fields: Partial<MailReport> = {}, by = ctx) =>
 
 async function readSuppressed(...emails: string[]) {
   const reasons = await Promise.all(emails.map((email) => readSuppressions(ctx, { email })))
-  return reasons.map(([strictest]) => strictest?.reason)
+  return reasons.map((rows) => byStrictness(rows)[0]?.reason)
 }
 
 async function readBounces() {

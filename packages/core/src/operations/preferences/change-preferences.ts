@@ -1,18 +1,17 @@
 /** What a person changes on the preferences page. Leaving counts at once; coming back is asked by email. */
 import { recordEngagement } from '../../campaigns/engagement.ts'
+import type { PreferencesLink } from '../../consent/preferences-links.ts'
+import { openPreferences } from '../../consent/preferences-links.ts'
+import { findSubscription } from '../../consent/subscription-record.ts'
 import { invalidToken } from '../../kernel/errors.ts'
 import type { ListId } from '../../kernel/ids.ts'
 import { lockList } from '../../lists/lists.ts'
-import { makeFinal } from '../../lists/operator-opt-outs.ts'
-import { requestConfirmation } from '../../lists/subscribe.ts'
-import type { BaseCtx, Ctx } from '../../request/context.ts'
+import { requestSubscription } from '../../lists/subscribe.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
+import { inRounds } from '../../request/in-rounds.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
-import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
-import type { PreferencesLink } from '../../subscriptions/preferences-links.ts'
-import { findSubscription } from '../../subscriptions/subscription-record.ts'
-import { canConfirm } from '../../subscriptions/suppression-reasons.ts'
-import { suppress } from '../../suppressions/suppress.ts'
-import { leaveList } from '../contacts/unsubscribe.ts'
+import { isLiveWorkspace } from '../../workspaces/is-live.ts'
+import { leaveByLink } from '../contacts/unsubscribe.ts'
 import { withLockedHolder } from './lock-holder.ts'
 
 interface ListChoice {
@@ -22,11 +21,7 @@ interface ListChoice {
 
 /** Unsubscribes the person from one list, as the unsubscribe link of that list does. Idempotent. */
 export function leaveListByPreferences(base: BaseCtx, { token, listId }: ListChoice): Promise<void> {
-  return withLockedHolder(base, token, async (ctx, { link, contact }) => {
-    const contactId = contact?.id ?? link.contactId
-    const hasLeft = await leaveList(ctx, { listId, contactId, email: link.email })
-    if (hasLeft) await countUnsubscribe(ctx, link)
-  })
+  return leave(base, token, listId)
 }
 
 /**
@@ -34,13 +29,15 @@ export function leaveListByPreferences(base: BaseCtx, { token, listId }: ListCho
  * operator cannot undo it. It holds for the address of the link and for the one that the contact has now. Idempotent.
  */
 export function stopAllMail(base: BaseCtx, token: string): Promise<void> {
-  return withLockedHolder(base, token, async (ctx, { link, contact, isCurrent }) => {
-    const emails = contact && !isCurrent ? [link.email, contact.email] : [link.email]
-    const added = emails.map((email) => ({ email, reason: 'OPTED_OUT', source: 'LINK' }) as const)
-    await suppress(ctx, added, { emitsEvents: true })
-    if (!contact) return
-    await makeFinal(ctx, { contactId: contact.id })
-    await countUnsubscribe(ctx, link)
+  return leave(base, token)
+}
+
+async function leave(base: BaseCtx, token: string, listId?: ListId): Promise<void> {
+  const { workspaceId, ...link } = openPreferences(base, token)
+  return inRounds(publicContext(base, workspaceId), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) return
+    const { isFirst } = await leaveByLink(ctx, { ...link, ...(listId && { listId }) })
+    if (isFirst) await countUnsubscribe(ctx, link)
   })
 }
 
@@ -57,16 +54,17 @@ export async function askToReturn(
   await withLockedHolder(base, token, async (ctx, { contact, isCurrent }) => {
     if (!contact || !isCurrent) throw invalidToken()
     await requireNotSuspended(ctx)
-    const { email } = contact
-    const link = { listId, contactId: contact.id }
-    const isListed = (await lockList(ctx, listId)) && (await findSubscription(ctx, link))
-    if (!isListed || !canConfirm(await readSuppressions(ctx, { email, listId }))) return
+    const isListed = (await lockList(ctx, listId)) && (await findSubscription(ctx, { listId, contactId: contact.id }))
+    if (!isListed) return
     const consent = { method: 'PREFERENCES_PAGE' } as const
-    isSent = await requestConfirmation(ctx, { link, email, source: 'preferences', consent, locale })
+    isSent = await requestSubscription(ctx, { listId, contact, source: 'preferences', consent, locale })
   })
   return isSent
 }
 
-async function countUnsubscribe(ctx: Ctx, { campaignId, contactId }: PreferencesLink): Promise<void> {
+async function countUnsubscribe(
+  ctx: Ctx,
+  { campaignId, contactId }: Pick<PreferencesLink, 'campaignId' | 'contactId'>,
+): Promise<void> {
   if (campaignId) await recordEngagement(ctx, { campaignId, contactId }, 'unsubscribed')
 }

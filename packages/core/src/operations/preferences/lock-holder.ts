@@ -1,8 +1,8 @@
 import { lockCurrentContact } from '../../contacts/lock-contact.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
-import { isSameAddress } from '../../subscriptions/hash-email.ts'
-import { openPreferences, type PreferencesLink } from '../../subscriptions/preferences-links.ts'
+import { isSameAddress } from '../../consent/hash-email.ts'
+import { openPreferences, type PreferencesLink } from '../../consent/preferences-links.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
 
 interface Addressed {

@@ -2,19 +2,19 @@ import { and, eq, isNull } from 'drizzle-orm'
 import { findContactLocale } from '../../mail/find-contact-locale.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
 import { lists, subscriptions, trackedActions, workspaces } from '../../db/schema/index.ts'
-import type { ContactId, ListId } from '../../kernel/ids.ts'
+import type { ListId } from '../../kernel/ids.ts'
 import type { Locales } from '../../kernel/values/languages.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
-import { readSuppressions } from '../../subscriptions/find-suppressions.ts'
-import { openPreferences } from '../../subscriptions/preferences-links.ts'
-import { readTrackingChoices } from '../../subscriptions/tracking/tracking-consents.ts'
+import { type AddressedContact, readSuppressions } from '../../consent/consent-records.ts'
+import { openPreferences } from '../../consent/preferences-links.ts'
+import { readTrackingChoices } from '../../consent/tracking/tracking-consents.ts'
 import {
   decideTrackingLevel,
   type TrackedAction,
   type TrackingChoice,
   type TrackingLevel,
-} from '../../subscriptions/tracking/tracking-level.ts'
-import { canConfirm, isByPerson } from '../../subscriptions/suppression-reasons.ts'
+} from '../../consent/tracking/tracking-level.ts'
+import { canConfirm, coversList, isByPerson } from '../../consent/suppression-rows.ts'
 import { type Branding, brandingColumns } from '../../workspaces/branding.ts'
 import { toHolder } from './lock-holder.ts'
 import { maskEmail } from './mask-email.ts'
@@ -83,7 +83,7 @@ export async function readPreferences(base: BaseCtx, token: string): Promise<Pre
   const locales = { contact: await findContactLocale(ctx, { workspaceId, contactId: contact.id }), workspace: locale }
   const own = {
     maskedEmail: maskEmail(contact.email),
-    lists: await readLists(ctx, contact.id),
+    lists: await readLists(ctx, contact),
     tracking: trackedActions.map((action) => ({
       action,
       choice: choices[action],
@@ -95,31 +95,34 @@ export async function readPreferences(base: BaseCtx, token: string): Promise<Pre
 }
 
 /** The lists of a contact. One that the operator took the contact off is not shown. */
-async function readLists(ctx: Ctx, contactId: ContactId): Promise<ListPreference[]> {
-  const { status, isRemoved, replacedStatus } = subscriptions
+async function readLists(ctx: Ctx, contact: AddressedContact): Promise<ListPreference[]> {
+  const { status, ownStatus } = subscriptions
+  const standing = await readSuppressions(ctx, { email: contact.email, listId: 'any' })
+  const said = standing.filter(isByPerson)
+  const isBlocked = standing.some(({ reason }) => reason === 'MANUAL')
   const rows = await ctx.db
-    .select({ id: lists.id, name: lists.name, description: lists.description, status, isRemoved, replacedStatus })
+    .select({ id: lists.id, name: lists.name, description: lists.description, status, ownStatus })
     .from(subscriptions)
     .innerJoin(lists, and(eq(lists.workspaceId, subscriptions.workspaceId), eq(lists.id, subscriptions.listId)))
     .where(
       and(
         eq(subscriptions.workspaceId, ctx.workspaceId),
-        eq(subscriptions.contactId, contactId),
+        eq(subscriptions.contactId, contact.id),
         isNull(lists.deletedAt),
       ),
     )
     .orderBy(lists.name, lists.id)
   return rows.flatMap(({ id, name, description, ...row }) => {
-    const shown = toShownStatus(row)
+    const shown = said.some(coversList(id)) ? 'LEFT' : toShownStatus(row, isBlocked)
     return shown ? [{ id, name, description, status: shown }] : []
   })
 }
 
-type Row = Pick<typeof subscriptions.$inferSelect, 'status' | 'isRemoved' | 'replacedStatus'>
+type Row = Pick<typeof subscriptions.$inferSelect, 'status' | 'ownStatus'>
 
-/** A bounce or a block hides the status that returns when it is lifted, so the person can leave meanwhile. */
-function toShownStatus({ status, isRemoved, replacedStatus }: Row): ListPreference['status'] | undefined {
-  const own = replacedStatus ?? status
-  if (own === 'PENDING' || own === 'CONFIRMED') return own
-  return (own === 'UNSUBSCRIBED' && !isRemoved) || own === 'COMPLAINED' ? 'LEFT' : undefined
+/** A bounce or a block hides what was agreed, and that returns when it is lifted, so the person can leave meanwhile. */
+function toShownStatus({ status, ownStatus }: Row, isBlocked: boolean): ListPreference['status'] | undefined {
+  if (ownStatus === 'REMOVED') return undefined
+  const hasLeft = status === 'COMPLAINED' || (status === 'UNSUBSCRIBED' && !isBlocked)
+  return hasLeft ? 'LEFT' : ownStatus
 }

@@ -3,9 +3,9 @@ import { trackedActions } from '../../db/schema/index.ts'
 import { invalidToken } from '../../kernel/errors.ts'
 import type { BaseCtx } from '../../request/context.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
-import { requestGrant } from '../../subscriptions/tracking/grant-tracking.ts'
-import { denyByContact, readTrackingChoices } from '../../subscriptions/tracking/tracking-consents.ts'
-import type { TrackedAction } from '../../subscriptions/tracking/tracking-level.ts'
+import { requestGrant } from '../../consent/tracking/grant-tracking.ts'
+import { denyByContact, readTrackingChoices } from '../../consent/tracking/tracking-consents.ts'
+import type { TrackedAction } from '../../consent/tracking/tracking-level.ts'
 import { withLockedHolder } from './lock-holder.ts'
 
 interface TrackingWish {

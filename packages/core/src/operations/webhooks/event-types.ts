@@ -21,10 +21,10 @@ import {
   subscriptionCreated,
   subscriptionConfirmed,
   subscriptionUnsubscribed,
-} from '../../subscriptions/subscription-events.ts'
+} from '../../consent/subscription-events.ts'
 import { campaignCanceled, campaignSending, campaignSent } from '../../campaigns/campaign-events.ts'
 import { domainFailed, domainVerified } from '../../domains/domains.schema.ts'
-import { trackingConsentChanged } from '../../subscriptions/tracking/tracking-consent.schema.ts'
+import { trackingConsentChanged } from '../../consent/tracking/tracking-consent.schema.ts'
 import { formSubmitted } from '../../forms/form-events.ts'
 
 /** One line per type. A missing type or a definition on the wrong line does not compile. */

@@ -5,8 +5,8 @@
 import type { TrackingProof } from '../../db/schema/index.ts'
 import { requestConfirmationMail } from '../../mail/request-confirmation-mail.ts'
 import type { Ctx } from '../../request/context.ts'
-import { readSuppressions } from '../find-suppressions.ts'
-import { canConfirm } from '../suppression-reasons.ts'
+import { readSuppressions } from '../consent-records.ts'
+import { canConfirm } from '../suppression-rows.ts'
 import { actionsOf, confirm, noConsent, request } from './change-consent.ts'
 import {
   type AddressedContact,

@@ -23,3 +23,6 @@ export const isSameAddress = (one: string, other: string) => one.toLowerCase() =
 function hashWith(key: Buffer, ctx: Ctx, email: string): string {
   return createHmac('sha256', key).update(`${ctx.workspaceId} ${email.toLowerCase()}`).digest('base64url')
 }
+
+/** The spelling by which an address is locked, hashed and compared. */
+export const emailKeyOf = (email: string) => email.toLowerCase()

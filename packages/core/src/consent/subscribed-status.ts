@@ -13,7 +13,7 @@ import { type ContactId, uuidOf } from '../kernel/ids.ts'
 
 /**
  * The first of these statuses that any subscription of the contact has, except subscriptions to deleted lists. Without
- * any, the status of the suppression of its address.
+ * any, that of the suppressions of its address for all lists.
  */
 const subscribedStatus = (ctx: Ctx) => sql`coalesce((
   select case
@@ -25,9 +25,14 @@ const subscribedStatus = (ctx: Ctx) => sql`coalesce((
   end
   from subscriptions s join lists l on l.workspace_id = s.workspace_id and l.id = s.list_id
   where s.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and s.contact_id = ${qualify(contacts.id)} and l.deleted_at is null), (
-  select status from suppressions
-  where workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and contact_id = ${qualify(contacts.id)}
-  order by created_at limit 1), 'NONE')`
+  select case
+    when bool_or(reason = 'COMPLAINED') then 'COMPLAINED'
+    when bool_or(reason = 'OPTED_OUT') then 'UNSUBSCRIBED'
+    when bool_or(reason = 'BOUNCED') then 'BOUNCED'
+    when bool_or(reason = 'MANUAL') then 'UNSUBSCRIBED'
+  end
+  from suppressions
+  where workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and contact_id = ${qualify(contacts.id)} and list_id is null), 'NONE')`
 
 /**
  * Updates `emailSubscribedStatus` and `lastActivityAt`. Call it in the transaction that changed a subscription, after

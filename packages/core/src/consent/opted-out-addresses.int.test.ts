@@ -20,7 +20,7 @@ import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber } from '../lists/subscribers.ts'
 import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
-import { readSuppressions } from './find-suppressions.ts'
+import { readSuppressions } from './consent-records.ts'
 import { suppress } from '../suppressions/suppress.ts'
 import { unsubscribe } from '../operations/contacts/unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
@@ -133,7 +133,7 @@ test('a suppression under a former SECRET_KEY remains after a change of address'
   changeSecretKey()
   await updateContact(ctx, id, { email: otherEmail })
   const reasons = await Promise.all([ownEmail, otherEmail].map((email) => readSuppressions(ctx, { email })))
-  expect(reasons.map(([strictest]) => strictest?.reason)).toEqual(['COMPLAINED', 'COMPLAINED'])
+  expect(reasons.map(([row]) => row?.reason)).toEqual(['COMPLAINED', 'COMPLAINED'])
 })
 
 describe('a merge', () => {

@@ -1,5 +1,6 @@
-import { boolean, index, jsonb, text } from 'drizzle-orm/pg-core'
-import type { FormId, ImportId } from '../../kernel/ids.ts'
+import { sql } from 'drizzle-orm'
+import { check, index, jsonb, text, unique, uniqueIndex } from 'drizzle-orm/pg-core'
+import type { FormId, ImportId, SuppressionId } from '../../kernel/ids.ts'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { contacts } from './contacts.ts'
@@ -46,35 +47,94 @@ export interface Consent {
   claimed?: boolean
   /** What the contact said, by OPERATOR. */
   note?: string | null
-  /** By OPERATOR: the subscription before the opt-out, for an undo; null if there was none. */
-  previous?: PreviousSubscription | null
+  /** By OPERATOR: the statement that it proves. An undo removes both. */
+  suppressionId?: SuppressionId
 }
 
-export interface PreviousSubscription {
-  status: (typeof subscriptionStatuses)[number]
-  isRemoved: boolean
-  replacedStatus: (typeof subscriptionStatuses)[number] | null
-  unsubscribedAt: string | null
-}
+/** The strictest first. */
+export const suppressionReasons = ['COMPLAINED', 'OPTED_OUT', 'BOUNCED', 'MANUAL'] as const
+export const suppressionSources = ['MAIL_EVENT', 'LINK', 'API', 'IMPORT'] as const
 
-/** An opt-out that a user or API key reported. It is kept with the proofs of consent. */
-export type OptOutProof = Consent & { method: 'OPERATOR' }
+/**
+ * What stands against mail to an address. A row is one statement, and outlives every contact. COMPLAINED and OPTED_OUT
+ * are the person's own word, also through an operator (source API) or a file; BOUNCED is a mail server's, MANUAL the
+ * operator's block. Only OPTED_OUT can be of one list.
+ */
+export const suppressions = tenantTable(
+  'suppressions',
+  {
+    id: id('sup').notNull(),
+    /** A keyed hash: see `consent/hash-email.ts`. */
+    emailHash: text().notNull(),
+    /** Null: every list, also those to come. */
+    listId: id('lst'),
+    reason: text({ enum: suppressionReasons }).notNull(),
+    source: text({ enum: suppressionSources }).notNull(),
+    /** The user or API key that recorded it. */
+    actorId: text(),
+    note: text(),
+    createdAt: createdAt(),
+    /** The first time it was said. A file may report an earlier one. */
+    firstSaidAt: timestamptz().notNull(),
+    /** The last time. A confirmation link from before is refused. */
+    saidAt: timestamptz().notNull(),
+    /** Null if it cannot be undone: it holds for two addresses, or came from a file or a mail server. */
+    undoableUntil: timestamptz(),
+    /** The contact that last had the address, as far as known. No foreign key: the row outlives the contact. */
+    contactId: id('con'),
+  },
+  {
+    key: ['id'],
+    ownedBy: { listId: lists },
+    extra: (t) => [
+      unique('suppressions_statement_key')
+        .on(t.workspaceId, t.emailHash, t.listId, t.reason, t.source)
+        .nullsNotDistinct(),
+      // A bounce and a block are one row each, from whatever source.
+      uniqueIndex('suppressions_address_key')
+        .on(t.workspaceId, t.emailHash, t.reason)
+        .where(sql`${t.reason} in ('BOUNCED', 'MANUAL')`),
+      index('suppressions_created_index').on(t.workspaceId, t.createdAt, t.id),
+      index('suppressions_reason_index').on(t.workspaceId, t.reason, t.createdAt, t.id),
+      index('suppressions_list_index').on(t.workspaceId, t.listId, t.createdAt, t.id),
+      index('suppressions_contact_index').on(t.workspaceId, t.contactId).where(sql`${t.contactId} is not null`),
+      oneOf('suppressions_reason_check', t.reason, suppressionReasons),
+      oneOf('suppressions_source_check', t.source, suppressionSources),
+      check('suppressions_list_check', sql`${t.listId} is null or ${t.reason} = 'OPTED_OUT'`),
+    ],
+  },
+)
 
+/** What a contact and a list agreed. REMOVED: the operator took the contact off, or it never was on the list. */
+export const ownStatuses = ['PENDING', 'CONFIRMED', 'REMOVED'] as const
+
+/**
+ * A contact and a list. `status` is derived from the own status and the suppressions of the contact's address, by
+ * `consent/derive-status.ts`. It is the first that applies:
+ *
+ * | there is                                                              | status       |
+ * | --------------------------------------------------------------------- | ------------ |
+ * | a row COMPLAINED                                                      | COMPLAINED   |
+ * | a row OPTED_OUT for this list or for all, or the own status REMOVED   | UNSUBSCRIBED |
+ * | a row BOUNCED                                                         | BOUNCED      |
+ * | a row MANUAL                                                          | UNSUBSCRIBED |
+ * | none                                                                  | own status   |
+ */
 export const subscriptions = tenantTable(
   'subscriptions',
   {
     listId: id('lst').notNull(),
     contactId: id('con').notNull(),
     status: text({ enum: subscriptionStatuses }).notNull(),
+    ownStatus: text({ enum: ownStatuses }).notNull(),
+    /** A confirmation link from before it became PENDING or REMOVED is refused. */
+    ownStatusAt: timestamptz().notNull(),
     source: text(),
     confirmedAt: timestamptz(),
-    /** The proof of each consent, newest first; null if there is none: see `consent.ts`. */
+    /** The proof of each consent, newest first; null if there is none: see `consent/proofs.ts`. */
     consent: jsonb().$type<Consent[]>(),
+    /** The moment of what ended it, not moved by a repetition; null while it is open or BOUNCED. */
     unsubscribedAt: timestamptz(),
-    /** Whether an UNSUBSCRIBED contact was removed by the operator and has not opted out itself. */
-    isRemoved: boolean().notNull().default(false),
-    /** The status that a bounce or a block of the address replaced. It returns when the bounce or block is lifted. */
-    replacedStatus: text({ enum: subscriptionStatuses }),
     createdAt: createdAt(),
   },
   {
@@ -85,20 +145,13 @@ export const subscriptions = tenantTable(
       index('subscriptions_created_index').on(t.workspaceId, t.listId, t.createdAt, t.contactId),
       index('subscriptions_status_index').on(t.workspaceId, t.listId, t.status, t.createdAt, t.contactId),
       oneOf('subscriptions_status_check', t.status, subscriptionStatuses),
+      oneOf('subscriptions_own_status_check', t.ownStatus, ownStatuses),
+      check(
+        'subscriptions_open_check',
+        sql`${t.status} in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED') or ${t.status} = ${t.ownStatus}`,
+      ),
     ],
   },
-)
-
-/** Opt-outs of addresses from a list, as keyed hashes. They outlive their contact: see `opt-outs.ts`. */
-export const optOuts = tenantTable(
-  'opt_outs',
-  {
-    listId: id('lst').notNull(),
-    emailHash: text().notNull(),
-    status: text({ enum: ['UNSUBSCRIBED', 'COMPLAINED'] }).notNull(),
-    createdAt: createdAt(),
-  },
-  { key: ['listId', 'emailHash'], ownedBy: { listId: lists } },
 )
 
 export const trackingChoices = ['GRANTED', 'DENIED'] as const
@@ -134,7 +187,7 @@ export interface TrackingProof {
 
 /**
  * What a contact chose about tracking, opens and clicks apart. Null, or without a row: it has not said anything. See
- * `subscriptions/tracking`.
+ * `consent/tracking`.
  */
 export const trackingConsents = tenantTable(
   'tracking_consents',

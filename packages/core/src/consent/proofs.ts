@@ -2,9 +2,8 @@
  * The proof of consent of a subscription. It is stored in the statement that requests or confirms the subscription, and
  * kept when the subscription ends, because it proves that earlier emails were lawful.
  */
-import { type SQL, sql, type SQLWrapper } from 'drizzle-orm'
-import { type Consent, subscriptions } from '../db/schema/index.ts'
-import type { FormId, ImportId } from '../kernel/ids.ts'
+import type { Consent } from '../db/schema/index.ts'
+import type { FormId, ImportId, SuppressionId } from '../kernel/ids.ts'
 import { type Ctx, getActorId } from '../request/context.ts'
 
 /** How a contact consents. `API`, `IMPORT` and `ADDRESS_CHANGED`: a user or API key reports it. */
@@ -59,29 +58,29 @@ export function requestedConsent(ctx: Ctx, email: string, source: ConsentSource)
 }
 
 /**
- * The column `consent` with one more consent, which replaces a request that was not confirmed. Opt-outs that an operator
- * reported are kept.
+ * Proofs with one more, which replaces a request that was not confirmed. Opt-outs that an operator reported are kept.
  */
-export function withConsent(added: SQLWrapper, column: SQLWrapper = subscriptions.consent): SQL {
-  return sql`jsonb_path_query_array(
-    ${added} || jsonb_path_query_array(coalesce(${column}, '[]'), '$[*] ? (@.confirmedAt != null || @.method == "OPERATOR")'),
-    ${sql.raw(`'$[0 to ${maxConsents - 1}]'`)})`
+export function withProof(proofs: readonly Consent[] | null, added: Consent): Consent[] {
+  const kept = (proofs ?? []).filter(({ confirmedAt, method }) => confirmedAt !== null || method === 'OPERATOR')
+  return [added, ...kept].slice(0, maxConsents)
 }
 
-/** A new value of the column `consent`. */
-export const consentValue = (consent: Consent) => sql`${JSON.stringify([consent])}::jsonb`
-
-/**
- * The column `consent` after the contact has used the link in an email. The link completes the last request. A request
- * that was made before proofs were stored has none: then the link is the only proof.
- */
-export function withConfirmation(ctx: Ctx, email: string): SQL {
+/** Proofs after the contact has used the link in an email, which completes the last request. */
+export function withConfirmation(ctx: Ctx, email: string, proofs: readonly Consent[] | null): Consent[] {
   const link = requestedConsent(ctx, email, { method: 'CONFIRMATION_LINK' })
   const completed = { confirmedAt: link.at, confirmedFrom: link.address }
-  const { consent } = subscriptions
-  return sql`case when ${consent} -> 0 -> 'confirmedAt' = 'null' and ${consent} #>> '{0,method}' <> 'OPERATOR'
-    then jsonb_set(${consent}, '{0}', ${consent} -> 0 || ${JSON.stringify(completed)}::jsonb)
-    else ${withConsent(consentValue({ ...link, ...completed }))} end`
+  const [last, ...earlier] = proofs ?? []
+  if (last && last.confirmedAt === null && last.method !== 'OPERATOR') return [{ ...last, ...completed }, ...earlier]
+  return withProof(proofs, { ...link, ...completed })
+}
+
+/** The proof of an opt-out that a user or API key reports. */
+export function operatorProof(
+  ctx: Ctx,
+  { email, note, at, suppressionId }: { email: string; note: string | null; at: Date; suppressionId: SuppressionId },
+): Consent {
+  const proof = requestedConsent(ctx, email, { method: 'OPERATOR' })
+  return { ...proof, at: at.toISOString(), address: null, doubleOptIn: false, note, suppressionId }
 }
 
 function addressOf({ address }: Ctx): string | null {

@@ -1,0 +1,127 @@
+import { eq } from 'drizzle-orm'
+import { workspaces } from '../db/schema/index.ts'
+import { type ImportId, newId } from '../kernel/ids.ts'
+import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
+import type { Ctx } from '../request/context.ts'
+import {
+  type AddressedContact,
+  type ConsentRecords,
+  listRows,
+  listSubscriptions,
+  restoreLostRows,
+  setSubscription,
+  toKey,
+} from './consent-records.ts'
+import { isOpen, type SubscriptionState } from './derive-status.ts'
+import { deriveStatuses } from './derive-statuses.ts'
+import { hashEmail } from './hash-email.ts'
+import { type ConsentSource, givenConsent, requestedConsent, withProof } from './proofs.ts'
+import { combine, isByPerson, keyOf, type SuppressionRow } from './suppression-rows.ts'
+import { copyTrackingDenials, storeTrackingDenials } from './tracking/tracking-denials.ts'
+import { changeTrackedAddress } from './tracking/tracking-consents.ts'
+
+export interface AddressChange {
+  id: AddressedContact['id']
+  from: string
+  to: string
+  /** Default: the actor of the request. */
+  reportedBy?: { importId?: ImportId; actorId?: string | null } | undefined
+}
+
+/**
+ * Makes what a person said about one of two addresses hold for both, and blocks too. A bounce concerns its address alone.
+ * What holds for two addresses can no longer be undone. The former address keeps no trace of the contact.
+ */
+export function shareSuppressions(records: ConsentRecords, from: string, to: string): void {
+  const [formerHash, nextHash] = [records.hashOf(from), records.hashOf(to)]
+  if (formerHash === nextHash) return
+  const ofAddress = (hash: string) => [...records.rows.values()].filter((row) => row.emailHash === hash)
+  const isShared = (row: SuppressionRow) => isByPerson(row) || row.reason === 'MANUAL'
+  const [former, next] = [ofAddress(formerHash), ofAddress(nextHash)]
+  for (const row of former)
+    records.rows.set(keyOf(row), { ...row, contactId: null, note: isShared(row) ? row.note : null })
+  const copies = [
+    ...former.filter(isShared).map((row) => ({ row, hash: nextHash })),
+    ...next.filter(isShared).map((row) => ({ row, hash: formerHash })),
+  ]
+  for (const { row, hash } of copies) {
+    const shared = { ...row, undoableUntil: null }
+    const copy = { ...shared, id: newId('sup'), emailHash: hash, contactId: null }
+    const met = records.rows.get(keyOf(copy))
+    records.rows.set(
+      keyOf(copy),
+      met ? { ...combine(met, copy), id: met.id, createdAt: met.createdAt, undoableUntil: null } : copy,
+    )
+    const original = records.rows.get(keyOf(row))
+    if (original) records.rows.set(keyOf(row), { ...original, undoableUntil: null })
+  }
+  for (const row of ofAddress(formerHash)) records.rows.set(keyOf(row), { ...row, contactId: null, note: null })
+}
+
+/**
+ * Applies a change of address to the subscriptions of a locked contact, whose row is saved; the transaction has locked
+ * both addresses, and `records` has the contact at its new one. Returns whether a subscription changed.
+ */
+export async function changeAddress(ctx: Ctx, records: ConsentRecords, change: AddressChange): Promise<boolean> {
+  const { id, from, to } = change
+  restoreLostRows(ctx, records, { id, email: from })
+  await storeTrackingDenials(ctx, { id, email: from })
+  await copyTrackingDenials(ctx, { from, to })
+  shareSuppressions(records, from, to)
+  await changeTrackedAddress(ctx, { id, email: to })
+  const asked = await moveConfirmed(ctx, records, change)
+  // A bounce stays behind.
+  const { changes, changedIds } = await deriveStatuses(ctx, records, {
+    widens: ({ contactId, status }) => contactId === id && status === 'BOUNCED',
+  })
+  await askToConfirm(
+    ctx,
+    to,
+    changes.filter(({ after }) => asked.has(toKey(after))).map(({ after }) => after),
+  )
+  return changedIds.has(id)
+}
+
+interface ConfirmedMove extends AddressChange {
+  /** Default: every subscription of the contact. */
+  isMoved?: (state: SubscriptionState) => boolean
+}
+
+/**
+ * Adds the proof of the change to the confirmed subscriptions that `isMoved` chooses. With the setting
+ * `confirmChangedAddress` they become PENDING, unless the person has left them: those that a bounce or a block suspends
+ * are PENDING when it is lifted. Returns the keys of those.
+ */
+export async function moveConfirmed(
+  ctx: Ctx,
+  records: ConsentRecords,
+  { id, from, to, reportedBy, isMoved = () => true }: ConfirmedMove,
+): Promise<Set<string>> {
+  const states = listSubscriptions(records, id).filter((state) => state.ownStatus === 'CONFIRMED' && isMoved(state))
+  const agreed = states.filter(
+    ({ listId, status }) =>
+      (status === 'CONFIRMED' || status === 'BOUNCED' || status === 'UNSUBSCRIBED') &&
+      !listRows(records, to, listId).some(isByPerson),
+  )
+  const asked = new Set<string>()
+  if (agreed.length === 0) return asked
+  const [workspace] = await ctx.db
+    .select({ mustConfirm: workspaces.confirmChangedAddress })
+    .from(workspaces)
+    .where(eq(workspaces.id, ctx.workspaceId))
+  const mustConfirm = workspace?.mustConfirm ?? false
+  const source: ConsentSource = { method: 'ADDRESS_CHANGED', formerEmailHash: hashEmail(ctx, from), ...reportedBy }
+  const proof = mustConfirm ? requestedConsent(ctx, to, source) : givenConsent(ctx, to, source)
+  for (const state of agreed) {
+    const pending = { ownStatus: 'PENDING', ownStatusAt: records.startedAt, confirmedAt: null } as const
+    setSubscription(records, { ...state, consent: withProof(state.consent, proof), ...(mustConfirm && pending) })
+    if (mustConfirm) asked.add(toKey(state))
+  }
+  return asked
+}
+
+/** Emails the new address a link for each subscription that is PENDING, within the limits for these emails. */
+export async function askToConfirm(ctx: Ctx, email: string, states: readonly SubscriptionState[]): Promise<void> {
+  for (const { listId, contactId } of states.filter((state) => isOpen(state) && state.status === 'PENDING'))
+    await requestConfirmationMail(ctx, { kind: 'CONFIRMATION', email, listId, contactId })
+}

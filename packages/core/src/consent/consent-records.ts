@@ -1,0 +1,263 @@
+/**
+ * What a transaction knows about consent: the rows against its addresses, and the subscriptions of its contacts. A verb
+ * locks and reads them once, changes them in memory, and `deriveStatuses` writes what has changed.
+ */
+import { and, eq, sql } from 'drizzle-orm'
+import { subscriptions, suppressions } from '../db/schema/index.ts'
+import { type ContactId, type ListId, newId, type SuppressionId, uuidOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { lockAddresses, type LockMode, type Moments } from './address-locks.ts'
+import { findCause, isDatedBy, type SubscriptionState } from './derive-status.ts'
+import { emailKeyOf, hashEmail, hashEmails } from './hash-email.ts'
+import {
+  combine,
+  coversList,
+  createSuppressedError,
+  isByPerson,
+  keyOf,
+  repeat,
+  type SuppressionRow,
+} from './suppression-rows.ts'
+
+export interface AddressedContact {
+  id: ContactId
+  email: string
+}
+
+export interface SubscriptionKey {
+  listId: ListId
+  contactId: ContactId
+}
+
+export interface ConsentRecords extends Moments {
+  readonly contacts: readonly AddressedContact[]
+  readonly mode: LockMode
+  readonly hashOf: (email: string) => string
+  /** By `keyOf`. */
+  readonly rows: Map<string, SuppressionRow>
+  /** By `toKey`. */
+  readonly subscriptions: Map<string, SubscriptionState>
+  /** As they are stored. */
+  readonly stored: {
+    rows: ReadonlyMap<SuppressionId, SuppressionRow>
+    subscriptions: ReadonlyMap<string, SubscriptionState>
+  }
+}
+
+export const toKey = ({ listId, contactId }: SubscriptionKey) => `${contactId} ${listId}`
+
+interface Locked {
+  /** The transaction has locked them. */
+  contacts: readonly AddressedContact[]
+  /** Further addresses. */
+  emails?: readonly string[]
+  mode: LockMode
+}
+
+/** Locks the addresses of contacts, and further ones, and reads their records. */
+export async function lockConsent(ctx: Ctx, { contacts, emails = [], mode }: Locked): Promise<ConsentRecords> {
+  const all = [...contacts.map(({ email }) => email), ...emails]
+  const moments = await lockAddresses(ctx, all, mode)
+  return readConsent(ctx, moments, { contacts, emails, mode })
+}
+
+/** Reads the records of addresses that the transaction has locked. */
+export async function readConsent(
+  ctx: Ctx,
+  moments: Moments,
+  { contacts, emails = [], mode }: Locked,
+): Promise<ConsentRecords> {
+  const rows = await readRows(ctx, [...contacts.map(({ email }) => email), ...emails])
+  const byKey = new Map<string, SuppressionRow>()
+  for (const row of rows) {
+    const known = byKey.get(keyOf(row.hashed))
+    byKey.set(keyOf(row.hashed), known ? combine(known, row.hashed) : row.hashed)
+  }
+  const states = await readSubscriptions(
+    ctx,
+    contacts.map(({ id }) => id),
+  )
+  const hashes = new Map<string, string>()
+  return {
+    ...moments,
+    contacts,
+    mode,
+    hashOf(email) {
+      const key = emailKeyOf(email)
+      const hash = hashes.get(key) ?? hashEmail(ctx, key)
+      hashes.set(key, hash)
+      return hash
+    },
+    rows: byKey,
+    subscriptions: new Map(states),
+    stored: {
+      rows: new Map(rows.map(({ stored }) => [stored.id, stored])),
+      subscriptions: states,
+    },
+  }
+}
+
+/** The rows of addresses, as stored, and with the hash of the current SECRET_KEY. */
+async function readRows(ctx: Ctx, emails: readonly string[]) {
+  if (emails.length === 0 || (emails.length >= manyEmails && !(await hasSuppressions(ctx)))) return []
+  const emailOf = hashEmails(ctx, emails)
+  const found = await ctx.db
+    .select()
+    .from(suppressions)
+    .where(
+      and(
+        eq(suppressions.workspaceId, ctx.workspaceId),
+        sql`${suppressions.emailHash} = any(${sql.param([...emailOf.keys()])}::text[])`,
+      ),
+    )
+    .orderBy(suppressions.createdAt, suppressions.id)
+  return found.map((stored) => {
+    const emailHash = hashEmail(ctx, emailOf.get(stored.emailHash) ?? '')
+    return { stored, hashed: emailHash === stored.emailHash ? stored : { ...stored, emailHash } }
+  })
+}
+
+/** Most workspaces have none when they move in. Hashing was 7 % of the worker's time in an import (2026-11-26). */
+async function hasSuppressions(ctx: Ctx): Promise<boolean> {
+  const { workspaceId } = suppressions
+  const rows = await ctx.db.select({ workspaceId }).from(suppressions).where(eq(workspaceId, ctx.workspaceId)).limit(1)
+  return rows.length > 0
+}
+const manyEmails = 50
+
+async function readSubscriptions(ctx: Ctx, ids: readonly ContactId[]): Promise<Map<string, SubscriptionState>> {
+  if (ids.length === 0) return new Map()
+  const rows = await ctx.db
+    .select()
+    .from(subscriptions)
+    .where(
+      and(
+        eq(subscriptions.workspaceId, ctx.workspaceId),
+        // One parameter: an import has many contacts.
+        sql`${subscriptions.contactId} = any(${sql.param(ids.map(uuidOf))}::uuid[])`,
+      ),
+    )
+  return new Map(rows.map((row) => [toKey(row), row]))
+}
+
+/** What stands against mail to an address; of one list, together with what stands for all. The strictest is not first. */
+export function listRows(records: ConsentRecords, email: string, listId?: ListId): SuppressionRow[] {
+  if (records.rows.size === 0) return []
+  const hash = records.hashOf(email)
+  const covers = listId === undefined ? ({ listId: of }: SuppressionRow) => of === null : coversList(listId)
+  return [...records.rows.values()].filter((row) => row.emailHash === hash && covers(row))
+}
+
+/** Reads what stands against mail to an address, for a question that changes nothing. Default: for all lists. */
+export async function readSuppressions(
+  ctx: Ctx,
+  { email, listId }: { email: string; listId?: ListId | 'any' | undefined },
+): Promise<SuppressionRow[]> {
+  const rows = (await readRows(ctx, [email])).map(({ hashed }) => hashed)
+  if (listId === 'any') return rows
+  return rows.filter(listId === undefined ? (row) => row.listId === null : coversList(listId))
+}
+
+/** Throws `opted_out` if anything stands against mails to an address that the person has not asked for. */
+export async function requireNotSuppressed(ctx: Ctx, email: string): Promise<void> {
+  const rows = await readSuppressions(ctx, { email })
+  if (rows.length > 0) throw createSuppressedError(rows)
+}
+
+export interface Statement extends Pick<SuppressionRow, 'listId' | 'reason' | 'source'> {
+  email: string
+  /** The date in a file. Default: now. */
+  at?: Date | undefined
+  /** Undefined or null keeps the former note. */
+  note?: string | null | undefined
+  actorId?: string | null
+  /** For how long it can be undone. A repetition does not prolong it. Default: not at all. */
+  undoableForMs?: number
+}
+
+export type StatementChange = 'CREATED' | 'UPDATED' | 'UNCHANGED'
+
+/** Adds a statement, or repeats it. */
+export function say(
+  ctx: Ctx,
+  records: ConsentRecords,
+  { email, at, note, actorId = null, undoableForMs, ...of }: Statement,
+): { row: SuppressionRow; change: StatementChange } {
+  const moment = at ?? records.now
+  const added: SuppressionRow = {
+    workspaceId: ctx.workspaceId,
+    id: newId('sup'),
+    emailHash: records.hashOf(email),
+    ...of,
+    actorId,
+    note: note ?? null,
+    createdAt: records.now,
+    firstSaidAt: moment,
+    saidAt: moment,
+    undoableUntil: undoableForMs === undefined ? null : new Date(records.now.getTime() + undoableForMs),
+    contactId: null,
+  }
+  const key = keyOf(added)
+  const known = records.rows.get(key)
+  const repeated = known && repeat(known, moment, at !== undefined)
+  const row = !repeated ? added : note && note !== repeated.note ? { ...repeated, note } : repeated
+  records.rows.set(key, row)
+  return { row, change: known ? (row === known ? 'UNCHANGED' : 'UPDATED') : 'CREATED' }
+}
+
+export function withdraw(records: ConsentRecords, rows: readonly SuppressionRow[]): void {
+  for (const row of rows) records.rows.delete(keyOf(row))
+}
+
+export function setSubscription(records: ConsentRecords, state: SubscriptionState): void {
+  records.subscriptions.set(toKey(state), state)
+}
+
+export const listSubscriptions = (records: ConsentRecords, contactId: ContactId): SubscriptionState[] =>
+  [...records.subscriptions.values()].filter((state) => state.contactId === contactId)
+
+/** A subscription to insert. Its status is derived. */
+export function newSubscription(
+  ctx: Ctx,
+  key: SubscriptionKey,
+  given: Pick<SubscriptionState, 'ownStatus' | 'ownStatusAt' | 'source'> & Partial<SubscriptionState>,
+): SubscriptionState {
+  return {
+    workspaceId: ctx.workspaceId,
+    ...key,
+    status: given.ownStatus === 'REMOVED' ? 'UNSUBSCRIBED' : given.ownStatus,
+    confirmedAt: null,
+    consent: null,
+    unsubscribedAt: null,
+    createdAt: new Date(),
+    ...given,
+  }
+}
+
+/**
+ * Writes the rows that are missing for what has ended the subscriptions of a contact: those of a lost SECRET_KEY, before
+ * the contact loses its address, or its own status says less.
+ */
+export function restoreLostRows(ctx: Ctx, records: ConsentRecords, { id, email }: AddressedContact): void {
+  for (const state of listSubscriptions(records, id)) {
+    const { status, ownStatus, listId, unsubscribedAt } = state
+    if ((status !== 'UNSUBSCRIBED' && status !== 'COMPLAINED') || ownStatus === 'REMOVED') continue
+    const rows = listRows(records, email, listId)
+    const isExplained = rows.some(isByPerson) || rows.some((row) => row.reason === 'MANUAL' && isDatedBy(state, row))
+    if (isExplained) continue
+    const said =
+      status === 'COMPLAINED'
+        ? ({ listId: null, reason: 'COMPLAINED', source: 'MAIL_EVENT' } as const)
+        : ({ listId, reason: 'OPTED_OUT', source: 'LINK' } as const)
+    say(ctx, records, { ...said, email, at: unsubscribedAt ?? undefined })
+  }
+}
+
+/** What is written about addresses that lose their contact: notes may be about the person. */
+export function forgetContact(records: ConsentRecords): void {
+  for (const [key, row] of records.rows) records.rows.set(key, { ...row, contactId: null, note: null })
+}
+
+/** Whether something has ended the subscription that neither its own status nor a row says. */
+export const isEndedWithoutRow = (state: SubscriptionState, rows: readonly SuppressionRow[]) =>
+  state.status !== 'PENDING' && state.status !== 'CONFIRMED' && !findCause(state, rows)

@@ -1,0 +1,72 @@
+/** The status of a subscription, from its own status and what stands against the address of its contact. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { subscriptions } from '../db/schema/index.ts'
+import { coversList, type Reason, type SuppressionRow } from './suppression-rows.ts'
+
+export type SubscriptionState = typeof subscriptions.$inferSelect
+type Derived = Pick<SubscriptionState, 'status' | 'unsubscribedAt'>
+
+export const isOpen = ({ status }: Pick<SubscriptionState, 'status'>) => status === 'PENDING' || status === 'CONFIRMED'
+
+/** Whether the row has ended the subscription, by its moment. */
+export const isDatedBy = ({ unsubscribedAt }: SubscriptionState, { firstSaidAt, createdAt }: SuppressionRow): boolean =>
+  unsubscribedAt !== null && [firstSaidAt, createdAt].some((at) => at.getTime() === unsubscribedAt.getTime())
+
+interface Cause {
+  status: SubscriptionState['status']
+  at: Date | null
+}
+
+/** What ends the subscription: the first that applies in the table of the schema. */
+export function findCause(subscription: SubscriptionState, rows: readonly SuppressionRow[]): Cause | undefined {
+  const { ownStatus, ownStatusAt, listId } = subscription
+  const covering = rows.filter(coversList(listId))
+  const momentsOf = (reason: Reason) => covering.filter((row) => row.reason === reason).map((row) => row.firstSaidAt)
+  const complaints = momentsOf('COMPLAINED')
+  if (complaints.length > 0) return { status: 'COMPLAINED', at: earliest(complaints) }
+  const optOuts = [...momentsOf('OPTED_OUT'), ...(ownStatus === 'REMOVED' ? [ownStatusAt] : [])]
+  if (optOuts.length > 0) return { status: 'UNSUBSCRIBED', at: earliest(optOuts) }
+  if (momentsOf('BOUNCED').length > 0) return { status: 'BOUNCED', at: null }
+  const blocks = momentsOf('MANUAL')
+  return blocks.length > 0 ? { status: 'UNSUBSCRIBED', at: earliest(blocks) } : undefined
+}
+
+const earliest = (moments: readonly Date[]) => new Date(Math.min(...moments.map((moment) => moment.getTime())))
+
+interface Change {
+  rows: readonly SuppressionRow[]
+  /** Those that the transaction takes back. */
+  withdrawn: readonly SuppressionRow[]
+  /** Whether the verb names the subscription as one that may open, or be suspended only. */
+  isNamed: boolean
+}
+
+/**
+ * Narrows whatever it finds, and widens only what the verb names: without its row (a lost SECRET_KEY, a slip in a verb),
+ * an ended subscription stays ended, and a bounce does not replace it.
+ */
+export function deriveStatus(current: SubscriptionState, { rows, withdrawn, isNamed }: Change): Derived {
+  const cause = findCause(current, rows)
+  const { status, unsubscribedAt } = current
+  if (!cause)
+    return isOpen(current) || isNamed
+      ? { status: current.ownStatus as Derived['status'], unsubscribedAt: null }
+      : { status, unsubscribedAt }
+  // Only with its row does a complaint become less.
+  if (status === 'COMPLAINED' && !withdrawn.some(({ reason }) => reason === 'COMPLAINED'))
+    return { status, unsubscribedAt }
+  const isLost = withdrawn.some((row) => isDatedBy(current, row)) && !rows.some((row) => isDatedBy(current, row))
+  if (cause.status === 'BOUNCED') {
+    const isBlocked = rows.some((row) => row.reason === 'MANUAL' && isDatedBy(current, row))
+    const isReplaceable = isOpen(current) || status === 'BOUNCED' || isBlocked || isNamed
+    return isReplaceable ? { status: 'BOUNCED', unsubscribedAt: null } : { status, unsubscribedAt }
+  }
+  const wasEnded = status === 'UNSUBSCRIBED' || status === 'COMPLAINED'
+  return { status: cause.status, unsubscribedAt: wasEnded && !isLost ? (unsubscribedAt ?? cause.at) : cause.at }
+}
+
+/**
+ * Whether mail may go to the contact of a subscription with this alias: the one condition of the snapshot of a campaign,
+ * of its count, of the claim of a group, and of the question before a mail that waited. `status` says all.
+ */
+export const isMailable = (alias: string): SQL => sql`${sql.raw(alias)}.status = 'CONFIRMED'`

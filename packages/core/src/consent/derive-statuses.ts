@@ -1,0 +1,218 @@
+/**
+ * The one writer of subscriptions and suppressions, last in a transaction: it writes what a verb has changed, derives
+ * `status`, and emits the events. They follow from the stored and the new records, and from nothing else:
+ *
+ * | event                     | when                                                                                       |
+ * | ------------------------- | ------------------------------------------------------------------------------------------ |
+ * | subscription.unsubscribed | the status becomes UNSUBSCRIBED, BOUNCED or COMPLAINED and was neither the same nor COMPLAINED |
+ * | subscription.created      | the own status was none or REMOVED and is PENDING or CONFIRMED, or the status becomes PENDING |
+ * | subscription.confirmed    | the status becomes CONFIRMED                                                               |
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { sql } from 'drizzle-orm'
+import { jsonRows } from '../db/json-rows.ts'
+import { contacts, subscriptions, suppressions } from '../db/schema/index.ts'
+import { namedStatement } from '../db/statements/named-statement.ts'
+import { arrayOf, text } from '../db/statements/sql-types.ts'
+import { emitMany } from '../events/emit.ts'
+import type { ContactId, SuppressionId } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { type ConsentRecords, type SubscriptionKey, toKey } from './consent-records.ts'
+import { deriveStatus, isOpen, type SubscriptionState } from './derive-status.ts'
+import { recordSubscriptionActivity, refreshSubscribedStatus } from './subscribed-status.ts'
+import { subscriptionConfirmed, subscriptionCreated, subscriptionUnsubscribed } from './subscription-events.ts'
+import { toSubscription } from './subscription-record.ts'
+import type { SuppressionRow } from './suppression-rows.ts'
+
+interface Options {
+  /** The ended subscriptions that may open. All others can only end. */
+  widens?: (state: SubscriptionState) => boolean
+  /** Default: true. */
+  emitsEvents?: boolean
+  /** Whether it is an activity of the contacts. Default: true. */
+  isActivity?: boolean
+  /** By `toKey`: moved by a merge from another contact, whose status they had. They only emit that they end. */
+  moved?: ReadonlyMap<string, SubscriptionState>
+}
+
+interface Change {
+  before: SubscriptionState | undefined
+  after: SubscriptionState
+}
+
+/** Returns the subscriptions that changed, and the contacts of which anything did. */
+export async function deriveStatuses(
+  ctx: Ctx,
+  records: ConsentRecords,
+  { widens = () => false, emitsEvents = true, isActivity = true, moved = new Map() }: Options = {},
+): Promise<{ changes: Change[]; changedIds: Set<ContactId> }> {
+  const seen = seeContacts(records)
+  const dirty = await saveSuppressions(ctx, records)
+  await linkContacts(ctx, seen)
+  const changes = listChanges(records, moved, widens)
+  await saveSubscriptions(
+    ctx,
+    changes.map(({ after }) => after),
+  )
+  const changedHashes = new Set(dirty.map(({ emailHash }) => emailHash))
+  const touched =
+    changedHashes.size === 0 ? [] : records.contacts.filter(({ email }) => changedHashes.has(records.hashOf(email)))
+  const changedIds = new Set([
+    ...changes.map(({ after }) => after.contactId),
+    ...touched.map(({ id }) => id),
+    ...seen.map(({ contactId }) => contactId),
+  ])
+  if (changedIds.size > 0)
+    await (isActivity ? recordSubscriptionActivity : refreshSubscribedStatus)(ctx, [...changedIds])
+  if (emitsEvents) await emitChanges(ctx, changes, moved)
+  return { changes, changedIds }
+}
+
+function listChanges(
+  records: ConsentRecords,
+  moved: ReadonlyMap<string, SubscriptionState>,
+  widens: (state: SubscriptionState) => boolean,
+): Change[] {
+  const hashOfContact = new Map(records.contacts.map(({ id, email }) => [id, email]))
+  const current = new Set([...records.rows.values()].map(({ id }) => id))
+  const withdrawn = [...records.stored.rows.values()].filter(({ id }) => !current.has(id))
+  const byHash = Map.groupBy(records.rows.values(), ({ emailHash }) => emailHash)
+  const changes: Change[] = []
+  for (const state of records.subscriptions.values()) {
+    const stored = records.stored.subscriptions.get(toKey(state))
+    const email = hashOfContact.get(state.contactId)
+    const rows = email === undefined || byHash.size === 0 ? [] : (byHash.get(records.hashOf(email)) ?? [])
+    const before = moved.get(toKey(state)) ?? stored
+    const base = before ? { ...state, status: before.status, unsubscribedAt: before.unsubscribedAt } : toNew(state)
+    const after = { ...state, ...deriveStatus(base, { rows, withdrawn, isNamed: !before || widens(base) }) }
+    if (
+      state !== stored ||
+      after.status !== stored?.status ||
+      after.unsubscribedAt?.getTime() !== stored.unsubscribedAt?.getTime()
+    )
+      changes.push({ before, after })
+  }
+  return changes.toSorted((one, other) => (toKey(one.after) < toKey(other.after) ? -1 : 1))
+}
+
+/** As if it were open: whatever stands ends it. */
+const toNew = (state: SubscriptionState): SubscriptionState => ({
+  ...state,
+  status: state.ownStatus === 'REMOVED' ? 'PENDING' : state.ownStatus,
+  unsubscribedAt: null,
+})
+
+async function emitChanges(
+  ctx: Ctx,
+  changes: readonly Change[],
+  moved: ReadonlyMap<string, SubscriptionState>,
+): Promise<void> {
+  const toRecords = (chosen: readonly Change[]) => chosen.map(({ after }) => toSubscription(after))
+  await emitMany(ctx, subscriptionUnsubscribed, toRecords(changes.filter(hasEnded)))
+  const own = changes.filter(({ before, after }) => !moved.has(toKey(after)) || before?.ownStatus !== after.ownStatus)
+  await emitMany(ctx, subscriptionCreated, toRecords(own.filter(isCreated)))
+  await emitMany(ctx, subscriptionConfirmed, toRecords(own.filter(isConfirmed)))
+}
+
+/** A sign-up that an opt-out covers from its start has not ended. */
+export function hasEnded({ before, after }: Change): boolean {
+  if (isOpen(after) || before?.status === after.status || before?.status === 'COMPLAINED') return false
+  return before !== undefined || after.ownStatus === 'REMOVED'
+}
+
+function isCreated({ before, after }: Change): boolean {
+  const wasNone = !before || before.ownStatus === 'REMOVED'
+  return (wasNone && after.ownStatus !== 'REMOVED') || (after.status === 'PENDING' && before?.status !== 'PENDING')
+}
+
+const isConfirmed = ({ before, after }: Change) => after.status === 'CONFIRMED' && before?.status !== 'CONFIRMED'
+
+/** The rows at the present address of a contact that name another contact, or none. */
+function seeContacts({ contacts: known, rows, hashOf }: ConsentRecords): { id: SuppressionId; contactId: ContactId }[] {
+  if (rows.size === 0) return []
+  const idOfHash = new Map(known.map(({ id, email }) => [hashOf(email), id]))
+  const seen: { id: SuppressionId; contactId: ContactId }[] = []
+  for (const [key, row] of rows) {
+    const contactId = idOfHash.get(row.emailHash)
+    if (!contactId || row.contactId === contactId) continue
+    seen.push({ id: row.id, contactId })
+    rows.set(key, { ...row, contactId })
+  }
+  return seen
+}
+
+/** Writes the rows that changed, also those that a former SECRET_KEY has hashed. Returns them, and those taken back. */
+async function saveSuppressions(ctx: Ctx, { rows, stored, mode }: ConsentRecords): Promise<SuppressionRow[]> {
+  if (mode === 'shared') return []
+  const current = new Set([...rows.values()].map(({ id }) => id))
+  const withdrawn = [...stored.rows.values()].filter(({ id }) => !current.has(id))
+  const changed = [...rows.values()].filter((row) => !isSame(row, stored.rows.get(row.id)))
+  if (withdrawn.length > 0)
+    await deleteRows(ctx.db, { workspaceId: ctx.workspaceId, ids: withdrawn.map(({ id }) => id) })
+  if (changed.length > 0) await upsertRows(ctx.db, { rows: suppressionRows.stringify(changed) })
+  return [...withdrawn, ...changed]
+}
+
+/** A contact that is seen at the address is written by `linkContacts`. */
+function isSame(row: SuppressionRow, stored: SuppressionRow | undefined): boolean {
+  if (!stored || (row.contactId === null && stored.contactId !== null)) return false
+  return row === stored || isDeepStrictEqual({ ...row, contactId: null }, { ...stored, contactId: null })
+}
+
+async function linkContacts(ctx: Ctx, seen: readonly { id: SuppressionId; contactId: ContactId }[]): Promise<void> {
+  if (seen.length === 0) return
+  const { workspaceId } = ctx
+  await link(ctx.db, { workspaceId, ids: seen.map(({ id }) => id), contactIds: seen.map((one) => one.contactId) })
+}
+
+const link = namedStatement('link suppressions to contacts', {
+  params: {
+    workspaceId: suppressions.workspaceId,
+    ids: arrayOf(suppressions.id),
+    contactIds: arrayOf(contacts.id),
+  },
+  sql: ({ workspaceId, ids, contactIds }) => sql`
+    update suppressions s set contact_id = given.contact_id
+    from unnest(${ids}, ${contactIds}) as given (id, contact_id)
+    where s.workspace_id = ${workspaceId} and s.id = given.id`,
+})
+
+const deleteRows = namedStatement('withdraw suppressions', {
+  params: { workspaceId: suppressions.workspaceId, ids: arrayOf(suppressions.id) },
+  sql: ({ workspaceId, ids }) => sql`
+    delete from suppressions where workspace_id = ${workspaceId} and id = any(${ids})`,
+})
+
+/** Deletes a bounce or a block of an address that no contact is known to have: nothing follows. */
+export async function deleteSuppression(ctx: Ctx, id: SuppressionId): Promise<void> {
+  await deleteRows(ctx.db, { workspaceId: ctx.workspaceId, ids: [id] })
+}
+
+const suppressionRows = jsonRows(suppressions)
+const upsertRows = namedStatement('save suppressions', {
+  params: { rows: text },
+  sql: ({ rows }) => sql`
+    insert into suppressions (${suppressionRows.names})
+    select ${suppressionRows.names} from ${suppressionRows.from(rows, 'p')}
+    on conflict (workspace_id, id) do update
+    set email_hash = excluded.email_hash, note = excluded.note, first_said_at = excluded.first_said_at,
+      said_at = excluded.said_at, undoable_until = excluded.undoable_until, contact_id = excluded.contact_id`,
+})
+
+async function saveSubscriptions(ctx: Ctx, saved: readonly SubscriptionState[]): Promise<void> {
+  if (saved.length > 0) await upsertSubscriptions(ctx.db, { rows: subscriptionRows.stringify(saved) })
+}
+
+const subscriptionRows = jsonRows(subscriptions)
+const upsertSubscriptions = namedStatement('save subscriptions', {
+  params: { rows: text },
+  sql: ({ rows }) => sql`
+    insert into subscriptions (${subscriptionRows.names})
+    select ${subscriptionRows.names} from ${subscriptionRows.from(rows, 'p')}
+    on conflict (workspace_id, list_id, contact_id) do update
+    set status = excluded.status, own_status = excluded.own_status, own_status_at = excluded.own_status_at,
+      source = excluded.source, confirmed_at = excluded.confirmed_at, consent = excluded.consent,
+      unsubscribed_at = excluded.unsubscribed_at`,
+})
+
+export type { SubscriptionKey }

@@ -1,0 +1,56 @@
+import type { Consent } from '../db/schema/index.ts'
+import type { ContactId, ListId } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import {
+  type AddressedContact,
+  type ConsentRecords,
+  listSubscriptions,
+  newSubscription,
+  setSubscription,
+  toKey,
+} from './consent-records.ts'
+import { operatorProof } from './proofs.ts'
+import type { SuppressionRow } from './suppression-rows.ts'
+
+/** How long a statement by a link or by an operator can be undone. */
+export const undoLifetimeMs = 10 * 60 * 1000
+
+const maxProofs = 20
+
+interface Reported {
+  contact: AddressedContact
+  row: SuppressionRow
+  note: string | null
+}
+
+/** Adds the proof of an opt-out that an operator records to the subscriptions that it is about, also to ended ones. */
+export function proveOptOut(ctx: Ctx, records: ConsentRecords, { contact, row, note }: Reported): void {
+  const { listId } = row
+  if (listId) ensureSubscription(ctx, records, { listId, contactId: contact.id })
+  const proof = operatorProof(ctx, { email: contact.email, note, at: records.now, suppressionId: row.id })
+  for (const state of listSubscriptions(records, contact.id)) {
+    if (listId && state.listId !== listId) continue
+    setSubscription(records, { ...state, consent: [proof, ...(state.consent ?? [])].slice(0, maxProofs) })
+  }
+}
+
+/** Removes the proofs of an opt-out that is undone. */
+export function removeProofs(records: ConsentRecords, contactId: ContactId, row: SuppressionRow): void {
+  const isKept = ({ suppressionId }: Consent) => suppressionId !== row.id
+  for (const state of listSubscriptions(records, contactId)) {
+    if (state.consent?.every(isKept) ?? true) continue
+    const consent = state.consent?.filter(isKept) ?? []
+    setSubscription(records, { ...state, consent: consent.length > 0 ? consent : null })
+  }
+}
+
+/** A contact that leaves a list on which it never was is REMOVED from it. */
+export function ensureSubscription(
+  ctx: Ctx,
+  records: ConsentRecords,
+  { listId, contactId, source = null }: { listId: ListId; contactId: ContactId; source?: string | null },
+): void {
+  const key = { listId, contactId }
+  if (records.subscriptions.has(toKey(key))) return
+  setSubscription(records, newSubscription(ctx, key, { ownStatus: 'REMOVED', ownStatusAt: records.now, source }))
+}

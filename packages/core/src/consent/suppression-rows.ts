@@ -1,0 +1,70 @@
+/**
+ * Statements against mail to an address, in memory. Who said what, and who can take it back:
+ *
+ * | reason     | given by                                                 | goes by                               |
+ * | ---------- | -------------------------------------------------------- | ------------------------------------- |
+ * | COMPLAINED | the person, to their mail provider                       | a link that is mailed to the person   |
+ * | OPTED_OUT  | the person: by a link, through the operator, in a file   | the same, or an undo for ten minutes  |
+ * | BOUNCED    | a mail server                                            | an ADMIN                              |
+ * | MANUAL     | the operator, who blocks the address                     | an ADMIN                              |
+ */
+import { suppressionReasons, type suppressions } from '../db/schema/index.ts'
+import { type AppError, conflict } from '../kernel/errors.ts'
+import type { ListId } from '../kernel/ids.ts'
+
+export type SuppressionRow = typeof suppressions.$inferSelect
+export type Reason = SuppressionRow['reason']
+
+/** Whether the person said it: only they can lift it. */
+export const isByPerson = ({ reason }: Pick<SuppressionRow, 'reason'>) =>
+  reason === 'COMPLAINED' || reason === 'OPTED_OUT'
+
+/** Whether it stands against mail of this list. */
+export const coversList =
+  (listId: ListId) =>
+  (row: Pick<SuppressionRow, 'listId'>): boolean =>
+    row.listId === null || row.listId === listId
+
+/** Whether the person may be asked to confirm: their link lifts what they said, but no bounce and no block. */
+export const canConfirm = (rows: readonly SuppressionRow[]) => rows.every(isByPerson)
+
+/** The strictest first. */
+export const byStrictness = (rows: Iterable<SuppressionRow>): SuppressionRow[] =>
+  [...rows].toSorted((one, other) => strictness(one) - strictness(other))
+
+const strictness = ({ reason }: SuppressionRow) => suppressionReasons.indexOf(reason)
+
+/** The error for an address that must not be mailed or subscribed, by what stands against it. */
+export function createSuppressedError(rows: readonly SuppressionRow[]): AppError {
+  const [strictest] = byStrictness(rows)
+  if (!strictest) throw new Error('Nothing stands against the address')
+  const remedy = isByPerson(strictest) ? 'only its owner can opt in again' : 'an admin can lift the suppression'
+  return conflict('opted_out', `The address is suppressed (${strictest.reason}): ${remedy}`)
+}
+
+/** What makes two statements one row: see the keys of the table. */
+export function keyOf({ emailHash, listId, reason, source }: SuppressionRow): string {
+  return [emailHash, listId ?? '', reason, isByPerson({ reason }) ? source : ''].join(' ')
+}
+
+/** One statement that is stored twice: under a former SECRET_KEY, or for two addresses of a person. */
+export function combine(one: SuppressionRow, other: SuppressionRow): SuppressionRow {
+  const older = one.createdAt <= other.createdAt ? one : other
+  return {
+    ...older,
+    note: older.note ?? (older === one ? other : one).note,
+    firstSaidAt: earlier(one.firstSaidAt, other.firstSaidAt),
+    saidAt: later(one.saidAt, other.saidAt),
+    undoableUntil: one.undoableUntil && other.undoableUntil && earlier(one.undoableUntil, other.undoableUntil),
+  }
+}
+
+/** A statement that is said again at `at`: the date in a file never moves it back, any other word moves it forward. */
+export function repeat(row: SuppressionRow, at: Date, isDated: boolean): SuppressionRow {
+  const next = isDated ? at : later(at, new Date(row.saidAt.getTime() + 1))
+  if (next <= row.saidAt && at >= row.firstSaidAt) return row
+  return { ...row, firstSaidAt: earlier(row.firstSaidAt, at), saidAt: later(row.saidAt, next) }
+}
+
+const earlier = (one: Date, other: Date) => (one < other ? one : other)
+const later = (one: Date, other: Date) => (one > other ? one : other)
