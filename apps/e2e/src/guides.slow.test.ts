@@ -84,7 +84,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     /^(?:(?!widened \([^)]*\): [1-9])[^])*$/,
     /^(?:(?!lost \([^)]*\): [1-9])[^])*$/,
   ],
-  leaving: ['"email","reason","createdAt"\n'],
+  leaving: ['"email","reason","listId","saidAt"\n'],
   agents: [
     'search_contacts\nget_contact\nlist_suppressions\nlist_lists\n',
     'unknown field (did you mean \\"search\\"?)',

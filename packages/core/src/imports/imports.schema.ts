@@ -56,7 +56,7 @@ export const Import = z
           message: z.string().describe('What is wrong with the row.'),
         }),
       )
-      .describe('The first 100 errors.'),
+      .describe('The first 100 errors, and warnings about rows that suppress their address.'),
     errorCounts: z
       .array(
         z.object({
@@ -65,7 +65,7 @@ export const Import = z
             .nullable()
             .describe('The property of the contact, such as `email`. `null` if the whole row is wrong.'),
           message: z.string().describe('What is wrong.'),
-          count: z.number().int().describe('The number of rows that failed for this reason.'),
+          count: z.number().int().describe('The number of rows.'),
         }),
       )
       .describe('All errors, counted by column and message: the first 100 of these.'),

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { addSubscribers, createTestList, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { countRows, runTestSuppressionImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { newId } from '../kernel/ids.ts'
 import { readSubscriber } from '../lists/subscribers.ts'
 import { readSuppressions } from '../consent/consent-records.ts'
 
@@ -27,7 +28,7 @@ test.each([
   expect((await reasonsOf('ada')).toSorted()).toEqual(['MANUAL', 'OPTED_OUT'])
 })
 
-test('reads reasons and moments, and reports rows that it cannot read', async () => {
+test('suppresses every address that it can read, and warns about the rest of a row', async () => {
   const csv = [
     'email;reason;createdAt',
     'a@example.com;cleaned;2020-01-02 03:04:05',
@@ -38,11 +39,11 @@ test('reads reasons and moments, and reports rows that it cannot read', async ()
     'e@example.com;BOUNCED;2999-01-01',
   ].join('\n')
   const record = await runTestSuppressionImport(ctx, csv)
-  expect(record).toMatchObject({ processed: 6, created: 3, failed: 3 })
+  expect(record).toMatchObject({ processed: 6, created: 5, suppressed: 5, failed: 1 })
   expect(record.errors).toEqual([
-    { line: 5, message: expect.stringContaining('reason: must be COMPLAINED, OPTED_OUT, BOUNCED or MANUAL') },
+    { line: 5, message: 'reason: unknown word, recorded as MANUAL' },
     { line: 6, message: 'email: must be an email address such as ada@example.com' },
-    { line: 7, message: 'createdAt: must not be in the future' },
+    { line: 7, message: 'saidAt: must not be in the future; recorded as now' },
   ])
   expect(await readSuppressions(ctx, { email: 'a@example.com' })).toMatchObject([
     { reason: 'BOUNCED', source: 'IMPORT', saidAt: new Date('2020-01-02T03:04:05.000Z') },
@@ -50,10 +51,34 @@ test('reads reasons and moments, and reports rows that it cannot read', async ()
   expect([await reasonsOf('b'), await reasonsOf('c')]).toEqual([['COMPLAINED'], ['OPTED_OUT']])
   const ndjson = '{"email":"f@example.com","reason":null}\n{"email":"g@example.com","note":"x"}\n[]\n'
   expect(await runTestSuppressionImport(ctx, ndjson, { format: 'ndjson', reason: 'BOUNCED' })).toMatchObject({
-    created: 1,
-    errors: [{ message: 'note: unknown field' }, { message: 'Row is not a JSON object' }],
+    created: 2,
+    failed: 1,
+    errors: [{ message: 'note: unknown field, left out' }, { message: 'Row is not a JSON object' }],
   })
   expect(await reasonsOf('f')).toEqual(['BOUNCED'])
+})
+
+test('an opt-out of one list stays one; of an unknown list it is of all', async () => {
+  const [list, other] = [await createTestList(ctx), await createTestList(ctx)]
+  const file = [
+    'email,reason,listId,saidAt',
+    `a@example.com,OPTED_OUT,${list.id},2020-01-01`,
+    `b@example.com,OPTED_OUT,${newId('lst')},soon`,
+    'c@example.com,OPTED_OUT,nope,',
+    `d@example.com,BOUNCED,${list.id},`,
+  ].join('\n')
+  const record = await runTestSuppressionImport(ctx, file)
+  expect(record).toMatchObject({ created: 4, failed: 0 })
+  expect(record.errors.map(({ line }) => line)).toEqual([3, 3, 4, 5])
+  const listsOf = async (name: string) =>
+    (await readSuppressions(ctx, { email: `${name}@example.com`, listId: 'any' })).map(({ listId }) => listId)
+  expect([await listsOf('a'), await listsOf('b'), await listsOf('c'), await listsOf('d')]).toEqual([
+    [list.id],
+    [null],
+    [null],
+    [null],
+  ])
+  expect(await readSuppressions(ctx, { email: 'a@example.com', listId: other.id })).toEqual([])
 })
 
 test('ends subscriptions at once; a dry run counts the same and ends none', async () => {

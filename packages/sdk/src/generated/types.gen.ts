@@ -2417,7 +2417,7 @@ export type Import = {
      */
     suppressed: number;
     /**
-     * The first 100 errors.
+     * The first 100 errors, and warnings about rows that suppress their address.
      */
     errors: Array<{
         /**
@@ -2442,7 +2442,7 @@ export type Import = {
          */
         message: string;
         /**
-         * The number of rows that failed for this reason.
+         * The number of rows.
          */
         count: number;
     }>;
@@ -3429,7 +3429,7 @@ export type PublicForm = {
      */
     asksByEmail: boolean;
     /**
-     * The accent color of the workspace, as `#rrggbb`, with enough contrast for white text.
+     * The accent color of the workspace, as `#rrggbb`, with enough contrast for white text. `null` for the default.
      */
     accentColor: string | null;
     /**

@@ -5,7 +5,7 @@ import { trimInvisible } from '../../kernel/values/text.ts'
 import { normalizeName, requireHeaders, resolveColumns } from './column-names.ts'
 import type { ColumnMatcher } from './import-header.ts'
 
-const properties = ['email', 'reason', 'createdAt']
+const properties = ['email', 'reason', 'saidAt', 'listId']
 /** Properties by their column names. */
 const propertiesByName = new Map([
   ...properties.map((property) => [normalizeName(property), property] as const),
@@ -14,8 +14,9 @@ const propertiesByName = new Map([
   ['address', 'email'],
   ['recipient', 'email'],
   ['status', 'reason'],
-  ['created', 'createdAt'],
-  ['date', 'createdAt'],
+  ['createdat', 'saidAt'],
+  ['created', 'saidAt'],
+  ['date', 'saidAt'],
 ])
 const known = `Known columns: ${properties.join(', ')}`
 

@@ -13,6 +13,8 @@ const maxErrors = 100
 /** What became of the rows of a chunk. */
 export interface WrittenRows {
   failed: RowError[]
+  /** Of rows that were written. They are shown, and not counted as failed. */
+  warnings?: RowError[]
   counts: Record<'created' | 'updated' | 'skipped' | 'confirmed' | 'suppressed', number>
 }
 
@@ -37,7 +39,8 @@ export function writeChunk<Row>(
     if (current.position === end.position) return 'written'
     if (current.position !== start.position) return 'lost'
 
-    const { failed, counts } = await write(ctx, { ...claimed, ...current }, rows)
+    const { failed, warnings = [], counts } = await write(ctx, { ...claimed, ...current }, rows)
+    const told = [...failed, ...warnings].toSorted((one, other) => one.line - other.line)
     await ctx.db
       .update(imports)
       .set({
@@ -49,8 +52,8 @@ export function writeChunk<Row>(
         confirmed: sql`${imports.confirmed} + ${counts.confirmed}`,
         suppressed: sql`${imports.suppressed} + ${counts.suppressed}`,
         failed: sql`${imports.failed} + ${failed.length}`,
-        errors: [...current.errors, ...failed.map(toShownError)].slice(0, maxErrors),
-        errorCounts: countErrors(current.errorCounts, failed),
+        errors: [...current.errors, ...told.map(toShownError)].slice(0, maxErrors),
+        errorCounts: countErrors(current.errorCounts, told),
       })
       .where(byId(imports, ctx, claimed.id))
     await deletePartsBefore(ctx, claimed.id, end.position)
