@@ -47,7 +47,7 @@ export const owningContact: Owner<{ contactId: ContactId; createdAt: Date }> = {
 
 /**
  * The limit is that of `givenIds`, for the same reason. A statement that locks rows and joins them with a function or a
- * sub-select does not run on a cluster (see docs/scaling.md), so the moments are joined after the lock.
+ * sub-select does not run on a cluster (see docs/scaling.md), so each contact is locked by a sub-select of its own.
  */
 function touchOwners({ workspaceId, ownerIds, moments }: OwnerParams): SQL {
   return sql`
@@ -57,8 +57,10 @@ function touchOwners({ workspaceId, ownerIds, moments }: OwnerParams): SQL {
       group by contact_id
       limit cardinality(${ownerIds})),
     locked as (
-      select c.id from contacts c where c.workspace_id = ${workspaceId} and c.id = any(${ownerIds})
-      for no key update skip locked),
+      select (
+        select c.id from contacts c where c.workspace_id = ${workspaceId} and c.id = contact_id
+        for no key update skip locked) as id
+      from latest),
     owner as (
       update contacts c set ${touchAssignments(sql`moment`)}
       from locked join latest on latest.contact_id = locked.id
