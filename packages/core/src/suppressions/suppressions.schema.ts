@@ -67,10 +67,6 @@ export const SuppressionInput = z
       .optional()
       .describe('A note for the users. It is deleted with the contact. Default: the former note.'),
   })
-  .refine(({ listId, reason }) => listId === undefined || reason === 'OPTED_OUT', {
-    path: ['listId'],
-    error: 'listId: BOUNCED and MANUAL are for all lists',
-  })
   .meta({
     id: 'SuppressionCreate',
     description: 'An address to suppress.',

@@ -17,13 +17,15 @@ import type { Suppression, SuppressionInput, SuppressionQuery } from './suppress
 
 /**
  * Suppresses an address, for a list or for all, and ends the subscriptions of its contact at once, with
- * `subscription.unsubscribed` for each. `isNew` is false if it was said before: then it is said again.
+ * `subscription.unsubscribed` for each. `isNew` is false if it was said before: then it is said again. Throws
+ * `validation_error` for a block or a bounce of one list.
  */
 export function createSuppression(
   ctx: Ctx,
   { email, listId, reason, note }: SuppressionInput,
 ): Promise<{ suppression: Suppression; isNew: boolean }> {
   return inTransaction(ctx, async (ctx) => {
+    if (listId && reason !== 'OPTED_OUT') throw invalidField('listId', `${reason} is for all lists`)
     if (listId && !(await lockList(ctx, listId))) throw invalidField('listId', 'List not found')
     const isOptOut = reason === 'OPTED_OUT'
     const [stored] = await suppress(
