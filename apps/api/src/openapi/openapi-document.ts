@@ -75,11 +75,15 @@ interface Query {
 
 function describeQuery({ properties = {}, required = [], ...query }: Query) {
   const described = Object.entries(properties).map(([name, schema]) => {
-    const { examples, ...property } = asArray(schema)
     // The reference page would fill in the example of an optional filter and send it.
-    return [name, required.includes(name) ? { ...property, examples } : property]
+    return [name, required.includes(name) ? asArray(schema) : withoutExamples(asArray(schema))]
   })
   return { ...query, required, properties: Object.fromEntries(described) as object }
+}
+
+function withoutExamples(given: JsonSchema): JsonSchema {
+  const { examples: _, anyOf, ...schema } = given
+  return anyOf ? { ...schema, anyOf: anyOf.map(withoutExamples) } : schema
 }
 
 /** A parameter that may be repeated is an array, also if it is sent once. */

@@ -12,7 +12,8 @@ const source = readFileSync(join(import.meta.dirname, 'rapport-form.js'), 'utf8'
 const texts = Object.fromEntries(
   languages.map((language) => [language, { ...pageTexts[language].form, colon: colons[language] }]),
 )
-const script = source.replace("'TEXTS'", () => JSON.stringify(texts))
+/** Without indentation, which is a fifth of it. */
+const script = source.replace(/^ +/gm, '').replace("'TEXTS'", () => JSON.stringify(texts))
 const etag = computeEntityTag(script)
 
 /** The script that defines the element `<rapport-form>` for use on any website. */

@@ -119,7 +119,9 @@ export const PublicForm = z
     accentColor: z
       .string()
       .nullable()
-      .describe('The accent color of the workspace, as `#rrggbb`, with enough contrast for white text.'),
+      .describe(
+        'The accent color of the workspace, as `#rrggbb`, with enough contrast for white text. `null` for the default.',
+      ),
     locale: z.string().nullable().describe(localeDescription),
   })
   .meta({

@@ -51,10 +51,10 @@ export const refusedShapes: Readonly<Record<string, RefusedShape>> = {
   'CASE of a value in a change': {
     reason: 'Citus sends it to its servers as CASE x WHEN (x = y). Write CASE WHEN x = y.',
     example:
-      "insert into opt_outs (workspace_id, list_id, email_hash, status) select workspace_id, list_id, 'x', " +
+      "insert into suppressions (workspace_id, list_id, email_hash, reason) select workspace_id, list_id, 'x', " +
       "case status when 'COMPLAINED' then status else 'UNSUBSCRIBED' end from subscriptions where workspace_id = $1",
     instead:
-      "insert into opt_outs (workspace_id, list_id, email_hash, status) select workspace_id, list_id, 'x', " +
+      "insert into suppressions (workspace_id, list_id, email_hash, reason) select workspace_id, list_id, 'x', " +
       "case when status = 'COMPLAINED' then status else 'UNSUBSCRIBED' end from subscriptions where workspace_id = $1",
     refusal: /operator does not exist: text = boolean/,
     isFound: (facts) => changesOf(facts).some((change) => find(change, 'CaseExpr').some(({ arg }) => arg)),
@@ -210,7 +210,9 @@ function locksJoined(statement: Node): boolean {
 }
 
 const isUncountable = ({ selectStmt, onConflictClause, returningClause }: InsertStmt) =>
+  // DO UPDATE without a condition changes every row.
   onConflictClause !== undefined &&
+  (onConflictClause.action === 'ONCONFLICT_NOTHING' || onConflictClause.whereClause !== undefined) &&
   returningClause === undefined &&
   selectStmt !== undefined &&
   'SelectStmt' in selectStmt &&

@@ -133,10 +133,10 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'the outcomes are recorded before the mails are sent',
     file: batchJob,
-    search: 'const smtpOutcomes = await sendGroup(deps, render, recipients)',
+    search: 'const smtpOutcomes = await sendGroup(deps, render, { recipients, askedAt, ask })',
     replacement:
       "await recordRecipientOutcomes(ctx, batch, recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null })))\n" +
-      '    const smtpOutcomes = await sendGroup(deps, render, recipients)',
+      '    const smtpOutcomes = await sendGroup(deps, render, { recipients, askedAt, ask })',
     scenario: 'campaign',
   },
 ]

@@ -93,7 +93,7 @@ const cases: Case[] = [
   ['a visitor who fills a property', ['contact.updated'], () => () => findOrCreateContact(ctx, { ...ada, phone: '1' })],
   ['deleting a contact', goneWithAda, () => () => deleteContact(ctx, ada.id)],
   ['merging a contact', movedWithAda, moveAda],
-  ['merging an opt-out', ['subscription.unsubscribed', ...movedWithAda], mergeOptOut],
+  ['merging an opt-out', [...movedWithAda.slice(0, -1), 'subscription.unsubscribed', 'contact.merged'], mergeOptOut],
   ['changing to an address that opted out', ['subscription.unsubscribed', 'contact.updated'], takeOptedOutAddress],
   ['submitting a form', ['contact.updated', 'form.submitted'], submitTestForm],
   [
