@@ -113,8 +113,8 @@ async function reportRefusals(
 /** Why a mail that waited for its connection is not sent after all; undefined if it may go. */
 type Unsent = { kind: 'withdrawn' } | Extract<MailOutcome, { kind: 'refused' }>
 
-async function askForMail(ctx: Ctx, batch: ClaimedBatch, { id }: ClaimedRecipient): Promise<Unsent | undefined> {
-  const answer = await askAgain(ctx, batch, id).catch(() => 'lost' as const)
+async function askForMail(ctx: Ctx, batch: ClaimedBatch, recipient: ClaimedRecipient): Promise<Unsent | undefined> {
+  const answer = await askAgain(ctx, batch, recipient).catch(() => 'lost' as const)
   if (answer === 'go') return undefined
   if (answer === 'stop') return { kind: 'withdrawn' }
   return { kind: 'refused', temporary: true, error: 'The mail waited too long for a connection' }

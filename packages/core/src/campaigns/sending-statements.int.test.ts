@@ -9,11 +9,12 @@ import {
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { updateContact } from '../contacts/update-contact.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { interruptRecipients } from './recipient-counters.ts'
 import { sendCampaign } from './send-campaign.ts'
-import { claimRecipients, recordRecipientOutcomes } from './sending.ts'
+import { askAgain, claimRecipients, recordRecipientOutcomes } from './sending.ts'
 
 const database = useTestDatabase()
 
@@ -25,7 +26,7 @@ async function claimSentCampaign() {
   const batch = await claimTestBatch(ctx, uuid, await createTestWorker(database.db))
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
   const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
-  return { ctx, batch, outcomes }
+  return { ctx, batch, recipients, outcomes }
 }
 
 test('an outcome that waits for a recovery is counted from INTERRUPTED, not SENDING', async () => {
@@ -66,4 +67,12 @@ test.skipIf(hidesPlans)('recording outcomes reads only the batch, even without t
   for (const scan of scans) {
     expect(scan).toMatch(/(Recheck|Index) Cond: \(\(workspace_id = \$\d+\) AND \(batch_id = \$\d+\)/)
   }
+})
+
+test('a mail that waited does not go to an address that its contact has left', async () => {
+  const { ctx, batch, recipients } = await claimSentCampaign()
+  const [moved, other] = recipients
+  if (!moved || !other) throw new Error('No recipients')
+  await updateContact(ctx, moved.id, { email: 'moved@example.com' })
+  expect([await askAgain(ctx, batch, moved), await askAgain(ctx, batch, other)]).toEqual(['stop', 'go'])
 })

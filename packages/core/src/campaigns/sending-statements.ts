@@ -71,13 +71,17 @@ export const claimGroup = namedStatement('claim recipients', {
       where claimed.became = 'SENDING') c on true`,
 })
 
-/** Whether mail may still go to a claimed recipient. Returns no row if the claim was lost. */
+/**
+ * Whether mail may still go to the address of a claimed recipient, whichever contact has it now. Returns no row if the
+ * claim was lost.
+ */
 export const askForRecipient = namedStatement('ask whether a mail may still go', {
   isPrepared: true,
   params: {
     workspaceId: campaigns.workspaceId,
     campaignId: campaigns.id,
     contactId: campaignRecipients.contactId,
+    email: contacts.email,
     token: uuid,
   },
   columns: { isMailable: bool },
@@ -85,8 +89,10 @@ export const askForRecipient = namedStatement('ask whether a mail may still go',
     select s.contact_id is not null as is_mailable
     from campaign_recipients r
     join campaigns c on c.workspace_id = r.workspace_id and c.id = r.campaign_id
+    left join contacts p on p.workspace_id = r.workspace_id
+      and lower(p.email collate "C") = lower(${param.email} collate "C")
     left join subscriptions s on s.workspace_id = r.workspace_id and s.list_id = c.list_id
-      and s.contact_id = r.contact_id and ${isMailable('s')}
+      and s.contact_id = p.id and ${isMailable('s')}
     where r.workspace_id = ${param.workspaceId} and r.campaign_id = ${param.campaignId}
       and r.contact_id = ${param.contactId} and r.token = ${param.token} and r.status = 'SENDING'`,
 })

@@ -17,7 +17,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
 import type { Db } from '../db/client.ts'
 import { transaction } from '../db/transaction.ts'
-import { type CampaignId, type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
 import { timeAtLeast } from '../db/schema/columns.ts'
 import { campaignBatches, campaignRecipients, campaigns, workspaces } from '../db/schema/index.ts'
 import {
@@ -132,10 +132,17 @@ export async function claimRecipients(
   return { isStopped: !isSending, recipients }
 }
 
-/** Whether mail may still go to a recipient that was claimed a while ago: asks for the subscription and the claim. */
-export async function askAgain(ctx: Ctx, batch: ClaimedBatch, contactId: ContactId): Promise<'go' | 'stop' | 'lost'> {
+/**
+ * Whether mail may still go to a recipient that was claimed a while ago: asks for the claim, and for the subscription of
+ * the contact that has the address of the mail now.
+ */
+export async function askAgain(
+  ctx: Ctx,
+  batch: ClaimedBatch,
+  { id: contactId, email }: Pick<ClaimedRecipient, 'id' | 'email'>,
+): Promise<'go' | 'stop' | 'lost'> {
   const { campaignId, claim } = batch
-  const params = { workspaceId: ctx.workspaceId, campaignId, contactId, token: latestToken(claim) }
+  const params = { workspaceId: ctx.workspaceId, campaignId, contactId, email, token: latestToken(claim) }
   const [found] = await askForRecipient(ctx.db, params)
   if (!found) return 'lost'
   return found.isMailable ? 'go' : 'stop'
