@@ -8,7 +8,7 @@ import { openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
 import { createTestCampaign, createTestContact } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { openMailTransport } from './mail-transport.ts'
 import { renderFor } from '../../test/fixtures.ts'
 
@@ -177,6 +177,23 @@ describe('the transport', () => {
     text: 'T',
     messageId: '<1@example.com>',
   }
+
+  test.each([
+    ['sends a mail whose first answer came late', 1, { outcome: { kind: 'sent' }, questions: 2 }],
+    ['gives up a mail whose answers all come late', 9, { outcome: { kind: 'refused', temporary: true }, questions: 3 }],
+  ])('%s', async (_name, lateAnswers, { outcome, questions }) => {
+    const now = vi.spyOn(Date, 'now')
+    const start = Date.now()
+    let asked = 0
+    const ask = async () => {
+      asked += 1
+      if (asked <= lateAnswers) now.mockReturnValue(start + asked * 2_000)
+      return undefined
+    }
+    expect(await transport.send(mail, { askedAt: start - 2_000, ask })).toMatchObject(outcome)
+    now.mockRestore()
+    expect(asked).toBe(questions)
+  })
 
   test('does not retry a mail when the connection is lost after the data', async () => {
     const before = smtp.mails.length

@@ -13,8 +13,8 @@ const mailConnections = 20
 
 export interface MailTransport {
   /**
-   * Sends a mail once a connection is free for it. `check` runs then, unless it takes less than a second to get there: an
-   * outcome that it returns is the outcome of the mail, which is not sent.
+   * Sends a mail once a connection is free for it. If that takes more than a second, `check` runs then, and again while
+   * its own answer takes longer: an outcome that it returns is the outcome of the mail, which is not sent.
    */
   send<Refused = never>(mail: OutgoingMail | EncodedMail, check?: LateCheck<Refused>): Promise<MailOutcome | Refused>
   close(): void
@@ -28,6 +28,7 @@ export interface LateCheck<Refused> {
 
 /** How old an answer may be when its mail is sent. */
 const maxAnswerAgeMs = 1_000
+const maxQuestions = 3
 
 /** All content of a mail is inline, so nodemailer never needs to read a file or fetch a URL. */
 const noAccess = { disableFileAccess: true, disableUrlAccess: true }
@@ -51,8 +52,7 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
     async send(mail, check) {
       await slots.take()
       try {
-        const isLate = check && Date.now() - check.askedAt > maxAnswerAgeMs
-        const refused = isLate ? await check.ask() : undefined
+        const refused = check && (await askWhileLate(check))
         return refused ?? (await sendNow(mail))
       } finally {
         slots.free()
@@ -73,6 +73,18 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
       return hideAddress(classifyError(error, stream?.readableDidRead ?? false), mail.to.address)
     }
   }
+}
+
+/** The answer to a question may be old too: then it is asked again. Gives up after `maxQuestions`. */
+async function askWhileLate<Refused>({ askedAt, ask }: LateCheck<Refused>): Promise<MailOutcome | Refused | undefined> {
+  let latest = askedAt
+  for (let round = 0; Date.now() - latest > maxAnswerAgeMs; round++) {
+    if (round === maxQuestions) return { kind: 'refused', temporary: true, error: 'The mail waited too long' }
+    latest = Date.now()
+    const refused = await ask()
+    if (refused !== undefined) return refused
+  }
+  return undefined
 }
 
 /** As many mails at once as there are connections, so that none waits in the pool, where it could not be asked about. */
