@@ -93,6 +93,12 @@ test('a token undoes its own unsubscribe only, not a later one', async () => {
   expect((await readSubscription())?.status).toBe('CONFIRMED')
 })
 
+test('an undo is refused when its ten minutes are over by the clock of the database', async () => {
+  const token = await leave()
+  await ctx.db.update(suppressions).set({ undoableUntil: new Date() }).where(eq(suppressions.listId, list.id))
+  await expect(undo(token)).rejects.toMatchObject(invalidLink)
+})
+
 test('the token expires ten minutes after the unsubscribe', async () => {
   const token = await leave()
   const minutesMs = 60_000

@@ -119,6 +119,7 @@ function findUndone(
   const [row, ...others] = listRows(records, email, listId)
   if (!row) return 'NOTHING_STANDS'
   const isOwn = row.reason === 'OPTED_OUT' && row.source === 'LINK' && row.listId === listId
-  const isUndoable = row.undoableUntil !== null && row.saidAt.getTime() === saidAt.getTime()
+  const isUndoable =
+    row.undoableUntil !== null && row.undoableUntil > records.now && row.saidAt.getTime() === saidAt.getTime()
   return isOwn && isUndoable && others.length === 0 ? row : 'REFUSED'
 }
