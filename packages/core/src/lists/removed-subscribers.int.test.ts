@@ -99,9 +99,18 @@ test('becomes PENDING again even if a confirmation was mailed a minute ago', asy
   await add('PENDING')
   await removeSubscriber(ctx, list.id, ada.id)
   expect(await add('PENDING')).toMatchObject({ isNew: true, subscription: { status: 'PENDING' } })
-  expect(await mailsOf()).toBe(1)
+  expect(await mailsOf()).toBe(2)
   await confirmSubscription(ctx, await readMailedToken(ctx, ada.email))
   expect(await read()).toEqual(['CONFIRMED', false])
+})
+
+test('is not confirmed by a link from before the removal, once PENDING again', async () => {
+  await add('PENDING')
+  const oldToken = await readMailedToken(ctx, ada.email)
+  await removeSubscriber(ctx, list.id, ada.id)
+  await add('PENDING')
+  await expect(confirmSubscription(ctx, oldToken)).rejects.toMatchObject({ code: 'invalid_token' })
+  expect(await read()).toEqual(['PENDING', false])
 })
 
 test.each([true, false])('is new to the public form, with double opt-in %s', async (doubleOptIn) => {

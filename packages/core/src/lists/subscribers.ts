@@ -82,8 +82,7 @@ export function addSubscriber(
     requireAllowed(listRows(records, contact.email, listId), current)
     const isNew = !current || current.ownStatus === 'REMOVED'
     const request = { listId, contact, source: 'api', consent: { method: 'API' } as const }
-    // The caller takes the removal back: links that were mailed before it are good again.
-    if (isNew) setPending(ctx, records, { ...request, at: current?.createdAt ?? records.startedAt })
+    if (isNew) setPending(ctx, records, { ...request, at: records.startedAt })
     const state = records.subscriptions.get(toKey(key))
     if (status === 'CONFIRMED' && state?.ownStatus === 'PENDING') {
       const proof = givenConsent(ctx, contact.email, request.consent)
@@ -91,7 +90,13 @@ export function addSubscriber(
       setSubscription(records, { ...state, ...confirmed, consent: withProof(state.consent, proof) })
     }
     if (status === 'PENDING' && state?.ownStatus === 'PENDING') {
-      const isMailed = await requestConfirmationMail(ctx, { kind: 'CONFIRMATION', ...key, email: contact.email })
+      const mail = {
+        kind: 'CONFIRMATION',
+        ...key,
+        email: contact.email,
+        isAfterRemoval: current?.ownStatus === 'REMOVED',
+      } as const
+      const isMailed = await requestConfirmationMail(ctx, mail)
       const proof = requestedConsent(ctx, contact.email, request.consent)
       if (isMailed && !isNew) setSubscription(records, { ...state, consent: withProof(state.consent, proof) })
     }

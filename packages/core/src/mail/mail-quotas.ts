@@ -63,6 +63,13 @@ const countedWith: Record<RequestedMailKind, RequestedMailKind[]> = {
   PERSONAL_DATA: ['PERSONAL_DATA'],
 }
 
+interface ConfirmationRequest {
+  kind: RequestedMailKind
+  listId?: ListId | undefined
+  /** The links of earlier mails are void: the ten minutes do not count. Default: false. */
+  isAfterRemoval?: boolean | undefined
+}
+
 /**
  * Records a mail that a person asked for. Returns false if the address has received too many: one in 10 minutes and three
  * a day of the kind, for the list if it is a confirmation; or the quota of an address over all lists. Concurrent callers for an address wait until the transaction of the first one ends. The workspace is not locked,
@@ -71,7 +78,7 @@ const countedWith: Record<RequestedMailKind, RequestedMailKind[]> = {
 export async function takeConfirmationQuota(
   ctx: Ctx,
   to: string,
-  { kind, listId }: { kind: RequestedMailKind; listId?: ListId | undefined },
+  { kind, listId, isAfterRemoval = false }: ConfirmationRequest,
 ): Promise<boolean> {
   const lockKey = `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`
   await lockName(ctx.db, lockKey)
@@ -81,17 +88,22 @@ export async function takeConfirmationQuota(
     eq(mailRequests.kind, kind),
     listId ? eq(mailRequests.listId, listId) : isNull(mailRequests.listId),
   )
-  if ((await readRepetitionWait(ctx, isRepeated)) > 0) return false
+  const limits = isAfterRemoval ? repetitionLimits.slice(1) : repetitionLimits
+  if ((await readRepetitionWait(ctx, isRepeated, limits)) > 0) return false
   const isCounted = and(isSameAddress(ctx, to), inArray(mailRequests.kind, countedWith[kind]))
   if ((await readWait(ctx, isCounted, { limit: mailsPerAddress, window: day })) > 0) return false
   await recordRequest(ctx, { kind, to, ...(listId && { listId }) })
   return true
 }
 
-/** Returns the seconds until none of the `repetitionLimits` is reached. */
-async function readRepetitionWait(ctx: Ctx, condition: SQL | undefined): Promise<number> {
+/** Returns the seconds until none of the limits is reached. */
+async function readRepetitionWait(
+  ctx: Ctx,
+  condition: SQL | undefined,
+  limits: readonly { limit: number; window: string }[] = repetitionLimits,
+): Promise<number> {
   const waits: number[] = []
-  for (const limit of repetitionLimits) waits.push(await readWait(ctx, condition, limit))
+  for (const limit of limits) waits.push(await readWait(ctx, condition, limit))
   return Math.max(...waits)
 }
 

@@ -14,6 +14,8 @@ interface Requested {
   email: string
   listId?: ListId
   contactId: ContactId
+  /** No link that was mailed before confirms any more: the next one need not wait ten minutes. */
+  isAfterRemoval?: boolean
   tracking?: MailData['tracking'] | undefined
   /** The language of the page or form on which the person asked for it. */
   locale?: string | null | undefined
@@ -25,9 +27,10 @@ interface Requested {
  */
 export async function requestConfirmationMail(
   ctx: Ctx,
-  { kind, email, listId, contactId, tracking, locale }: Requested,
+  { kind, email, listId, contactId, isAfterRemoval, tracking, locale }: Requested,
 ): Promise<boolean> {
-  if (!(await canMail(ctx)) || !(await takeConfirmationQuota(ctx, email, { kind, listId }))) return false
+  if (!(await canMail(ctx)) || !(await takeConfirmationQuota(ctx, email, { kind, listId, isAfterRemoval })))
+    return false
   const data = {
     contactId,
     ...(listId && { listId }),
