@@ -36,7 +36,7 @@ const row = (reason: Reason, given: Partial<SuppressionRow> = {}): SuppressionRo
   ...given,
 })
 const derive = (current: SubscriptionState, rows: SuppressionRow[], rest = {}) =>
-  deriveStatus(current, { rows, withdrawn: [], isNamed: false, ...rest })
+  deriveStatus(current, { rows, withdrawn: [], former: [], wasRemoved: false, isNamed: false, ...rest })
 
 test('the first that applies in the table decides', () => {
   const all = [row('MANUAL'), row('BOUNCED'), row('OPTED_OUT'), row('COMPLAINED')]
@@ -67,7 +67,7 @@ test('a repetition does not move the moment; what remains dates it anew', () => 
   const own = row('OPTED_OUT', { listId })
   const later = row('OPTED_OUT', { firstSaidAt: second, createdAt: second })
   expect(derive(ended, [own, later]).unsubscribedAt).toEqual(first)
-  expect(derive(ended, [later], { withdrawn: [own] }).unsubscribedAt).toEqual(second)
+  expect(derive(ended, [later], { former: [own] }).unsubscribedAt).toEqual(second)
 })
 
 test('a row dates what it has ended, and nothing else', () => {

@@ -37,6 +37,10 @@ interface Change {
   rows: readonly SuppressionRow[]
   /** Those that the transaction takes back. */
   withdrawn: readonly SuppressionRow[]
+  /** Those that were known before, as they were: of the transaction, or at an address that was left. */
+  former: readonly SuppressionRow[]
+  /** Whether a removal dated the ending, and is taken back. */
+  wasRemoved: boolean
   /** Whether the verb names the subscription as one that may open, or be suspended only. */
   isNamed: boolean
 }
@@ -45,7 +49,10 @@ interface Change {
  * Narrows whatever it finds, and widens only what the verb names: without its row (a lost SECRET_KEY, a slip in a verb),
  * an ended subscription stays ended, and a bounce does not replace it.
  */
-export function deriveStatus(current: SubscriptionState, { rows, withdrawn, isNamed }: Change): Derived {
+export function deriveStatus(
+  current: SubscriptionState,
+  { rows, withdrawn, former, wasRemoved, isNamed }: Change,
+): Derived {
   const cause = findCause(current, rows)
   const { status, unsubscribedAt } = current
   if (!cause)
@@ -55,7 +62,9 @@ export function deriveStatus(current: SubscriptionState, { rows, withdrawn, isNa
   // Only with its row does a complaint become less.
   if (status === 'COMPLAINED' && !withdrawn.some(({ reason }) => reason === 'COMPLAINED'))
     return { status, unsubscribedAt }
-  const isLost = withdrawn.some((row) => isDatedBy(current, row)) && !rows.some((row) => isDatedBy(current, row))
+  // What dated it is gone, or has another date: what remains dates it, so that it can be taken back.
+  const wasDated = wasRemoved || former.some((row) => isDatedBy(current, row))
+  const isLost = wasDated && !rows.some((row) => isDatedBy(current, row))
   if (cause.status === 'BOUNCED') {
     const isBlocked = rows.some((row) => row.reason === 'MANUAL' && isDatedBy(current, row))
     const isReplaceable = isOpen(current) || status === 'BOUNCED' || isBlocked || isNamed

@@ -75,7 +75,10 @@ function listChanges(
 ): Change[] {
   const hashOfContact = new Map(records.contacts.map(({ id, email }) => [id, email]))
   const current = new Set([...records.rows.values()].map(({ id }) => id))
-  const withdrawn = [...records.stored.rows.values()].filter(({ id }) => !current.has(id))
+  const storedRows = [...records.stored.rows.values()]
+  const withdrawn = storedRows.filter(({ id }) => !current.has(id))
+  // Of several contacts, nobody knows who had which address.
+  const isOnePerson = records.contacts.length === 1
   const byHash = Map.groupBy(records.rows.values(), ({ emailHash }) => emailHash)
   const changes: Change[] = []
   for (const state of records.subscriptions.values()) {
@@ -84,7 +87,11 @@ function listChanges(
     const rows = email === undefined || byHash.size === 0 ? [] : (byHash.get(records.hashOf(email)) ?? [])
     const before = moved.get(toKey(state)) ?? stored
     const base = before ? { ...state, status: before.status, unsubscribedAt: before.unsubscribedAt } : toNew(state)
-    const after = { ...state, ...deriveStatus(base, { rows, withdrawn, isNamed: !before || widens(base) }) }
+    const known = isOnePerson ? storedRows : rows.flatMap(({ id }) => records.stored.rows.get(id) ?? [])
+    const former = [...withdrawn, ...known]
+    const wasRemoved = before !== undefined && isBackFromRemoval(before, state)
+    const isNamed = !before || widens(base)
+    const after = { ...state, ...deriveStatus(base, { rows, withdrawn, former, wasRemoved, isNamed }) }
     if (
       state !== stored ||
       after.status !== stored?.status ||
@@ -94,6 +101,12 @@ function listChanges(
   }
   return changes.toSorted((one, other) => (toKey(one.after) < toKey(other.after) ? -1 : 1))
 }
+
+/** Whether a removal ended the subscription, and the own status says so no more. */
+const isBackFromRemoval = (before: SubscriptionState, { ownStatus }: SubscriptionState) =>
+  before.ownStatus === 'REMOVED' &&
+  ownStatus !== 'REMOVED' &&
+  before.ownStatusAt.getTime() === before.unsubscribedAt?.getTime()
 
 /** As if it were open: whatever stands ends it. */
 const toNew = (state: SubscriptionState): SubscriptionState => ({

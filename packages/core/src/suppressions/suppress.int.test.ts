@@ -185,3 +185,12 @@ test('an import that creates the contact of an address waits while it is suppres
     { contactId, reason: 'MANUAL' },
   ])
 })
+
+test('a lift opens what a block has ended, also if a second file dates it earlier', async () => {
+  const block = (day: string) =>
+    suppress(ctx, [{ email: ada.email, reason: 'MANUAL', source: 'IMPORT', at: new Date(day) }], { emitsEvents: true })
+  const [first] = await block('2024-05-01')
+  await block('2024-01-01')
+  await liftSuppression(ctx, first?.row.id ?? newId('sup'), { note: 'It was a mistake' })
+  expect((await readRow())?.status).toBe('CONFIRMED')
+})

@@ -9,6 +9,7 @@ import { readContact } from '../../contacts/read-contact.ts'
 import { auditEntries } from '../../db/schema/index.ts'
 import { newId, uuidOf } from '../../kernel/ids.ts'
 import type { List } from '../../lists/lists.schema.ts'
+import { subscribe } from '../../lists/subscribe.ts'
 import { unsubscribeUrl } from '../../lists/subscription-links.ts'
 import { addSubscriber, readSubscriber, removeSubscriber } from '../../lists/subscribers.ts'
 import { listSubscriptionsOfContact } from '../../consent/list-subscriptions-of-contact.ts'
@@ -211,4 +212,12 @@ test('an undo does not revert an older opt-out of a contact that was merged', as
   await mergeContacts(ctx, ada.id, { contactId: own.id })
   await expect(undo()).rejects.toMatchObject(optedOut)
   expect(await statuses()).toEqual(['UNSUBSCRIBED', 'UNSUBSCRIBED'])
+})
+
+test('an undo leaves a contact PENDING that a visitor signed up after a removal', async () => {
+  await removeSubscriber(ctx, list.id, ada.id)
+  await optOut({ listId: list.id })
+  await subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' })
+  await undo({ listId: list.id })
+  expect(await statusOf(list)).toBe('PENDING')
 })
