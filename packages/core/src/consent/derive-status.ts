@@ -8,6 +8,10 @@ type Derived = Pick<SubscriptionState, 'status' | 'unsubscribedAt'>
 
 export const isOpen = ({ status }: Pick<SubscriptionState, 'status'>) => status === 'PENDING' || status === 'CONFIRMED'
 
+/** Whether the removal by the operator explains the status. It does not explain a complaint whose row is lost. */
+export const isOnlyRemoved = ({ ownStatus, status }: Pick<SubscriptionState, 'ownStatus' | 'status'>) =>
+  ownStatus === 'REMOVED' && status === 'UNSUBSCRIBED'
+
 /** Whether the row has ended the subscription, by its moment. */
 export const isDatedBy = ({ unsubscribedAt }: SubscriptionState, { firstSaidAt, createdAt }: SuppressionRow): boolean =>
   unsubscribedAt !== null && [firstSaidAt, createdAt].some((at) => at.getTime() === unsubscribedAt.getTime())

@@ -140,6 +140,16 @@ test.each<[string, () => Promise<unknown>]>([
   await expect(add('CONFIRMED', { email: ada.email })).rejects.toMatchObject(optedOut)
 })
 
+test('stays out after a complaint whose row is lost', async () => {
+  await ctx.db
+    .update(subscriptions)
+    .set({ status: 'COMPLAINED' })
+    .where(sql`contact_id = ${uuidOf(ada.id)}`)
+  await expect(add('CONFIRMED')).rejects.toMatchObject(optedOut)
+  await runTestImport(ctx, `email\n${ada.email}`, { listId: list.id })
+  expect(await read()).toEqual(['COMPLAINED', true])
+})
+
 test('leaves no opt-out when the contact is deleted, merged or gets another address', async () => {
   await updateContact(ctx, ada.id, { email: 'new@example.com' })
   expect((await add('CONFIRMED', { email: 'ada@example.com' })).subscription.status).toBe('CONFIRMED')

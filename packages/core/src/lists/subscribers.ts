@@ -8,7 +8,7 @@ import {
   setSubscription,
   toKey,
 } from '../consent/consent-records.ts'
-import { isOpen, type SubscriptionState } from '../consent/derive-status.ts'
+import { isOnlyRemoved, isOpen, type SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import { givenConsent, requestedConsent, withProof } from '../consent/proofs.ts'
 import {
@@ -109,7 +109,7 @@ export function addSubscriber(
 
 /** A caller's word holds only where nothing else was said, also if its row is lost. */
 function requireAllowed(rows: readonly SuppressionRow[], current: SubscriptionState | undefined): void {
-  const hasLeft = current !== undefined && !isOpen(current) && current.ownStatus !== 'REMOVED'
+  const hasLeft = current !== undefined && !isOpen(current) && !isOnlyRemoved(current)
   if (rows.some(isByPerson) || (rows.length === 0 && hasLeft)) throw hasOptedOutOfList()
   if (rows.length > 0) throw createSuppressedError(rows)
 }

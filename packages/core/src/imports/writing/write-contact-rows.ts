@@ -12,7 +12,7 @@ import {
   setSubscription,
   toKey,
 } from '../../consent/consent-records.ts'
-import { isOpen, type SubscriptionState } from '../../consent/derive-status.ts'
+import { isOnlyRemoved, isOpen, type SubscriptionState } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { ensureSubscription } from '../../consent/operator-proofs.ts'
 import { givenConsent, type ReportedConsent, withProof } from '../../consent/proofs.ts'
@@ -144,7 +144,7 @@ function confirmPeople(ctx: Ctx, claimed: ImportOfList, { records, people }: Rec
   for (const { contact } of people) {
     const key = { listId, contactId: contact.id }
     const current = records.subscriptions.get(toKey(key))
-    const hasLeft = current && !isOpen(current) && current.ownStatus !== 'REMOVED'
+    const hasLeft = current && !isOpen(current) && !isOnlyRemoved(current)
     if (hasLeft || listRows(records, contact.email, listId).length > 0) continue
     confirmed.add(contact.id)
     if (current?.ownStatus === 'CONFIRMED') continue
