@@ -15,6 +15,7 @@ import {
   listRows,
   lockConsent,
   newSubscription,
+  readSuppressions,
   setSubscription,
   toKey,
   withdraw,
@@ -53,6 +54,8 @@ export async function subscribe(
   await inRounds(visitor, async (ctx) => {
     // For known contacts too: otherwise the response would tell them from unknown ones.
     await requireContactQuota(ctx)
+    // The link could not lift a bounce or a block: nothing is stored.
+    if (!canConfirm(await readSuppressions(ctx, { email: input.email, listId }))) return
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     if (!(await lockList(ctx, listId))) throw notFound('List')
     const consent = { method: 'PUBLIC_SUBSCRIBE' } as const

@@ -6,9 +6,10 @@ import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { findContactByEmail } from '../contacts/find-contact.ts'
 import type { Reason } from '../consent/suppression-rows.ts'
+import { transaction } from '../db/transaction.ts'
 import { newId } from '../kernel/ids.ts'
 import type { List } from '../lists/lists.schema.ts'
-import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
+import { confirmSubscription, requestSubscription, subscribe } from '../lists/subscribe.ts'
 import { addSubscriber, readSubscriber } from '../lists/subscribers.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { deleteContact } from '../operations/contacts/delete-contact.ts'
@@ -107,4 +108,19 @@ test.each(['OPTED_OUT', 'COMPLAINED'] as const)('%s: a later statement closes a 
   const token = await readMailedToken(ctx, ada.email)
   await suppress(ctx, [{ email: ada.email, reason, source: 'MAIL_EVENT' }], { emitsEvents: false })
   await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
+})
+
+test.each(['BOUNCED', 'MANUAL'] as const)('%s: a sign-up stores no contact', async (reason) => {
+  await deleteContact(ctx, await idOfAda())
+  await give(reason)
+  await signUp()
+  expect(await findContactByEmail(ctx, ada.email)).toBeUndefined()
+})
+
+test.each(['BOUNCED', 'MANUAL'] as const)('%s: a request of a known contact mails no link', async (reason) => {
+  await give(reason)
+  const contact = { id: await idOfAda(), email: ada.email }
+  const request = { listId: list.id, contact, source: 'form', consent: { method: 'FORM' } } as const
+  await database.db.execute(sql`update mail_requests set ${backdate('created_at', '1 hour')}`)
+  expect(await transaction(ctx.db, (db) => requestSubscription({ ...ctx, db }, request))).toBe(false)
 })

@@ -36,6 +36,7 @@ const given = [
     file: subscribe,
     search: '  if (!canConfirm(listRows(records, contact.email, listId))) return false\n',
     replacement: '',
+    tests: suppressedVisitors,
   },
   {
     name: 'a request without a credential confirms',
