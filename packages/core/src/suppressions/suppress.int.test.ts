@@ -194,3 +194,14 @@ test('a lift opens what a block has ended, also if a second file dates it earlie
   await liftSuppression(ctx, first?.row.id ?? newId('sup'), { note: 'It was a mistake' })
   expect((await readRow())?.status).toBe('CONFIRMED')
 })
+
+test.each<[string, () => Promise<unknown>]>([
+  ['a block', () => give('MANUAL')],
+  ['a row of a file', () => runTestImport(ctx, `email,status\n${ada.email},blocked`)],
+])('an opt-out whose row is lost is written down before %s', async (_name, block) => {
+  await give('OPTED_OUT')
+  await ctx.db.delete(suppressions).where(eq(suppressions.workspaceId, ctx.workspaceId))
+  await block()
+  const rows = await readSuppressions(ctx, { email: ada.email, listId: 'any' })
+  expect(byStrictness(rows).map(({ reason }) => reason)).toEqual(['OPTED_OUT', 'MANUAL'])
+})

@@ -1,5 +1,11 @@
 import { emailKey } from '../contacts/identity/contact-keys.ts'
-import { type ConsentRecords, say, type Statement, type StatementChange } from '../consent/consent-records.ts'
+import {
+  type ConsentRecords,
+  restoreLostRows,
+  say,
+  type Statement,
+  type StatementChange,
+} from '../consent/consent-records.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import type { SuppressionRow } from '../consent/suppression-rows.ts'
 import type { Ctx } from '../request/context.ts'
@@ -30,6 +36,7 @@ export function suppress(
   const emails = [...new Set(added.map(({ email }) => emailKey(email)))]
   const keys = emails.map((email) => ({ email }))
   return withLockedAddresses(ctx, keys, async (ctx, { records }) => {
+    for (const contact of records.contacts) restoreLostRows(ctx, records, contact)
     const stored = added.map((one) => say(ctx, records, { listId: null, ...one }))
     complete(records, stored)
     await deriveStatuses(ctx, records, { emitsEvents })

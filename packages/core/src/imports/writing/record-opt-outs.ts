@@ -2,7 +2,7 @@
 import { createContactIndex } from '../../contacts/identity/contact-index.ts'
 import { emailKey, externalIdsOf } from '../../contacts/identity/contact-keys.ts'
 import { findExternalIdAliases } from '../../contacts/identity/external-id-aliases.ts'
-import { type ConsentRecords, say } from '../../consent/consent-records.ts'
+import { type ConsentRecords, restoreLostRows, say } from '../../consent/consent-records.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { ensureSubscription } from '../../consent/operator-proofs.ts'
 import type { Reason } from '../../consent/suppression-rows.ts'
@@ -46,6 +46,7 @@ async function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow
       if (listId && !(await lockList(ctx, listId))) throw notFound('List')
     })
     const { match } = createContactIndex({ contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(rows)) })
+    for (const contact of contacts) restoreLostRows(ctx, records, contact)
     for (const row of rows) {
       const known = match({ externalId: row.externalId }).contact?.email
       for (const said of toAddressOptOuts(row, known))
