@@ -10,21 +10,6 @@ interface Said {
   at: number
 }
 
-/**
- * What the model must not expect of the code of today, by name. The redesign of consent deletes each name here with the
- * code that breaks the rule, and then the model expects it.
- */
-export const brokenToday: ReadonlySet<Rule> = new Set([
-  'an operator who repeats an opt-out moves its time',
-  'a return leaves what was said of all for every other list',
-  'the undo of the person reverts no later word',
-])
-
-type Rule =
-  | 'an operator who repeats an opt-out moves its time'
-  | 'a return leaves what was said of all for every other list'
-  | 'the undo of the person reverts no later word'
-
 export interface ConsentModel {
   against: Map<string, Map<Scope, Said>>
   /** When the operator removed an address from a list, which lasts until a later consent. */
@@ -66,9 +51,7 @@ export const say =
     const known = saidOf(model, email)
     const former = known.get(scope)
     model.clock += 1
-    const isKept = by === 'operator' && former && brokenToday.has('an operator who repeats an opt-out moves its time')
-    if (!isKept)
-      model.against.set(email, known.set(scope, { by: former?.by === 'person' ? 'person' : by, at: model.clock }))
+    model.against.set(email, known.set(scope, { by: former?.by === 'person' ? 'person' : by, at: model.clock }))
   }
 
 /** The operator takes an address off a list. */
@@ -149,7 +132,7 @@ export const consent =
     agree(email, listId)(model)
     if (removedAt !== undefined && removedAt > at) removedOf(model, email).set(listId, removedAt)
     for (const scope of ['all', listId] as const) if ((said.get(scope)?.at ?? 0) <= at) said.delete(scope)
-    if (!ofAll || ofAll.at > at || brokenToday.has('a return leaves what was said of all for every other list')) return
+    if (!ofAll || ofAll.at > at) return
     for (const other of model.lists) if (other !== listId && !said.has(other)) said.set(other, ofAll)
   }
 
@@ -158,7 +141,7 @@ export const undoByPerson =
   ({ email, listId, at }: { email: string; listId: ListId; at: number }): Effect =>
   (model) => {
     const isTheirs = (saidOf(model, email).get(listId)?.at ?? 0) <= at
-    if (isTheirs || brokenToday.has('the undo of the person reverts no later word')) saidOf(model, email).delete(listId)
+    if (isTheirs) saidOf(model, email).delete(listId)
   }
 
 /** The operator takes back what they said themselves. */

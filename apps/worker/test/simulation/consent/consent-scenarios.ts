@@ -206,6 +206,8 @@ export async function prepareImport(database: Database, choices: Choices): Promi
     async check(_world, trace) {
       apply(model, trace)
       for (const email of optedOutByFile) say({ email, scope: 'all' })(model)
+      // The file says that these consent: that takes back a removal before it.
+      for (const email of people) model.removed.get(email)?.delete(lists[0])
       return [...findBroken(model, await readMailable(ctx)), ...(await checkImport(database, ctx, id))]
     },
   }
