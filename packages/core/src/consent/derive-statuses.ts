@@ -77,7 +77,7 @@ function listChanges(
   const current = new Set([...records.rows.values()].map(({ id }) => id))
   const storedRows = [...records.stored.rows.values()]
   const withdrawn = storedRows.filter(({ id }) => !current.has(id))
-  // Of several contacts, nobody knows who had which address.
+  // Of several contacts, it is unknown which had an address.
   const isOnePerson = records.contacts.length === 1
   const byHash = Map.groupBy(records.rows.values(), ({ emailHash }) => emailHash)
   const changes: Change[] = []
