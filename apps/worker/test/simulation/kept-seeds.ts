@@ -27,4 +27,9 @@ export const keptSeeds: readonly KeptSeed[] = [
     scenario: 'bounces',
     story: 'a complaint amid a merge did not hold for the remaining contact',
   },
+  {
+    seed: 316,
+    scenario: 'bounces',
+    story: 'the model took a bounce of another address for one of the recipient',
+  },
 ]

@@ -49,6 +49,8 @@ export interface Report extends SimulatedCall {
   class: Kind['class']
   /** Whether it names the address of the email in a way that proves it. */
   isProven: boolean
+  /** A bounce that names another address only: shown with its email, but it neither suppresses nor counts. */
+  isOfOtherAddress: boolean
   /** Whether a worker has received it, once or more often. */
   isMade: boolean
 }
@@ -58,6 +60,8 @@ interface Way {
   send: (ctx: Ctx, mail: SentMail, kind: Kind) => Promise<unknown>
   /** A client only says whether a bounce is permanent. */
   knowsClass?: boolean
+  /** What it reports names `otherAddress`. */
+  namesOther?: boolean
 }
 
 /** The person has forwarded the email from there, or the report hides the address. */
@@ -66,6 +70,7 @@ const otherAddress = 'forwarded@example.com'
 function toReturnPath(isProven: boolean): Way {
   return {
     isProven,
+    namesOther: !isProven,
     async send(ctx, mail, kind) {
       const { workspaceId, settings } = ctx
       const token = createRecipientToken(settings.keys, { workspaceId, subject: mail, email: mail.email })
@@ -134,13 +139,20 @@ export function chooseReports(
   return reports.map((report, number) => Object.assign(report, { name: `report-${number}` }))
 }
 
+/** The class with which a report is recorded. No bounce is HARD for an address that it does not name. */
+function classOf({ knowsClass = true, namesOther = false }: Way, kind: Kind): Kind['class'] {
+  if (kind.class === 'COMPLAINT') return kind.class
+  if (kind.class === 'HARD') return namesOther ? 'SOFT' : 'HARD'
+  return knowsClass ? kind.class : 'SOFT'
+}
+
 function createReport(way: Way, mail: SentMail, kind: Kind): Report {
-  const isKnown = way.knowsClass !== false || kind.class === 'COMPLAINT' || kind.class === 'HARD'
   const report: Report = {
     name: '',
     mail,
-    class: isKnown ? kind.class : 'SOFT',
+    class: classOf(way, kind),
     isProven: way.isProven,
+    isOfOtherAddress: way.namesOther === true && kind.class !== 'COMPLAINT',
     isMade: false,
     isRepeated: true,
     call(ctx) {

@@ -73,7 +73,9 @@ export async function checkSuppressions(facts: Facts, { sent, trace }: Happened)
   /** Three mails, of which the first and the last are at least seven days apart. There are no mails without a bounce. */
   function isUndeliverable(email: string, isCounted: (one: Sent) => boolean): boolean {
     const days = facts.history.get(email) ?? []
-    const isReported = reports.some((report) => report.class === 'SOFT' && report.mail.email === email)
+    const isReported = reports.some(
+      (report) => report.class === 'SOFT' && !report.isOfOtherAddress && report.mail.email === email,
+    )
     const refused = sent.filter((one) => one.subject === email && one.bounce?.class === 'SOFT' && isCounted(one))
     return days.length + (isReported ? 1 : 0) + refused.length >= 3 && Math.max(0, ...days) >= 7
   }
