@@ -32,4 +32,9 @@ export const keptSeeds: readonly KeptSeed[] = [
     scenario: 'bounces',
     story: 'the model took a bounce of another address for one of the recipient',
   },
+  {
+    seed: 332,
+    scenario: 'bounces',
+    story: 'the model missed that a merge shares a complaint with the merged address',
+  },
 ]

@@ -51,7 +51,7 @@ export async function checkSuppressions(facts: Facts, { sent, trace }: Happened)
     const mustBounce = refused.some(isRecorded) || (isUntouched(email) && isUndeliverable(email, isRecorded))
     if (has(email, 'BOUNCED') && !mayBounce) broken.push(`${email} is suppressed, but has no bounce that suppresses`)
     if (!has(email, 'BOUNCED') && mustBounce) broken.push(`${email} bounced, but is not suppressed`)
-    const mayComplain = complaints.some(({ mail }) => listLater(mail.email).has(email))
+    const mayComplain = complaints.some(({ mail }) => listShared(mail.email).has(email))
     if (has(email, 'COMPLAINED') && !mayComplain) broken.push(`${email} is suppressed by a complaint of another person`)
   }
 
@@ -87,13 +87,14 @@ export async function checkSuppressions(facts: Facts, { sent, trace }: Happened)
     )
   }
 
-  /** The addresses that a person may have had after one. */
-  function listLater(email: string): Set<string> {
-    const later = new Set([email])
+  /** The addresses for which a complaint about one may hold: a move or a merge shares it between both addresses. */
+  function listShared(email: string): Set<string> {
+    const shared = new Set([email])
     const moves = facts.consentCalls.flatMap((call) => findMove(call) ?? [])
     // Each round finds those that are one more move away.
-    for (const _ of moves) for (const { from, to } of moves) if (later.has(from)) later.add(to)
-    return later
+    for (const _ of moves)
+      for (const { from, to } of moves) if (shared.has(from) || shared.has(to)) shared.add(from).add(to)
+    return shared
   }
 }
 
