@@ -152,7 +152,7 @@ test('one email address in two workspaces is two independent contacts', async ()
   expect([mine.length, theirs.length]).toEqual([1, 1])
   expect(mine[0]?.['id']).not.toBe(theirs[0]?.['id'])
   const body = { email: 'both@example.com', firstName: 'Changed' }
-  expect(await api.call('POST', `/public/lists/${eveIds?.list}/subscribe`, { body })).toMatchObject({ status: 202 })
+  expect(await api.call('PUT', '/contacts', { key: eve?.key ?? '', body })).toMatchObject({ status: 200 })
   expect(await find(ada)).toEqual(mine)
   expect(await find(eve)).toMatchObject([{ firstName: 'Changed' }])
 })
