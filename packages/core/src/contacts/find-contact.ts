@@ -24,13 +24,10 @@ export async function lockContactsByKeys(ctx: Ctx, keys: readonly ContactKeys[])
   return selectByKeys(ctx, keys).orderBy(contacts.id).for('no key update', { of: contacts })
 }
 
-/** Finds the contacts that an input with one of these keys can be about, and the aliases among the keys. */
-export async function findKnownContacts(ctx: Ctx, keys: readonly ContactKeys[]): Promise<KnownContacts> {
-  const contacts = await findContactsByKeys(ctx, keys)
-  return { contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(keys)) }
-}
-
-/** The same, and locks them. Repeats if a merge has just added an alias, so that its contact is locked too. */
+/**
+ * Locks the contacts that an input with one of these keys can be about, and finds the aliases among the keys. Repeats if
+ * a merge has just added an alias, so that its contact is locked too.
+ */
 export async function lockKnownContacts(ctx: Ctx, keys: readonly ContactKeys[]): Promise<KnownContacts> {
   for (let round = 1; round <= maxRounds; round++) {
     const contacts = await lockContactsByKeys(ctx, keys)

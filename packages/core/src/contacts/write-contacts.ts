@@ -24,7 +24,7 @@ import { lockAddresses, type LockMode } from '../consent/address-locks.ts'
 import { lockConsent } from '../consent/consent-records.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { ContactInput } from './contacts.schema.ts'
-import { findKnownContacts, lockKnownContacts } from './find-contact.ts'
+import { lockKnownContacts } from './find-contact.ts'
 import { createContactIndex, groupByContact } from './identity/contact-index.ts'
 import { lockContact } from './lock-contact.ts'
 import { type CheckedInput, type MergePolicy, newContact } from './merge-contact.ts'
@@ -42,8 +42,6 @@ interface WriteOptions {
   reportedBy?: AddressChange['reportedBy']
   /** Locks the addresses of all contacts, for what the caller does next. Default: only those that change. */
   lockMode?: LockMode
-  /** Decides without locking or writing contacts. */
-  isDryRun?: boolean
 }
 
 /**
@@ -66,13 +64,13 @@ export async function writeContacts(
   for (let round = 1; open.length > 0; round++) {
     if (round > maxRounds) throw changedConcurrently()
     const decisions = await decideAll(ctx, open, rules)
-    const kept = options.isDryRun ? decisions : await storeContacts(ctx, decisions)
-    quota.used += options.isDryRun ? 0 : kept.flatMap(({ created }) => created).length
+    const kept = await storeContacts(ctx, decisions)
+    quota.used += kept.flatMap(({ created }) => created).length
     stored.push(...kept)
     for (const [index] of resultsOf(kept)) decided.add(index)
     open = open.filter(({ index }) => !decided.has(index))
   }
-  const results = options.isDryRun ? resultsOf(stored) : await finishContacts(ctx, stored, options)
+  const results = await finishContacts(ctx, stored, options)
   const outcomes = new Map([...rejected, ...results])
   return inputs.flatMap((_input, index) => outcomes.get(index) ?? [])
 }
@@ -101,7 +99,7 @@ interface Rules {
 
 async function decideAll(ctx: Ctx, entries: readonly Entry[], { options, quota }: Rules): Promise<Decision[]> {
   const inputs = entries.map(({ input }) => input)
-  const known = await (options.isDryRun ? findKnownContacts : lockKnownContacts)(ctx, inputs)
+  const known = await lockKnownContacts(ctx, inputs)
   const index = createContactIndex(known)
   let created = 0
   const create = (input: CheckedInput & { email: string }) => {

@@ -16,6 +16,7 @@ import type { OptOutStatus } from '../rows/file-status.ts'
 import type { OptOutRow } from '../rows/import-rows.ts'
 import type { ImportRecord } from '../import-record.ts'
 import { addOptOutKeys } from './opt-out-keys.ts'
+import { undoDryRun } from './undo-dry-run.ts'
 
 type Options = Pick<ImportRecord, 'id' | 'listId' | 'eachEvent' | 'dryRun'>
 
@@ -26,12 +27,12 @@ export interface OptOutCounts {
 
 /**
  * Records opt-outs of the list and suppressions of the workspace, and remembers their keys for the second pass. A dry run
- * does only the latter. Returns the number of rows of each kind; a row with both is suppressed.
+ * keeps only the latter. Returns the number of rows of each kind; a row with both is suppressed.
  */
 export async function recordOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): Promise<OptOutCounts> {
   if (rows.length === 0) return { optedOut: 0, suppressed: 0 }
   await addOptOutKeys(ctx, options.id, rows)
-  if (!options.dryRun) await applyOptOuts(ctx, options, rows)
+  await undoDryRun(ctx, options, (ctx) => applyOptOuts(ctx, options, rows))
   const isOfList = (status: OptOutStatus) => status === 'UNSUBSCRIBED' && options.listId !== null
   const optedOut = rows.filter(({ statuses }) => statuses.every(isOfList)).length
   return { optedOut, suppressed: rows.length - optedOut }

@@ -7,6 +7,7 @@ import { type ClaimedImport, lockClaimedImport } from '../import-claim.ts'
 import type { RowError } from '../rows/import-rows.ts'
 import type { ImportRecord } from '../import-record.ts'
 import type { Chunk } from '../read-chunks.ts'
+import { undoDryRun } from './undo-dry-run.ts'
 
 const maxErrors = 100
 
@@ -19,14 +20,13 @@ export interface WrittenRows {
 }
 
 interface WritableChunk<Row> extends Chunk<Row> {
-  /** Writes the rows, and decides without writing in a dry run. */
   write: (ctx: Ctx, claimed: ClaimedImport, rows: readonly Row[]) => Promise<WrittenRows>
 }
 
 /**
  * Imports a chunk in one transaction, together with the counters and the position of the next chunk. Returns `lost`,
  * without any effect, if the import was canceled or the claim was lost. Idempotent: safe to retry when the result of a call was
- * lost. A dry run decides the same without writing contacts: it does not know the contacts of earlier chunks.
+ * lost. A dry run does not know the contacts of earlier chunks.
  */
 export function writeChunk<Row>(
   ctx: Ctx,
@@ -39,7 +39,11 @@ export function writeChunk<Row>(
     if (current.position === end.position) return 'written'
     if (current.position !== start.position) return 'lost'
 
-    const { failed, warnings = [], counts } = await write(ctx, { ...claimed, ...current }, rows)
+    const {
+      failed,
+      warnings = [],
+      counts,
+    } = await undoDryRun(ctx, current, (ctx) => write(ctx, { ...claimed, ...current }, rows))
     const told = [...failed, ...warnings].toSorted((one, other) => one.line - other.line)
     await ctx.db
       .update(imports)

@@ -41,7 +41,7 @@ export async function writeContactRows(
   claimed: ClaimedImport,
   rows: readonly ImportRow[],
 ): Promise<WrittenRows> {
-  const { id, actorId, onConflict, eachEvent, dryRun } = claimed
+  const { id, actorId, onConflict, eachEvent } = claimed
   const valid = rows.filter((row) => 'contact' in row)
   const outcomes = await writeContacts(
     ctx,
@@ -50,7 +50,6 @@ export async function writeContactRows(
       onExisting: onConflict === 'update' ? mergePolicies.import : 'keep',
       emitsEvents: eachEvent,
       reportedBy: { importId: id, actorId },
-      isDryRun: dryRun,
       // Rows that opt out write suppressions.
       lockMode: valid.some(({ status }) => status?.statuses.some(isOptOut)) ? 'exclusive' : 'shared',
     },
@@ -88,13 +87,13 @@ function toPeople(rows: readonly ValidRow[], outcomes: readonly ContactOutcome[]
 
 /** Returns the number of rows whose contact is confirmed on the list. */
 async function subscribe(ctx: Ctx, claimed: ClaimedImport, people: readonly Person[]): Promise<number> {
-  const { listId, dryRun, eachEvent } = claimed
+  const { listId, eachEvent } = claimed
   if (listId && !(await lockList(ctx, listId))) throw notFound('List')
   const contacts = [...new Map(people.map(({ contact }) => [contact.id, contact])).values()]
   const optsOut = await createOptOutCheck(ctx, claimed, people)
   const hasOptOuts = people.some((person) => statusesOf(person).some(isOptOut))
   const records = await lockConsent(ctx, { contacts, mode: hasOptOuts ? 'exclusive' : 'shared' })
-  if (!dryRun) followOptOuts(ctx, claimed, { records, people })
+  followOptOuts(ctx, claimed, { records, people })
   const confirmed = new Set<string>()
   if (listId) {
     const consenting = people.filter((one) => isConfirmation(statusesOf(one)) && isAddressOf(one) && !optsOut(one))
@@ -102,10 +101,10 @@ async function subscribe(ctx: Ctx, claimed: ClaimedImport, people: readonly Pers
     const others = people.filter((one) => !isPending(statusesOf(one)) || !optsOut(one))
     addSubscriptions(ctx, listId, { records, people: others })
     const widens = (state: SubscriptionState) => confirmed.has(state.contactId) && state.listId === listId
-    if (!dryRun) await deriveStatuses(ctx, records, { emitsEvents: eachEvent, widens })
+    await deriveStatuses(ctx, records, { emitsEvents: eachEvent, widens })
     return consenting.filter(({ contact }) => confirmed.has(contact.id)).length
   }
-  if (!dryRun) await deriveStatuses(ctx, records, { emitsEvents: eachEvent })
+  await deriveStatuses(ctx, records, { emitsEvents: eachEvent })
   return 0
 }
 

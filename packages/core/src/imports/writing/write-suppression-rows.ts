@@ -5,7 +5,7 @@ import { Email } from '../../kernel/validation.ts'
 import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { findLists } from '../../lists/lists.ts'
-import { type Ctx, inTransaction } from '../../request/context.ts'
+import type { Ctx } from '../../request/context.ts'
 import type { Reason } from '../../consent/suppression-rows.ts'
 import { type NewSuppression, type StoredSuppression, suppress } from '../../suppressions/suppress.ts'
 import type { FileRow } from '../file/csv-rows.ts'
@@ -86,8 +86,7 @@ export async function writeSuppressionRows(
     const ofList = listId === undefined || isUnknown(row) ? {} : { listId }
     return { ...said, ...ofList, at, source: 'IMPORT' as const }
   })
-  const store = (ctx: Ctx) => suppress(ctx, added, { emitsEvents: claimed.eachEvent })
-  const stored = claimed.dryRun ? await rollBack(ctx, store) : await store(ctx)
+  const stored = await suppress(ctx, added, { emitsEvents: claimed.eachEvent })
   const count = (change: StoredSuppression['change']) => stored.filter((one) => one.change === change).length
   return {
     failed: rows.filter((row) => 'message' in row),
@@ -103,18 +102,4 @@ export async function writeSuppressionRows(
       suppressed: stored.length,
     },
   }
-}
-
-const rolledBack = new Error('rolled back')
-
-/** Does the work and undoes it: so a dry run counts what the import would do. */
-async function rollBack<Result>(ctx: Ctx, work: (ctx: Ctx) => Promise<Result[]>): Promise<Result[]> {
-  let result: Result[] = []
-  await inTransaction(ctx, async (ctx) => {
-    result = await work(ctx)
-    throw rolledBack
-  }).catch((error: unknown) => {
-    if (error !== rolledBack) throw error
-  })
-  return result
 }
