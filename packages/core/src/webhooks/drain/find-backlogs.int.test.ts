@@ -131,6 +131,12 @@ test('a full page without a backlog to claim is followed by the next page', asyn
   expect(await findBacklogs(database.db, first.last)).toEqual({ workspaceIds: [other.workspaceId], last: undefined })
 })
 
+test('a workspace is found by a webhook that the page does not reach', async () => {
+  await insertBacklogs(1, { statuses: Array.from({ length: 600 }, () => 'PENDING'), health: paused })
+  await insertBacklogs(1)
+  expect(await findBacklogs(database.db)).toEqual({ workspaceIds: [ctx.workspaceId], last: ctx.workspaceId })
+})
+
 test('after a page with a large backlog, the next one starts at the next workspace', async () => {
   await insertBacklogs(1, { statuses: Array.from({ length: 1_200 }, () => 'PENDING') })
   await insertBacklogs(2)

@@ -23,11 +23,11 @@ const pageSize = 500
  * Finds workspaces with PENDING deliveries that a drain can take: no job has claimed the drain, the workspace is not
  * suspended, and the webhook is not paused. Includes those of disabled webhooks, which the drain marks as FAILED.
  *
- * A page reads the next PENDING deliveries in the index to find workspaces, and then one delivery of each webhook of these
- * workspaces, 8 µs per webhook. The next page skips the remaining deliveries of its last workspace. So workspaces without a
- * backlog cost nothing, and a long backlog costs as much as a page. A recursive CTE could skip from workspace to workspace,
- * but not over several servers. Neither may a sub-select refer to a query level that reads only CTEs: the sub-select of
- * deliveries refers to `webhooks`.
+ * A page reads the next PENDING deliveries in the index to find workspaces, and then webhooks of each workspace with one
+ * delivery of each, 8 µs per webhook, until it finds one that a drain can take. The next page skips the remaining
+ * deliveries of its last workspace. So workspaces without a backlog cost nothing, and a long backlog costs as much as a
+ * page. A recursive CTE could skip from workspace to workspace, but not over several servers. Neither may a sub-select
+ * refer to a query level that reads only CTEs: those of a workspace refer to a webhook of it.
  */
 export async function findBacklogs(db: Db, after = lowestId): Promise<BacklogPage> {
   const rows = await transaction(db, (db) => findPage(db, { after, now: new Date() }), indexScanSettings)
@@ -39,45 +39,40 @@ export async function findBacklogs(db: Db, after = lowestId): Promise<BacklogPag
 const lowestId = idOf('wsp', nilUuid)
 
 /**
- * A condition on a webhook `w` with its `health`: it has PENDING deliveries, and is not paused or is disabled.
+ * A condition: the workspace has PENDING deliveries of a webhook that is not paused, or of a disabled one.
  *
- * The sub-select is not an EXISTS, which PostgreSQL might turn into a join that reads all PENDING deliveries. Its ORDER BY
- * is that of `deliveries_pending_index`: in the index of the primary key, PostgreSQL would read ended deliveries.
+ * The inner sub-select is not an EXISTS, which PostgreSQL might turn into a join that reads all PENDING deliveries. Its
+ * ORDER BY is that of `deliveries_pending_index`: in the index of the primary key, PostgreSQL would read ended deliveries.
  */
-const hasClaimableDelivery = (now: SQLWrapper) => sql`
-  (not w.enabled or paused_until is null or paused_until <= ${now})
-  and (
-    select true from deliveries d
-    where d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.status = 'PENDING'
-    order by d.created_at, d.id limit 1)`
-
-const joinedHealth = sql`
-  left join webhook_health health on health.workspace_id = w.workspace_id and health.webhook_id = w.id`
-
-/** A condition: a webhook of the workspace has deliveries that a drain can take. */
 export const hasBacklog = (workspaceId: SQLWrapper, now: SQLWrapper) => sql`
   coalesce((
-    select true from webhooks w ${joinedHealth}
-    where w.workspace_id = ${workspaceId} and ${hasClaimableDelivery(now)}
+    select true from webhooks w
+    left join webhook_health health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
+    where w.workspace_id = ${workspaceId} and (not w.enabled or paused_until is null or paused_until <= ${now})
+      and (
+        select true from deliveries d
+        where d.workspace_id = ${workspaceId} and d.webhook_id = w.id and d.status = 'PENDING'
+        order by d.created_at, d.id limit 1)
     limit 1), false)`
 
+/** `page` is not sorted: to avoid a sort, PostgreSQL would read all webhooks in the order of their index. */
 const findPage = namedStatement('find backlogs', {
   isPrepared: true,
   params: { after: deliveries.workspaceId, now: timestamptz },
   columns: { workspaceId: deliveries.workspaceId, isClaimable: bool, isFullPage: bool },
   sql: ({ after, now }) => sql`
     with pending as materialized (
-      select workspace_id from deliveries
+      select workspace_id, webhook_id from deliveries
       where status = 'PENDING' and workspace_id > ${after}
       order by workspace_id, webhook_id, created_at, id limit ${pageSize}::int),
-    backlog as materialized (select distinct workspace_id from pending),
-    claimable as materialized (
-      select w.workspace_id, bool_or(${hasClaimableDelivery(now)}) as has_backlog
-      from backlog join webhooks w on w.workspace_id = backlog.workspace_id ${joinedHealth}
-      left join work on work.workspace_id = w.workspace_id and work.id = ${drainId}::uuid
-      where work.token is null and ${not(isInSuspendedWorkspace(sql`w.workspace_id`))}
-      group by w.workspace_id)
-    select workspace_id, coalesce(has_backlog, false) as is_claimable,
-      (select count(*) from pending) = ${pageSize}::int as is_full_page
-    from backlog left join claimable using (workspace_id) order by workspace_id`,
+    backlog as materialized (
+      select workspace_id, (array_agg(webhook_id))[1] as webhook_id from pending group by workspace_id),
+    page as materialized (
+      select found.workspace_id, not coalesce((
+          select token is not null from work where work.workspace_id = found.workspace_id and id = ${drainId}::uuid), false)
+        and ${not(isInSuspendedWorkspace(sql`found.workspace_id`))}
+        and ${hasBacklog(sql`found.workspace_id`, now)} as is_claimable
+      from backlog join webhooks found on found.workspace_id = backlog.workspace_id and found.id = backlog.webhook_id)
+    select workspace_id, is_claimable, (select count(*) from pending) = ${pageSize}::int as is_full_page
+    from page order by workspace_id`,
 })

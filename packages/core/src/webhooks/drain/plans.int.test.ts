@@ -192,6 +192,22 @@ test.skipIf(hidesPlans)('a drain that is planned with empty tables reads each de
   expect((await countReadRows(on)) - before).toBeLessThan((await readMajorVersion(database)) < 17 ? 1_200_000 : 250_000)
 })
 
+test.skipIf(hidesPlans)('a page of backlogs reads only webhooks of its workspaces', async () => {
+  await database.pool.query(
+    `with webhook as (
+      insert into webhooks (workspace_id, id, url, event_types, encrypted_secret)
+      select $1, uuidv7(), 'https://example.com', '{*}', '' from generate_series(1, 500) returning workspace_id, id)
+    insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+    select workspace_id, uuidv7(), id, uuidv7(), 'contact.created' from webhook`,
+    [uuidOf((await createTestCtx(database.db)).workspaceId)],
+  )
+  await database.pool.query('analyze')
+  const { 'find backlogs': nodes = [] } = await explainPrepared(await openPrepared())
+  const scans = nodes.filter((node) => node['Relation Name'] === 'webhooks')
+  expect(scans).toHaveLength(2)
+  for (const scan of scans) expect(scan['Index Cond']).toMatch(/workspace_id = /)
+})
+
 /** Counts the rows of deliveries that index scans and sequential scans have read. */
 async function countReadRows({ db }: Ctx): Promise<number> {
   await db.execute(sql`select pg_stat_force_next_flush()`)
