@@ -10,24 +10,18 @@ import type { FileStatus } from '../db/schema/imports.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { FileLocation } from './file/byte-window.ts'
-import { createCsvReader, type FileRow, type RowReader } from './file/csv-rows.ts'
+import { createCsvReader, type RowReader } from './file/csv-rows.ts'
 import { customPrefix } from './file/match-columns.ts'
 import { createNdjsonReader } from './file/ndjson-rows.ts'
 import { type DecimalMark, decideDecimalMark, findDecimalMarks } from './file/number-format.ts'
 import { isOptOut } from './rows/file-status.ts'
 import { type ClaimedImport, lockClaimedImport } from './import-claim.ts'
-import {
-  type OptOutRow,
-  readCsvRow,
-  readJsonRow,
-  toOptOutCells,
-  toOptOutLayout,
-  toOptOutProperties,
-  toOptOutRow,
-} from './rows/import-rows.ts'
+import { type PersonRow, readPerson } from './rows/import-rows.ts'
+import type { RowError } from './rows/row-errors.ts'
+import { readCells, readObject } from './rows/row-values.ts'
 import type { ImportRecord } from './import-record.ts'
 import { type Chunk, limitTo, readChunks } from './read-chunks.ts'
-import { recordOptOuts } from './writing/record-opt-outs.ts'
+import { type OptOutRow, recordOptOuts } from './writing/record-opt-outs.ts'
 import { isStatusColumn } from './rows/row-status.ts'
 
 /** Chunks without opt-outs are cheap. */
@@ -91,7 +85,7 @@ async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: 
   const ofEveryRow = statusesOfFile(claimed)
   const hasStatuses = layout?.columns.some(isStatusColumn) || ofEveryRow.some(isOptOut)
   if (!layout || (columns.length === 0 && !hasStatuses)) return
-  const format = { layout: toOptOutLayout(layout), fields, decimalMarks: new Map<number, DecimalMark>() }
+  const format = { layout, fields, decimalMarks: new Map<number, DecimalMark>() }
   const limits = limitTo(hasStatuses ? chunkOfOptOuts : chunkOfNumbers, maxRows)
   const readRows = createCsvReader(layout.delimiter)
   for await (const { rows, start, end } of readChunks(ctx, claimed, {
@@ -103,9 +97,8 @@ async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: 
       if ('content' in row)
         findDecimalMarks(findings, { delimiter: layout.delimiter, columns }, { line: row.line, cells: row.content })
     }
-    const toOptOut = (row: FileRow<string[]>) =>
-      toOptOutRow(readCsvRow(toOptOutCells(row, layout), format), ofEveryRow) ?? []
-    yield { start, end, optOuts: hasStatuses ? rows.flatMap(toOptOut) : [] }
+    const people = hasStatuses ? rows.map((row) => readPerson(readCells(row, format), ofEveryRow)) : []
+    yield { start, end, optOuts: people.flatMap(toOptOut) }
   }
 }
 
@@ -115,11 +108,16 @@ async function* checkNdjson(ctx: Ctx, claimed: ClaimedImport, { maxRows }: Pass)
   const from = checkedUntil(claimed)
   const reading = { from, readRows, ...limitTo(chunkOfOptOuts, maxRows) }
   for await (const { rows, start, end } of readChunks(ctx, claimed, reading))
-    yield {
-      start,
-      end,
-      optOuts: rows.flatMap((row) => toOptOutRow(readJsonRow(toOptOutProperties(row)), ofEveryRow) ?? []),
-    }
+    yield { start, end, optOuts: rows.flatMap((row) => toOptOut(readPerson(readObject(row), ofEveryRow))) }
+}
+
+/** None if the row says nothing against emails, or has no key of a person. */
+function toOptOut(row: PersonRow | RowError): OptOutRow | [] {
+  if ('message' in row) return []
+  const { email, externalId, status } = row
+  const statuses = [...new Set(status?.statuses.filter(isOptOut))]
+  if (statuses.length === 0 || (email === undefined && externalId === undefined)) return []
+  return { email, externalId, statuses, at: status?.unsubscribedAt }
 }
 
 /** A property can be written with escapes. */

@@ -12,7 +12,8 @@ import { openWindow } from './file/byte-window.ts'
 import { createCsvReader } from './file/csv-rows.ts'
 import { readHeader } from './file/import-header.ts'
 import { createColumnMatcher } from './file/match-columns.ts'
-import { readCsvRow, toImportRow } from './rows/import-rows.ts'
+import { readImportRow } from './rows/import-rows.ts'
+import { readCells } from './rows/row-values.ts'
 
 const fields: CustomFields = new Map([
   ['note', { label: 'Note', type: 'TEXT', options: [] }],
@@ -74,7 +75,7 @@ async function importRows(file: string) {
   const { layout, start } = await readHeader(bytes, createColumnMatcher({ fields }))
   const readPart = async (position: number) => (position < bytes.length ? bytes.subarray(position) : undefined)
   const rows = await createCsvReader(layout.delimiter)(openWindow(readPart, start), 10)
-  return rows.map((row) => toImportRow(readCsvRow(row, { layout, fields, decimalMarks: new Map() })))
+  return rows.map((row) => readImportRow(readCells(row, { layout, fields, decimalMarks: new Map() })))
 }
 
 /** An import ignores empty cells. */

@@ -8,11 +8,13 @@ import { checkChunks, decideDecimalMarks, statusesOfFile } from './check-chunks.
 import { createCsvReader, type RowReader } from './file/csv-rows.ts'
 import type { ClaimedImport } from './import-claim.ts'
 import { createNdjsonReader } from './file/ndjson-rows.ts'
-import { readCsvRow, readJsonRow, toImportRow } from './rows/import-rows.ts'
+import { readImportRow } from './rows/import-rows.ts'
+import { readCells, readObject } from './rows/row-values.ts'
+import { suppressionReader } from './rows/suppression-rows.ts'
 import { limitTo, readChunks } from './read-chunks.ts'
 import { writeChunk } from './writing/write-chunk.ts'
 import { writeContactRows } from './writing/write-contact-rows.ts'
-import { suppressionReader, writeSuppressionRows } from './writing/write-suppression-rows.ts'
+import { writeSuppressionRows } from './writing/write-suppression-rows.ts'
 
 /** A chunk is one transaction: large enough to be efficient, small enough not to block others for long. */
 const chunk = { maxRows: 1_000, maxBytes: 524_288 }
@@ -37,7 +39,7 @@ async function* contactSteps(ctx: Ctx, claimed: ClaimedImport, maxRows: number):
   const ofEveryRow = statusesOfFile(claimed)
   if (!layout) {
     for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows: createNdjsonReader() })) {
-      const parsed = rows.map((row) => toImportRow(readJsonRow(row), ofEveryRow))
+      const parsed = rows.map((row) => readImportRow(readObject(row), ofEveryRow))
       yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeContactRows })
     }
     return
@@ -46,15 +48,14 @@ async function* contactSteps(ctx: Ctx, claimed: ClaimedImport, maxRows: number):
   const readRows = createCsvReader(layout.delimiter)
   for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows })) {
     const format = { layout, decimalMarks, fields: await readCustomFields(ctx) }
-    const parsed = rows.map((row) => toImportRow(readCsvRow(row, format), ofEveryRow))
+    const parsed = rows.map((row) => readImportRow(readCells(row, format), ofEveryRow))
     yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeContactRows })
   }
 }
 
 async function* suppressionSteps(ctx: Ctx, claimed: ClaimedImport, maxRows: number): Steps {
   const { layout, position, line } = claimed
-  const format = layout ? { layout, fields: new Map(), decimalMarks: new Map() } : undefined
-  const readRow = suppressionReader(claimed, format)
+  const readRow = suppressionReader(claimed)
   const readRows: RowReader<unknown> = layout ? createCsvReader(layout.delimiter) : createNdjsonReader()
   for await (const { rows, ...span } of readChunks(ctx, claimed, {
     from: { position, line },

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import type { Layout } from '../../db/schema/imports.ts'
 import type { FileRow } from '../file/csv-rows.ts'
-import { type CsvFormat, type ImportRow, readCsvRow, readJsonRow, toImportRow } from './import-rows.ts'
+import { type ImportRow, readImportRow } from './import-rows.ts'
+import { type CsvFormat, readCells, readObject } from './row-values.ts'
 
 const fields: CustomFields = new Map([
   ['note', { label: 'Note', type: 'TEXT', options: [] }],
@@ -24,8 +25,8 @@ const layout: Layout = {
   ],
 }
 const format = { layout, fields, decimalMarks: new Map() }
-const parseCsvRow = (row: FileRow<string[]>, format: CsvFormat) => toImportRow(readCsvRow(row, format))
-const parseJsonRow = (row: FileRow<unknown>) => toImportRow(readJsonRow(row))
+const parseCsvRow = (row: FileRow<string[]>, format: CsvFormat) => readImportRow(readCells(row, format))
+const parseJsonRow = (row: FileRow<unknown>) => readImportRow(readObject(row))
 const bare = { email: 'ada@example.com', customFieldValues: {} }
 
 test('converts cells to the types of their columns', () => {

@@ -5,7 +5,7 @@ import type { Issue } from '../../kernel/errors.ts'
 import { SingleLine } from '../../kernel/validation.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { parseMoment } from './file-moment.ts'
-import { isOptOut, type OptOutStatus, readStatusWord, unknownStatus } from './file-status.ts'
+import { readStatusWord, unknownStatus } from './file-status.ts'
 
 export interface RowStatus {
   /** Of each column with one, and of every row. */
@@ -34,9 +34,10 @@ const statusReaders = {
   'brevo.blocklisted': (text: string): FileStatus => (hasEmailChannel(text) ? 'OPTED_OUT' : 'CONFIRMED'),
 }
 type StatusColumn = keyof typeof statusReaders
-export const statusColumns = Object.keys(statusReaders) as StatusColumn[]
+const statusColumns = Object.keys(statusReaders) as StatusColumn[]
+const messages: Partial<Record<StatusColumn, string>> = { 'resend.unsubscribed': 'must be true or false' }
 /** Only headers of the systems' own files map to these. */
-export const columnsOfSources = statusColumns.filter((column) => column !== 'status')
+export const ofSourcesOnly: readonly string[] = statusColumns.filter((column) => column !== 'status')
 
 export const isStatusColumn = (column: string | null): column is StatusColumn =>
   column !== null && Object.hasOwn(statusReaders, column)
@@ -61,59 +62,38 @@ export const Moment = optionalText.transform((text, check) => {
   return z.NEVER
 })
 
-const statusOf = (column: StatusColumn, message: string) =>
+/** What else a row says about emails. */
+const details = { confirmedAt: Moment, unsubscribedAt: Moment, optInAddress: SingleLine(100).nullable().optional() }
+export const statusProperties: readonly string[] = [...statusColumns, ...Object.keys(details)]
+
+/** Reads what a row says about emails. A value that is wrong is an issue, and hides none of the others. */
+export function parseStatus(
+  given: Readonly<Record<string, unknown>>,
+  ofEveryRow: readonly FileStatus[],
+): { status: RowStatus | undefined; issues: Issue[] } {
+  const issues: Issue[] = []
+  const read = <Value>(name: string, schema: z.ZodType<Value>): Value | undefined => {
+    const { data, error } = schema.safeParse(given[name])
+    for (const { message } of error ? toIssues(error) : []) issues.push({ path: name, message })
+    return data
+  }
+  const ofRow = statusColumns.flatMap((column) =>
+    given[column] === undefined ? [] : (read(column, statusOf(column)) ?? []),
+  )
+  const status = {
+    statuses: [...ofEveryRow, ...ofRow],
+    confirmedAt: read('confirmedAt', details.confirmedAt),
+    unsubscribedAt: read('unsubscribedAt', details.unsubscribedAt),
+    optInAddress: read('optInAddress', details.optInAddress) || undefined,
+  }
+  const isSaid = ofEveryRow.length > 0 || statusProperties.some((name) => given[name] !== undefined)
+  return { status: isSaid ? status : undefined, issues }
+}
+
+const statusOf = (column: StatusColumn) =>
   optionalText.transform((text, check) => {
-    if (text === undefined) return undefined
     const status = statusReaders[column](text ?? '')
     if (status) return status
-    check.addIssue({ code: 'custom', message })
+    check.addIssue({ code: 'custom', message: messages[column] ?? unknownStatus })
     return z.NEVER
   })
-
-const RowStatusInput = z.object({
-  status: statusOf('status', unknownStatus),
-  'resend.unsubscribed': statusOf('resend.unsubscribed', 'must be true or false'),
-  'brevo.subscribed': statusOf('brevo.subscribed', unknownStatus),
-  'brevo.blocklisted': statusOf('brevo.blocklisted', unknownStatus),
-  confirmedAt: Moment,
-  unsubscribedAt: Moment,
-  optInAddress: SingleLine(100).nullable().optional(),
-})
-const statusProperties = Object.keys(RowStatusInput.shape)
-
-type Properties = Record<string, unknown>
-
-/** Separates what a row says about emails from the properties of its contact. */
-export function splitStatus(row: Readonly<Properties>): { given: Properties; contact: Properties } {
-  const [given, contact]: [Properties, Properties] = [{}, {}]
-  for (const [name, value] of Object.entries(row)) (statusProperties.includes(name) ? given : contact)[name] = value
-  return { given, contact }
-}
-
-/** Undefined if neither the row nor the request says anything. */
-export function parseStatus(
-  given: Readonly<Properties>,
-  ofEveryRow: readonly FileStatus[],
-): { status: RowStatus | undefined } | { issues: Issue[] } {
-  if (Object.keys(given).length === 0)
-    return { status: ofEveryRow.length > 0 ? { statuses: [...ofEveryRow] } : undefined }
-  const { data, error } = RowStatusInput.safeParse(given)
-  if (error) return { issues: toIssues(error) }
-  const { confirmedAt, unsubscribedAt, optInAddress } = data
-  const statuses = [...ofEveryRow, ...statusColumns.flatMap((column) => data[column] ?? [])]
-  return { status: { statuses, confirmedAt, unsubscribedAt, optInAddress: optInAddress || undefined } }
-}
-
-/** What stands against emails to the person. An opt-out counts even if another value of the row is invalid. */
-export function readOptOuts(
-  given: Readonly<Properties>,
-  ofEveryRow: readonly FileStatus[],
-): { statuses: OptOutStatus[]; at: Date | undefined } {
-  const ofRow = statusColumns.map((column) => {
-    const text = given[column]
-    return typeof text === 'string' ? statusReaders[column](text) : undefined
-  })
-  const statuses = [...ofEveryRow, ...ofRow].filter((status) => status !== undefined && isOptOut(status))
-  const at = given['unsubscribedAt']
-  return { statuses: [...new Set(statuses)], at: typeof at === 'string' ? readMoment(at) : undefined }
-}

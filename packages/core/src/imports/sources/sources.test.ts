@@ -4,7 +4,8 @@ import { openWindow } from '../file/byte-window.ts'
 import { createCsvReader } from '../file/csv-rows.ts'
 import { readHeader } from '../file/import-header.ts'
 import { createColumnMatcher } from '../file/match-columns.ts'
-import { type ImportRow, readCsvRow, toImportRow } from '../rows/import-rows.ts'
+import { type ImportRow, readImportRow } from '../rows/import-rows.ts'
+import { readCells } from '../rows/row-values.ts'
 import { type SourceName, sources } from './sources.ts'
 
 const fields: CustomFields = new Map([
@@ -144,5 +145,5 @@ async function read(
   )
   const window = openWindow(async (from) => (from < bytes.length ? bytes.subarray(from) : undefined), start)
   const rows = await createCsvReader(layout.delimiter)(window, 100)
-  return rows.map((row) => toImportRow(readCsvRow(row, { layout, fields, decimalMarks: new Map() }), layout.statuses))
+  return rows.map((row) => readImportRow(readCells(row, { layout, fields, decimalMarks: new Map() }), layout.statuses))
 }

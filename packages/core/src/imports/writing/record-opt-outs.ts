@@ -13,10 +13,17 @@ import type { Ctx } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
 import { lockPeople } from '../../suppressions/with-locked-addresses.ts'
 import type { OptOutStatus } from '../rows/file-status.ts'
-import type { OptOutRow } from '../rows/import-rows.ts'
 import type { ImportRecord } from '../import-record.ts'
 import { addOptOutKeys } from './opt-out-keys.ts'
 import { undoDryRun } from './undo-dry-run.ts'
+
+/** What a row says against emails to a person, who is known by one of the keys. */
+export interface OptOutRow {
+  email: string | undefined
+  externalId: string | undefined
+  statuses: OptOutStatus[]
+  at: Date | undefined
+}
 
 type Options = Pick<ImportRecord, 'id' | 'listId' | 'eachEvent' | 'dryRun'>
 
