@@ -7,9 +7,14 @@ import { expect, test } from 'vitest'
 import { noBounces } from '../../test/delivery-reports/no-bounces.ts'
 import { otherServers } from '../../test/delivery-reports/other-servers.ts'
 import { postfixAndExchange } from '../../test/delivery-reports/postfix-and-exchange.ts'
-import { reportOf, useListener } from '../../test/delivery-reports/use-listener.ts'
+import { listenerOptions, reportOf, useListener } from '../../test/delivery-reports/use-listener.ts'
+import { openBounceListener } from './bounce-listener.ts'
+import { readMail } from './parsing/parse-report.ts'
 
-const { database, listener, readSent, emailOf, pathOf, deliver, readSuppressed, listBounces } = useListener(12)
+const { database, deliverTo, listener, readSent, emailOf, pathOf, deliver, readSuppressed, listBounces } =
+  useListener(12)
+
+const base = () => ({ db: database.db, settings: readSent().ctx.settings })
 
 /** The indexes of the suppressed recipients. */
 async function listSuppressed(): Promise<number[]> {
@@ -91,6 +96,48 @@ test('it neither relays nor authenticates', async () => {
   await smtp.send('MAIL FROM:<eve@example.com>')
   expect(await smtp.send('RCPT TO:<victim@example.org>')).toMatch(/^550/)
   smtp.close()
+})
+
+test('a message to ten recipients is parsed once', async () => {
+  let parsed = 0
+  const read = (raw: Uint8Array) => readMail(raw).finally(() => (parsed += 1))
+  const counting = await openBounceListener(base(), { ...listenerOptions, parser: { read } })
+  await deliverTo(counting.port, reportOf('unknown'), ...Array.from({ length: 10 }, (_, index) => pathOf(index)))
+  expect([parsed, await listSuppressed()]).toEqual([1, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]])
+  await counting.close()
+})
+
+test('a message that exceeds a limit is accepted and ignored', async () => {
+  const refusing = await openBounceListener(base(), { ...listenerOptions, parser: { read: async () => undefined } })
+  const responses = await deliverTo(refusing.port, reportOf(emailOf(0)), pathOf(0), 'fbl@bounces.example')
+  expect([responses.at(-1)?.slice(0, 3), await listBounces()]).toEqual(['250', []])
+  await refusing.close()
+})
+
+test('idle connections of one network leave room for others', async () => {
+  const crowded = await openBounceListener(base(), listenerOptions)
+  const open = () => openSmtpConversation(crowded.port)
+  const conversations = await Promise.all(Array.from({ length: 25 }, open))
+  const greetings = conversations.map(({ greeting }) => greeting.slice(0, 3))
+  expect(greetings.filter((code) => code === '220')).toHaveLength(20)
+  expect(greetings.filter((code) => code === '421')).toHaveLength(5)
+  for (const conversation of conversations) conversation.close()
+  await expect.poll(async () => (await open()).greeting.slice(0, 3)).toBe('220')
+  await crowded.close()
+})
+
+test.each([
+  ['command', { commandMs: 50 }, []],
+  ['message', { messageMs: 50 }, ['EHLO mx.example', 'MAIL FROM:<>', 'RCPT TO:<fbl@bounces.example>', 'DATA']],
+])('a %s that arrives byte by byte has a deadline', async (_name, limits, commands) => {
+  const strict = await openBounceListener(base(), { ...listenerOptions, ...limits })
+  const socket = connect(strict.port, '127.0.0.1').on('error', () => {})
+  const closed = new Promise((resolve) => socket.resume().once('close', () => resolve('closed')))
+  for (const command of commands) socket.write(`${command}\r\n`)
+  const drip = setInterval(() => socket.write('x'), 5)
+  expect(await closed).toBe('closed')
+  clearInterval(drip)
+  await strict.close()
 })
 
 test('a message has at most ten recipients', async () => {

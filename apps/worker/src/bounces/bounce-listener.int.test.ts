@@ -177,7 +177,7 @@ test('a listener that closes while bounces wait confirms none that is not record
 test('bounces that wait for the database delay no campaign', async () => {
   const ctx = await createTestCtx(database.db)
   const { countBlocked, release } = await blockBounces()
-  const waiting = Array.from({ length: 40 }, (_, at) => deliver(reportOf(emailOf(at % 3)), pathOf(at % 3)))
+  const waiting = Array.from({ length: 20 }, (_, at) => deliver(reportOf(emailOf(at % 3)), pathOf(at % 3)))
   await expect.poll(countBlocked).toBe(2)
   const deps = await createTestDeps(database.db, { smtpUrl: smtp.url })
   const { id } = await createTestCampaign(ctx, { confirmed: 5 })
@@ -194,7 +194,7 @@ test('bounces that wait for the database delay no campaign', async () => {
 test('a connection that stays open is closed after its timeout', async () => {
   const short = await openBounceListener(
     { db: database.db, settings: testSettings },
-    { ...listenerOptions, connectionTimeoutMs: 50 },
+    { ...listenerOptions, connectionMs: 50 },
   )
   const socket = connect(short.port, '127.0.0.1').on('error', () => {})
   const timer = setInterval(() => socket.write('NOOP\r\n'), 5)

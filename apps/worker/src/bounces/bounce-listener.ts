@@ -4,23 +4,18 @@
  * response 250 follows the commit: if the process is killed in between, the sender repeats the mail, which then is a no-op.
  */
 import { randomUUID } from 'node:crypto'
-import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { limitConcurrency } from '@rapport/core/kernel/concurrency/limit-concurrency.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { type ConnectionLimits, limitConnections } from './limit-connections.ts'
 import { type ListenOptions, listenWhenFree } from './listen-when-free.ts'
-import {
-  findValidToken,
-  isFeedbackAddress,
-  maxMessageBytes,
-  recordBounceMail,
-  recordFeedback,
-} from './record-bounce-mail.ts'
+import { maxMessageBytes } from './parsing/mail-limits.ts'
+import type { MailParser } from './parsing/mail-parser.ts'
+import { findValidToken, isFeedbackAddress, recordBounceMail, recordFeedback } from './record-bounce-mail.ts'
 
-export interface BounceListenerOptions extends ListenOptions {
-  /** Of a connection, from its begin to its end. */
-  connectionTimeoutMs: number
+export interface BounceListenerOptions extends ListenOptions, ConnectionLimits {
+  parser: Pick<MailParser, 'read'>
 }
 
 const maxConnections = 100
@@ -32,7 +27,7 @@ const maxRestMs = 100
 
 export async function openBounceListener(
   base: Omit<BaseCtx, 'requestId'>,
-  { connectionTimeoutMs, ...options }: BounceListenerOptions,
+  { parser, commandMs, messageMs, connectionMs, ...options }: BounceListenerOptions,
 ): Promise<{ port: number; close(): Promise<void> }> {
   const { port, log } = options
   const limit = limitConcurrency(maxConcurrent)
@@ -43,9 +38,18 @@ export async function openBounceListener(
     hideSTARTTLS: true,
     disableReverseLookup: true,
     maxClients: maxConnections,
-    socketTimeout: Math.min(30_000, connectionTimeoutMs),
+    socketTimeout: Math.min(30_000, connectionMs),
     closeTimeout: 1_000,
+    onConnect(session, done) {
+      connections.expectCommand(session)
+      done(connections.isAllowed(session) ? null : refusal(421, '4.7.0 Too many connections from your network'))
+    },
+    onMailFrom(_address, session, done) {
+      connections.expectCommand(session)
+      done()
+    },
     onRcptTo({ address }, session, done) {
+      connections.expectCommand(session)
       const refused = refusals.get(session) ?? 0
       if (refused >= maxRefusals) return done(refusal(421, '4.7.0 Too many unknown recipients'))
       if (session.envelope.rcptTo.length >= maxRecipients) return done(refusal(452, '4.5.3 Too many recipients'))
@@ -54,37 +58,42 @@ export async function openBounceListener(
       done(refusal(550, '5.1.1 No such recipient'))
     },
     onData(stream, session, done) {
-      receive(stream, session).then(
-        () => done(),
-        (error: unknown) => done(error as Error),
-      )
+      connections.expectMessage(session)
+      receive(stream, session)
+        .finally(() => connections.expectCommand(session))
+        .then(
+          () => done(),
+          (error: unknown) => done(error as Error),
+        )
     },
   })
+  const connections = limitConnections(server.server, { commandMs, messageMs, connectionMs })
 
   async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
     const raw = await readMessage(stream)
+    connections.expectNothing(session)
+    const content = await repeatLater(() => parser.read(raw))
+    if (content === undefined) return
     const addresses = session.envelope.rcptTo.map(({ address }) => address)
     const tokens = new Set(addresses.flatMap((address) => findValidToken(base.settings, address) ?? []))
-    for (const token of tokens) await commit((base) => recordBounceMail(base, token, raw))
+    for (const token of tokens) await commit((base) => recordBounceMail(base, token, content))
     if (!addresses.some(isFeedbackAddress)) return
-    const isKnown = await commit((base) => recordFeedback(base, raw))
+    const isKnown = await commit((base) => recordFeedback(base, content))
     if (isKnown || tokens.size > 0) return
     refusals.set(session, (refusals.get(session) ?? 0) + 1)
     throw refusal(550, '5.6.0 The message contains no email of this server')
   }
 
-  async function commit(work: (base: BaseCtx) => Promise<boolean>): Promise<boolean> {
+  const commit = (work: (base: BaseCtx) => Promise<boolean>) => repeatLater((requestId) => work({ ...base, requestId }))
+
+  async function repeatLater<Result>(work: (requestId: string) => Promise<Result>): Promise<Result> {
     const requestId = `bounce-${randomUUID()}`
-    return limit(() => restAfter(() => work({ ...base, requestId }))).catch((error: unknown) => {
+    return limit(() => restAfter(() => work(requestId))).catch((error: unknown) => {
       log.warn({ err: error, requestId }, 'bounce not recorded; the sender will repeat it')
       throw refusal(451, '4.3.0 Try again later')
     })
   }
 
-  server.server.on('connection', (socket: Socket) => {
-    const timer = setTimeout(() => socket.destroy(), connectionTimeoutMs)
-    socket.once('close', () => clearTimeout(timer))
-  })
   // Errors of single connections are ignored.
   server.on('error', () => {})
   const listening = await listenWhenFree(server.server, options)

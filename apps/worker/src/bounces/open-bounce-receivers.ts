@@ -10,24 +10,30 @@ type BounceConfig = Pick<WorkerConfig, 'BOUNCE_HOST' | 'BOUNCE_PORT' | 'BOUNCE_I
  */
 export async function openBounceReceivers(
   { BOUNCE_HOST: host, BOUNCE_PORT: port, BOUNCE_IMAP_URL: url }: BounceConfig,
-  { db, settings, workerId, log, timings }: Pick<WorkerDeps, 'db' | 'settings' | 'workerId' | 'log' | 'timings'>,
+  deps: Pick<WorkerDeps, 'db' | 'settings' | 'workerId' | 'log' | 'timings' | 'metrics'>,
 ): Promise<{ close(): Promise<void> }> {
+  const { db, settings, workerId, log, timings, metrics } = deps
+  if (port === undefined && url === undefined) return { close: async () => {} }
+  const { createMailParser } = await import('./parsing/mail-parser.ts')
+  const parser = createMailParser({ onIgnored: (reason) => metrics.ignoredBounces.inc({ reason }) })
   const base = { db, settings }
-  const { bounceConnectionMs: connectionTimeoutMs, bouncePortRetryMs: retryMs, mailboxIntervalMs: intervalMs } = timings
   const isElected = () => isPollingWorker(db, workerId, timings.pollingWorkerTimeoutMs)
   const openListener = async (port: number) => {
     const { openBounceListener } = await import('./bounce-listener.ts')
-    return openBounceListener(base, { host, port, connectionTimeoutMs, retryMs, log })
+    const { bounceCommandMs, bounceMessageMs, bounceConnectionMs, bouncePortRetryMs } = timings
+    const limits = { commandMs: bounceCommandMs, messageMs: bounceMessageMs, connectionMs: bounceConnectionMs }
+    return openBounceListener(base, { host, port, parser, ...limits, retryMs: bouncePortRetryMs, log })
   }
   const openReader = async (url: string) => {
     const { startMailboxReader } = await import('./read-mailbox.ts')
-    return startMailboxReader(base, { url, intervalMs, isElected, log })
+    return startMailboxReader(base, { url, parser, intervalMs: timings.mailboxIntervalMs, isElected, log })
   }
   const listener = port === undefined ? undefined : await openListener(port)
   const reader = url === undefined ? undefined : await openReader(url)
   return {
     async close() {
       await Promise.all([listener?.close(), reader?.close()])
+      await parser.close()
     },
   }
 }

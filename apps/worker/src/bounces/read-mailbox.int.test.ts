@@ -10,6 +10,7 @@ import { startImapServer } from '@rapport/testing/network/imap-server.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { composeComplaint, composeReport } from '../../test/delivery-reports/compose-report.ts'
 import { silentLog } from '../../test/fixtures.ts'
+import { readMail } from './parsing/parse-report.ts'
 import { readMailbox, startMailboxReader } from './read-mailbox.ts'
 
 const database = useTestDatabase()
@@ -34,8 +35,9 @@ const addMessage = (header: string, status = '5.1.1') => {
   const raw = composeReport({ headers: [header], status: ['Reporting-MTA: dns; mx.example', group] })
   imap.messages.push({ raw, seen: false })
 }
+const parser = { read: readMail }
 const base = (db = database.db) => ({ db, settings: ctx.settings })
-const read = (db?: Db) => readMailbox(base(db), { url: imap.url, log: silentLog })
+const read = (db?: Db) => readMailbox(base(db), { url: imap.url, log: silentLog, parser })
 const listBounces = async () => (await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')
 const isSeen = () => imap.messages.map(({ seen }) => seen)
 
@@ -46,6 +48,19 @@ test.each(['Delivered-To', 'X-Original-To', 'Envelope-To'])('reads a bounce by t
   expect(await readSuppressions(ctx, { email: ada.email })).toMatchObject([{ reason: 'BOUNCED' }])
   expect(isSeen()).toEqual([true, true])
   expect(await read()).toBe(0)
+})
+
+test('a message without a valid return path is not parsed', async () => {
+  addMessage('Delivered-To: b+forged@bounces.example')
+  addMessage(`Subject: ${returnPath}\r\nDelivered-To: postmaster@bounces.example`)
+  let parsed = 0
+  const counting = { read: (raw: Uint8Array) => readMail(raw).finally(() => (parsed += 1)) }
+  const options = { url: imap.url, log: silentLog, parser: counting }
+  expect(await readMailbox(base(), options)).toBe(2)
+  expect([parsed, isSeen()]).toEqual([0, [true, true]])
+  addMessage(`Delivered-To: ${returnPath}`)
+  await readMailbox(base(), options)
+  expect(parsed).toBe(1)
 })
 
 test('reads a complaint of a feedback loop', async () => {
@@ -85,7 +100,7 @@ test('the elected worker reads at each interval, and reconnects after an error',
   addMessage(`Delivered-To: ${returnPath}`)
   let failures = 2
   imap.decide((command) => (command.startsWith('LOGIN') && failures-- > 0 ? 'disconnect' : 'respond'))
-  const options = { url: imap.url, intervalMs: 5, log: silentLog }
+  const options = { url: imap.url, parser, intervalMs: 5, log: silentLog }
   const idle = startMailboxReader(base(), { ...options, isElected: async () => false })
   const reader = startMailboxReader(base(), { ...options, isElected: async () => true })
   await expect.poll(listBounces).toEqual(['mail.bounced'])
@@ -97,6 +112,7 @@ test('no pass begins once the reader is closed', async () => {
   const [isAsked, isElected] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()]
   const reader = startMailboxReader(base(), {
     url: imap.url,
+    parser,
     intervalMs: 5,
     log: silentLog,
     isElected() {

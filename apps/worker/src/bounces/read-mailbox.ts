@@ -9,17 +9,19 @@ import { parseImapUrl } from '@rapport/core/mail/bounces/parse-imap-url.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { ImapFlow } from 'imapflow'
 import type { Logger } from 'pino'
-import PostalMime, { addressParser } from 'postal-mime'
-import {
-  findValidToken,
-  isFeedbackAddress,
-  maxMessageBytes,
-  recordBounceMail,
-  recordFeedback,
-} from './record-bounce-mail.ts'
+import { findAddresses } from './parsing/addresses.ts'
+import { maxMessageBytes } from './parsing/mail-limits.ts'
+import type { MailParser } from './parsing/mail-parser.ts'
+import { findValidToken, isFeedbackAddress, recordBounceMail, recordFeedback } from './record-bounce-mail.ts'
 
 const maxMessagesPerPass = 1_000
 const timeoutMs = 30_000
+
+interface MailboxReading {
+  url: string
+  log: Logger
+  parser: Pick<MailParser, 'read'>
+}
 
 /**
  * Reads the unseen messages once. Returns the number of those that it recorded. A message that cannot be recorded stays
@@ -27,7 +29,7 @@ const timeoutMs = 30_000
  */
 export async function readMailbox(
   base: Omit<BaseCtx, 'requestId'>,
-  { url, log, closing }: { url: string; log: Logger; closing?: AbortSignal },
+  { url, log, parser, closing }: MailboxReading & { closing?: AbortSignal },
 ): Promise<number> {
   closing?.throwIfAborted()
   const { options, mailbox } = parseImapUrl(url, timeoutMs)
@@ -44,7 +46,7 @@ export async function readMailbox(
     for (const uid of found || []) {
       if (recorded === maxMessagesPerPass) break
       const message = await client.fetchOne(String(uid), { source: { maxLength: maxMessageBytes } }, { uid: true })
-      if (message && message.source && !(await tryToRecord(base, message.source, { uid, log }))) continue
+      if (message && message.source && !(await tryToRecord(base, message.source, { uid, log, parser }))) continue
       await client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true })
       recorded += 1
     }
@@ -60,10 +62,10 @@ export async function readMailbox(
 async function tryToRecord(
   base: Omit<BaseCtx, 'requestId'>,
   raw: Buffer,
-  { uid, log }: { uid: number; log: Logger },
+  { uid, log, parser }: Omit<MailboxReading, 'url'> & { uid: number },
 ): Promise<boolean> {
   try {
-    await recordMessage(base, raw)
+    await recordMessage(base, raw, parser)
     return true
   } catch (error) {
     if (isDatabaseUnavailable(error)) throw error
@@ -72,38 +74,54 @@ async function tryToRecord(
   }
 }
 
-const recipientHeaders = ['delivered-to', 'x-original-to', 'envelope-to', 'x-envelope-to', 'to']
+const recipientHeaders = /^(?:delivered-to|x-original-to|envelope-to|x-envelope-to|to):/i
+const maxHeaderBytes = 128 * 1024
 
-/** The server may name the recipient in any of these headers. A forged one has no valid token. */
-async function recordMessage(base: Omit<BaseCtx, 'requestId'>, raw: Buffer): Promise<void> {
-  const mail = await PostalMime.parse(raw, { maxHeadersSize: 128 * 1024, maxNestingDepth: 20 }).catch(() => undefined)
-  const values = (mail?.headers ?? []).filter(({ key }) => recipientHeaders.includes(key)).slice(0, 20)
-  const parsed = values.flatMap(({ value }) => addressParser(value, { flatten: true }))
-  const addresses = parsed.flatMap(({ address }) => address ?? [])
-  const ctx = { ...base, requestId: `bounce-${randomUUID()}` }
-  const tokens = new Set(addresses.flatMap((address) => findValidToken(base.settings, address) ?? []))
-  for (const token of tokens) await recordBounceMail(ctx, token, raw)
-  if (addresses.some(isFeedbackAddress)) await recordFeedback(ctx, raw)
+/**
+ * The recipients in the header of a message. The server may name the recipient in any of these fields. A forged one has
+ * no valid token.
+ */
+function findRecipients(raw: Buffer): string[] {
+  const [header = ''] = raw.toString('latin1', 0, maxHeaderBytes).split(/\r?\n\r?\n/, 1)
+  const fields = header.replace(/\r?\n[ \t]+/g, ' ').split(/\r?\n/)
+  return fields
+    .filter((field) => recipientHeaders.test(field))
+    .slice(0, 20)
+    .flatMap(findAddresses)
 }
 
-interface MailboxOptions {
-  url: string
+/** Parses a message only if it is to a valid return path, or to the feedback loops. */
+async function recordMessage(
+  base: Omit<BaseCtx, 'requestId'>,
+  raw: Buffer,
+  parser: Pick<MailParser, 'read'>,
+): Promise<void> {
+  const addresses = findRecipients(raw)
+  const tokens = new Set(addresses.flatMap((address) => findValidToken(base.settings, address) ?? []))
+  const isFeedback = addresses.some(isFeedbackAddress)
+  const content = tokens.size > 0 || isFeedback ? await parser.read(raw) : undefined
+  if (content === undefined) return
+  const ctx = { ...base, requestId: `bounce-${randomUUID()}` }
+  for (const token of tokens) await recordBounceMail(ctx, token, content)
+  if (isFeedback) await recordFeedback(ctx, content)
+}
+
+interface MailboxOptions extends MailboxReading {
   intervalMs: number
   isElected: () => Promise<boolean>
-  log: Logger
 }
 
 /** Reads the mailbox until it is closed. */
 export function startMailboxReader(
   base: Omit<BaseCtx, 'requestId'>,
-  { url, intervalMs, isElected, log }: MailboxOptions,
+  { url, parser, intervalMs, isElected, log }: MailboxOptions,
 ): { close(): Promise<void> } {
   const closing = new AbortController()
   let isFailing = false
   async function run() {
     while (!closing.signal.aborted) {
       try {
-        if (await isElected()) await readMailbox(base, { url, log, closing: closing.signal })
+        if (await isElected()) await readMailbox(base, { url, log, parser, closing: closing.signal })
         if (isFailing) log.info('reading bounces resumed')
         isFailing = false
       } catch (error) {

@@ -2,12 +2,8 @@ import { findReportedWorkspace } from '@rapport/core/operations/mail/find-report
 import { reportMailEvent } from '@rapport/core/operations/mail/mail-events.ts'
 import { findToken, openRecipientToken, type RecipientToken } from '@rapport/core/mail/bounces/recipient-token.ts'
 import type { BaseCtx, Settings } from '@rapport/core/request/context.ts'
-import { findReportedTokens, readFeedback } from './feedback-report.ts'
-import { parseMail } from './parse-mail.ts'
-import { parseReport } from './parse-report.ts'
-import type { ParsedReport } from './parsed-report.ts'
-
-export const maxMessageBytes = 512 * 1024
+import { selectReport } from './parsing/delivery-status.ts'
+import type { MailContent, ParsedReport } from './parsing/parsed-report.ts'
 
 /** Returns the token of a return path. Undefined for any other address. */
 export function findValidToken({ keys }: Settings, address: string): string | undefined {
@@ -22,9 +18,10 @@ export const isFeedbackAddress = (address: string): boolean => /^fbl@/i.test(add
  * Records what a mail to a return path reports, and commits. Returns whether it was a report. The token proves the
  * recipient; the content only says what happened. A repeated mail is a no-op.
  */
-export async function recordBounceMail(base: BaseCtx, token: string, raw: Uint8Array): Promise<boolean> {
+export async function recordBounceMail(base: BaseCtx, token: string, content: MailContent): Promise<boolean> {
   const opened = openRecipientToken(base.settings.keys, token)
-  const parsed = opened && (await parseReport(raw, opened.isAddress))
+  const { complaint, bounce } = content
+  const parsed = opened && (complaint ?? (bounce && selectReport(bounce, opened.isAddress)))
   return opened && parsed ? record(base, { token, opened, parsed }) : false
 }
 
@@ -32,14 +29,12 @@ export async function recordBounceMail(base: BaseCtx, token: string, raw: Uint8A
  * Records the complaint in a mail of a feedback loop, and commits. The token of the email that it is about proves the
  * recipient. Returns whether the mail contains a valid token.
  */
-export async function recordFeedback(base: BaseCtx, raw: Uint8Array): Promise<boolean> {
+export async function recordFeedback(base: BaseCtx, { tokens, complaint }: MailContent): Promise<boolean> {
   const { keys } = base.settings
-  const mail = await parseMail(raw)
-  const token = mail && findReportedTokens(mail, raw).find((candidate) => openRecipientToken(keys, candidate))
+  const token = tokens.find((candidate) => openRecipientToken(keys, candidate))
   const opened = token && openRecipientToken(keys, token)
   if (!opened) return false
-  const parsed = readFeedback(mail)
-  if (parsed) await record(base, { token, opened, parsed })
+  if (complaint) await record(base, { token, opened, parsed: complaint })
   return true
 }
 

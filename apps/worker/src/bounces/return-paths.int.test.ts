@@ -9,6 +9,7 @@ import { composeReport } from '../../test/delivery-reports/compose-report.ts'
 import { createTestDeps, jobOf } from '../../test/fixtures.ts'
 import { sendCampaignBatch } from '../jobs/send-campaign-batch.ts'
 import { sendMail } from '../jobs/send-mail.ts'
+import { readMail } from './parsing/parse-report.ts'
 import { findValidToken, recordBounceMail } from './record-bounce-mail.ts'
 
 const settings = { ...testSettings, returnPathDomain: 'bounces.example' }
@@ -27,7 +28,7 @@ async function bounce(returnPath: string, email: string) {
   await recordBounceMail(
     { db: database.db, settings, requestId: 'test' },
     token ?? '',
-    Buffer.from(composeReport({ status })),
+    await readMail(Buffer.from(composeReport({ status }))),
   )
 }
 const readReasons = async (email: string) => (await readSuppressions(ctx, { email })).map(({ reason }) => reason)

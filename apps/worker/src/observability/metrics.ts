@@ -10,6 +10,7 @@ import { type QueueName, queueNames } from '@rapport/core/work/queues.ts'
 import type { Registry } from 'prom-client'
 import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { InterruptedCounts } from '@rapport/core/operations/recovery/recover-claims.ts'
+import { ignoredReasons } from '../bounces/parsing/ignored-reasons.ts'
 import type { LateCheck, MailTransport } from '../smtp/mail-transport.ts'
 import type { QueueBackend, WorkQueue } from '../queues/queue-backend.ts'
 
@@ -28,6 +29,12 @@ export function createWorkerMetrics() {
     help: 'Mails sent to the mail server by kind and outcome',
     labelNames: ['kind', 'outcome'],
   })
+  const ignoredBounces = createCounter(registry, {
+    name: 'bounce_mails_ignored_total',
+    help: 'Mails to return paths that were accepted and ignored, because reading them exceeds a limit',
+    labelNames: ['reason'],
+  })
+  for (const reason of ignoredReasons) ignoredBounces.inc({ reason }, 0)
   // A counter that starts at zero makes the first increment visible to Prometheus.
   for (const outcome of ['succeeded', 'failed', 'interrupted']) deliveries.inc({ outcome }, 0)
   for (const kind of allMailKinds) {
@@ -41,6 +48,7 @@ export function createWorkerMetrics() {
       help: 'Response time of webhook receivers',
     }),
     mails,
+    ignoredBounces,
     jobSeconds: createDurationHistogram(registry, {
       name: 'job_duration_seconds',
       help: 'Job duration by outcome',

@@ -51,8 +51,10 @@ export const defaultTimings = {
   firstPauseMs,
 
   // Bounces
-  /** For a connection, from its begin to its end. */
+  /** For a connection, from its begin to its end; for each command; and for a message. */
   bounceConnectionMs: 300_000,
+  bounceCommandMs: 30_000,
+  bounceMessageMs: 120_000,
   /** How soon a worker takes over the port for bounces from another worker of the machine. */
   bouncePortRetryMs: 2_000,
   mailboxIntervalMs: 30_000,

@@ -9,21 +9,36 @@ import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { openSmtpConversation } from '@rapport/testing/network/smtp-conversation.ts'
 import { beforeEach } from 'vitest'
 import { openBounceListener } from '../../src/bounces/bounce-listener.ts'
+import { readMail } from '../../src/bounces/parsing/parse-report.ts'
 import { silentLog } from '../fixtures.ts'
 import { composeReport } from './compose-report.ts'
 
 export const listenerOptions = {
   host: '127.0.0.1',
   port: 0,
-  connectionTimeoutMs: 60_000,
+  commandMs: 60_000,
+  messageMs: 60_000,
+  connectionMs: 60_000,
   retryMs: 20,
   log: silentLog,
+  parser: { read: readMail },
 } as const
 
 interface SentCampaign {
   ctx: Ctx
   campaignId: CampaignId
   recipients: { id: ContactId; email: string }[]
+}
+
+/** Sends a mail and returns the response to each command, from the first RCPT on. */
+async function deliverTo(port: number, raw: string, ...paths: string[]): Promise<string[]> {
+  const smtp = await openSmtpConversation(port)
+  const commands = ['EHLO mx.example', 'MAIL FROM:<>', ...paths.map((path) => `RCPT TO:<${path}>`), 'DATA']
+  const responses: string[] = []
+  for (const command of commands) responses.push(await smtp.send(command))
+  if (responses.at(-1)?.startsWith('354')) responses.push(await smtp.send(`${raw}\r\n.`))
+  smtp.close()
+  return responses.slice(2)
 }
 
 /** A listener, and before each test a campaign that was sent to `recipientCount` recipients of a new workspace. */
@@ -61,16 +76,8 @@ export function useListener(recipientCount: number) {
       const token = createRecipientToken(of.settings.keys, { workspaceId: of.workspaceId, subject, email })
       return `${toReturnPath(token)}@bounces.example`
     },
-    /** Sends a mail and returns the response to each command, from the first RCPT on. */
-    deliver: async (raw: string, ...paths: string[]): Promise<string[]> => {
-      const smtp = await openSmtpConversation(listener.port)
-      const commands = ['EHLO mx.example', 'MAIL FROM:<>', ...paths.map((path) => `RCPT TO:<${path}>`), 'DATA']
-      const responses: string[] = []
-      for (const command of commands) responses.push(await smtp.send(command))
-      if (responses.at(-1)?.startsWith('354')) responses.push(await smtp.send(`${raw}\r\n.`))
-      smtp.close()
-      return responses.slice(2)
-    },
+    deliver: (raw: string, ...paths: string[]) => deliverTo(listener.port, raw, ...paths),
+    deliverTo,
     /** The strictest reason against each recipient, in the order of their addresses. */
     readSuppressed: async () => {
       const { ctx, recipients } = readSent()

@@ -133,8 +133,8 @@ export const bounceGuards: readonly TestedGuard[] = [
     name: 'a feedback loop reports a complaint with a forged token',
     promise: 'input',
     file: 'apps/worker/src/bounces/record-bounce-mail.ts',
-    search: '  if (!opened) return false\n  const parsed = readFeedback(mail)',
-    replacement: '  if (!opened) return true\n  const parsed = readFeedback(mail)',
+    search: '  if (!opened) return false\n  if (complaint)',
+    replacement: '  if (!opened) return true\n  if (complaint)',
     tests: ['apps/worker/src/bounces/bounce-listener.int.test.ts'],
   },
   {

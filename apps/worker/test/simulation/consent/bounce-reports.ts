@@ -7,6 +7,7 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
 import { complaints } from '@rapport/testing/mail-providers/provider-bounces.ts'
 import { readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { readMail } from '../../../src/bounces/parsing/parse-report.ts'
 import { recordBounceMail } from '../../../src/bounces/record-bounce-mail.ts'
 import { composeComplaint, composeReport, fields, mta } from '../../delivery-reports/compose-report.ts'
 import { type Choices, pick } from '../choices.ts'
@@ -77,7 +78,8 @@ function toReturnPath(isProven: boolean): Way {
       const named = isProven ? mail.email : otherAddress
       const raw =
         kind.class === 'COMPLAINT' ? composeComplaint(`Original-Rcpt-To: ${named}`) : composeBounce(named, kind)
-      if (!(await recordBounceMail(ctx, token, Buffer.from(raw)))) throw new Error('The mail reports nothing')
+      const content = await readMail(Buffer.from(raw))
+      if (!(await recordBounceMail(ctx, token, content))) throw new Error('The mail reports nothing')
     },
   }
 }

@@ -4,8 +4,7 @@
  * one task at a time, and workspaces take turns: a slow template delays another workspace by at most its deadline,
  * counted in processor time.
  */
-import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
+import { type InterruptibleThread, startThread } from '../../kernel/concurrency/interruptible-thread.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
 import type { RenderingDeadlines } from '../../request/context.ts'
@@ -25,9 +24,6 @@ import { findExcess, type TemplateFault, templateFields, type TemplateSources } 
 export const defaultDeadlines: RenderingDeadlines = { checkMs: 3_000, minMs: 1_000, charactersPerMs: 500 }
 /** The deadline of a group also grows with the number of recipients. */
 const msPerRecipient = 50
-const deadlineSteps = 10
-/** The least that a step counts, so that a thread which only waits is ended too. */
-const minStep = 1 / 30
 /** The maximum number of queued tasks per workspace. */
 const maxQueueLength = 20
 
@@ -114,8 +110,7 @@ interface Job {
   reject: (error: unknown) => void
 }
 
-interface Thread {
-  worker: Worker
+interface Thread extends InterruptibleThread<Task, ThreadResponse> {
   /** The template that the thread is processing, as an index of `templateFields`. */
   currentField: Int32Array
 }
@@ -138,7 +133,6 @@ function queueTask(workspaceId: WorkspaceId, task: Task, deadlineMs: number): Pr
 
 async function processQueues(): Promise<void> {
   for (let job = takeNextJob(); job; job = takeNextJob()) await runJob(job).then(job.resolve, job.reject)
-  thread?.worker.unref()
   processing = undefined
 }
 
@@ -154,9 +148,8 @@ function takeNextJob(): Job | undefined {
 
 /** The deadline does not include the time in the queue or the start of the thread. */
 async function runJob(job: Job): Promise<ThreadResponse> {
-  thread ??= await startThread()
-  thread.worker.ref()
-  const result = await waitForResult(thread.worker, job)
+  thread ??= await openThread()
+  const result = await thread.run(job.task, job.deadlineMs)
   if (result.kind === 'responded') return result.response
   const field = templateFields[thread.currentField[0] ?? 0] ?? 'subject'
   await terminateThread()
@@ -165,49 +158,15 @@ async function runJob(job: Job): Promise<ThreadResponse> {
   return { fault: { field, message: `template ${limit} exceeded`, isSlow: true } }
 }
 
-type JobResult =
-  | { kind: 'responded'; response: ThreadResponse }
-  | { kind: 'timed-out' }
-  | { kind: 'crashed'; error: NodeJS.ErrnoException }
-
-function waitForResult(worker: Worker, { task, deadlineMs }: Job): Promise<JobResult> {
-  return new Promise((resolve) => {
-    const onMessage = (response: ThreadResponse) => finish({ kind: 'responded', response })
-    const onError = (error: Error) => finish({ kind: 'crashed', error })
-    // Counted in steps, because time also passes while the whole process is suspended or starved of processor time. An
-    // interval does not make up for the steps that it missed.
-    const stepMs = deadlineMs / deadlineSteps
-    let steps = 0
-    let usage = process.cpuUsage()
-    const timer = setInterval(() => {
-      const { user, system } = process.cpuUsage(usage)
-      usage = process.cpuUsage()
-      steps += Math.min(1, Math.max((user + system) / 1_000 / stepMs, minStep))
-      // The response may already be in the queue of the event loop.
-      if (steps >= deadlineSteps) setImmediate(() => finish({ kind: 'timed-out' }))
-    }, stepMs)
-    worker.on('message', onMessage).on('error', onError).postMessage(task)
-
-    function finish(result: JobResult) {
-      clearInterval(timer)
-      worker.off('message', onMessage).off('error', onError)
-      resolve(result)
-    }
-  })
-}
-
-async function startThread(): Promise<Thread> {
+async function openThread(): Promise<Thread> {
   const currentField = new Int32Array(new SharedArrayBuffer(4))
   const script = new URL('./rendering-thread.ts', import.meta.url)
-  const worker = new Worker(script, { workerData: currentField, resourceLimits, env: {} })
-  // `waitForResult` handles errors. An error at any other time would end this process without a listener.
-  worker.on('error', () => {})
-  await once(worker, 'message')
-  return { worker, currentField }
+  const started = await startThread<Task, ThreadResponse>(script, { workerData: currentField, resourceLimits })
+  return { ...started, currentField }
 }
 
 async function terminateThread(): Promise<void> {
   const terminated = thread
   thread = undefined
-  await terminated?.worker.terminate()
+  await terminated?.terminate()
 }

@@ -4,17 +4,20 @@ import { createRecipientToken } from '@rapport/core/mail/bounces/recipient-token
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { chooseSeed, countRuns, createRandom } from '@rapport/testing/runs.ts'
 import { expect, test } from 'vitest'
-import { composeComplaint, composeReport, lines } from '../../test/delivery-reports/compose-report.ts'
-import { documentedReports, documentedTexts } from '../../test/delivery-reports/documented-reports.ts'
-import { noBounces } from '../../test/delivery-reports/no-bounces.ts'
-import { otherServers } from '../../test/delivery-reports/other-servers.ts'
-import { postfixAndExchange } from '../../test/delivery-reports/postfix-and-exchange.ts'
-import { parseReport } from './parse-report.ts'
-import { recordBounceMail } from './record-bounce-mail.ts'
+import { composeComplaint, composeReport, lines } from '../../../test/delivery-reports/compose-report.ts'
+import { documentedReports, documentedTexts } from '../../../test/delivery-reports/documented-reports.ts'
+import { noBounces } from '../../../test/delivery-reports/no-bounces.ts'
+import { otherServers } from '../../../test/delivery-reports/other-servers.ts'
+import { postfixAndExchange } from '../../../test/delivery-reports/postfix-and-exchange.ts'
+import { selectReport } from './delivery-status.ts'
+import { readMail } from './parse-report.ts'
+import type { MailContent } from './parsed-report.ts'
+import { recordBounceMail } from '../record-bounce-mail.ts'
 
 const bounceShapes = [...postfixAndExchange, ...otherServers, ...documentedReports, ...documentedTexts, ...noBounces]
 const isAda = (email: string) => email.toLowerCase() === 'ada@example.com'
-const parse = (raw: string) => parseReport(Buffer.from(raw), isAda)
+const select = ({ complaint, bounce }: MailContent) => complaint ?? (bounce && selectReport(bounce, isAda))
+const parse = async (raw: string) => select(await readMail(Buffer.from(raw)))
 
 test.each(bounceShapes)('%s is classified as a mail administrator would', async (_name, raw, expected) => {
   const report = await parse(raw)
@@ -180,8 +183,9 @@ test(`mutants of reports neither crash nor count without a token (seed ${seed})`
   for (let count = 0; count < mutants; count++) {
     const [, raw = ''] = bounceShapes[below(bounceShapes.length)] ?? []
     const mutant = mutate(Buffer.from(raw), below)
-    const report = await parseReport(mutant, isAda)
-    expect(await recordBounceMail(withoutDatabase, forge(token, below), mutant)).toBe(false)
+    const content = await readMail(mutant)
+    const report = select(content)
+    expect(await recordBounceMail(withoutDatabase, forge(token, below), content)).toBe(false)
     classes.add(report?.type === 'BOUNCE' ? report.bounce.class : 'none')
   }
   expect(classes).toEqual(new Set(['HARD', 'SOFT', 'MESSAGE', 'POLICY', 'none']))

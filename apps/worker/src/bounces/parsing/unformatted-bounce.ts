@@ -2,22 +2,16 @@ import { classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import { isDelay, isAutomaticReply, saysUndelivered } from '@rapport/core/mail/bounces/report-words.ts'
 import type { Email } from 'postal-mime'
 import { findAddresses } from './addresses.ts'
-import { selectGroup } from './delivery-status.ts'
 import { maxGroups } from './field-groups.ts'
-import type { IsRecipient, ParsedReport } from './parsed-report.ts'
+import type { BounceReport, Group } from './parsed-report.ts'
 import { findResponse } from './quoted-response.ts'
-
-interface Context {
-  text: string
-  isRecipient: IsRecipient
-}
 
 /**
  * A bounce that has no delivery status, such as that of qmail and of old Exim. Without the header of Exim, it must come
  * from a mail server and quote the response of one, or say that the email was not delivered.
  */
-export function parseUnformatted(mail: Email, { text, isRecipient }: Context): ParsedReport | undefined {
-  if (qmailIntroduction.test(text)) return parseQmail(text, isRecipient)
+export function parseUnformatted(mail: Email, text: string): BounceReport | undefined {
+  if (qmailIntroduction.test(text)) return parseQmail(text)
   const [explanation = ''] = text.split(returnedMail, 1)
   const failed = headerOf(mail, 'x-failed-recipients')
   const emails = failed?.split(/[\s,]+/) ?? findAddresses(explanation)
@@ -25,11 +19,14 @@ export function parseUnformatted(mail: Email, { text, isRecipient }: Context): P
   if (failed === undefined) {
     const words = `${mail.subject ?? ''}\n${explanation}`
     if (!isFromMailServer(mail) || isDelay(words) || isAutomaticReply(words)) return undefined
-    if (isReply(mail) && !returnsMail(mail) && !emails.some(isRecipient)) return undefined
     // A temporary code alone may be of a delay, in any language.
     if (!isPermanent.test(response ?? '') && !saysUndelivered(words)) return undefined
   }
-  return { type: 'BOUNCE', emails, bounce: classifyBounce({ text: response ?? explanation }), detail: response ?? '' }
+  const bounce = classifyBounce({ text: response ?? explanation })
+  return {
+    groups: [{ emails, hasFailed: true, bounce, detail: response ?? '' }],
+    mustNameRecipient: failed === undefined && isReply(mail) && !returnsMail(mail),
+  }
 }
 
 const isPermanent = /(?<![\d.])5(?:\d\d(?![\d.])|\.\d{1,3}\.\d)/
@@ -65,16 +62,17 @@ const qmailIntroduction = /^Hi\. This is the .{0,200}(?:qmail|program at)/m
 const qmailParagraph = /^<([^>\n]{0,320})>:[ ]*\n([\s\S]*?)(?:\n\n|(?![\s\S]))/gm
 
 /** The bounce of qmail has a paragraph for each recipient, with a reason of one or more lines, and then the email. */
-function parseQmail(text: string, isRecipient: IsRecipient): ParsedReport {
+function parseQmail(text: string): BounceReport {
   const [report = ''] = text.split(/^--- Below this line is/m, 1)
   const paragraphs = [...report.matchAll(qmailParagraph)].slice(0, maxGroups)
-  const groups = paragraphs.map(([, email = '', reason = '']) => ({
-    emails: [email],
-    hasFailed: true,
-    bounce: classifyBounce({ text: reason }),
-    detail: reason,
-  }))
-  const none = { emails: [], bounce: classifyBounce({}), detail: '' }
-  const { emails, bounce, detail } = selectGroup(groups, isRecipient) ?? none
-  return { type: 'BOUNCE', emails, bounce, detail }
+  const groups = paragraphs.map(
+    ([, email = '', reason = '']): Group => ({
+      emails: [email],
+      hasFailed: true,
+      bounce: classifyBounce({ text: reason }),
+      detail: reason,
+    }),
+  )
+  const none = { emails: [], hasFailed: true, bounce: classifyBounce({}), detail: '' }
+  return { groups: groups.length > 0 ? groups : [none] }
 }

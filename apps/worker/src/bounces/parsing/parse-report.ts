@@ -1,27 +1,31 @@
 /**
- * Reads what a mail to a return path reports: a delivery report (RFC 3464, RFC 6533), a complaint, the
+ * Reads what a mail reports: a delivery report (RFC 3464, RFC 6533), a complaint, the
  * bounce of qmail, or a bounce without a format. Mails that are no bounce, such as an out-of-office reply or a report
  * of a delay, report nothing. The content is untrusted: it only says what happened, never to whom.
  */
 import type { Email } from 'postal-mime'
 import { parseDeliveryStatus } from './delivery-status.ts'
-import { readFeedback } from './feedback-report.ts'
+import { findReportedTokens, readFeedback } from './feedback-report.ts'
 import { findParts, parseMail } from './parse-mail.ts'
-import type { IsRecipient, ParsedReport } from './parsed-report.ts'
+import type { BounceReport, MailContent } from './parsed-report.ts'
 import { parseUnformatted } from './unformatted-bounce.ts'
 
-/** `isRecipient`: whether the mail that the report is about was sent to the address. Undefined: it reports nothing. */
-export async function parseReport(raw: Uint8Array, isRecipient: IsRecipient): Promise<ParsedReport | undefined> {
+export async function readMail(raw: Uint8Array): Promise<MailContent> {
   const mail = await parseMail(raw)
-  if (!mail) return undefined
+  if (!mail) return { tokens: [] }
+  const tokens = findReportedTokens(mail, raw)
   const feedback = readFeedback(mail)
-  if (feedback !== null) return feedback
+  if (feedback !== null) return { tokens, ...(feedback && { complaint: feedback }) }
+  const bounce = readBounce(mail, raw)
+  return { tokens, ...(bounce && { bounce }) }
+}
+
+function readBounce(mail: Email, raw: Uint8Array): BounceReport | undefined {
   // A read receipt (RFC 8098), also of a mail that was deleted unread.
   if (findParts(mail, /^message\/(global-)?disposition-notification$/) !== undefined) return undefined
   const text = readText(mail, raw)
   const status = findParts(mail, /^message\/(global-)?delivery-status$/) ?? findFields(text)
-  const report = status === undefined ? undefined : parseDeliveryStatus(status, { text, isRecipient })
-  return report === undefined ? parseUnformatted(mail, { text, isRecipient }) : (report ?? undefined)
+  return (status === undefined ? undefined : parseDeliveryStatus(status, text)) ?? parseUnformatted(mail, text)
 }
 
 const maxTextLength = 64 * 1024

@@ -1,44 +1,32 @@
-import { type Bounce, classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
+import { classifyBounce } from '@rapport/core/mail/bounces/classify-bounce.ts'
 import { isBareCode } from '@rapport/core/mail/bounces/bounce-codes.ts'
 import { addressesOf } from './addresses.ts'
 import { type Fields, parseFieldGroups } from './field-groups.ts'
-import type { IsRecipient, ParsedReport } from './parsed-report.ts'
+import type { BounceReport, Group, IsRecipient, ParsedReport } from './parsed-report.ts'
 import { findResponse } from './quoted-response.ts'
 
-/** What a report says about one recipient. */
-export interface Group {
-  emails: string[]
-  hasFailed: boolean
-  bounce: Bounce
-  detail: string
-}
-
-interface Context {
-  /** The explanation for people. */
-  text: string
-  isRecipient: IsRecipient
-}
-
 /**
- * Parses the fields of a report (RFC 3464), which has a group for each recipient after those of the message. Null: it
- * reports no failure. Undefined: it has no fields of a recipient.
+ * Parses the fields of a report (RFC 3464), which has a group for each recipient after those of the message. `text` is the
+ * explanation for people. Undefined: it has no fields of a recipient.
  */
-export function parseDeliveryStatus(status: string, { text, isRecipient }: Context): ParsedReport | null | undefined {
+export function parseDeliveryStatus(status: string, text: string): BounceReport | undefined {
   const ofRecipients = parseFieldGroups(status).filter((fields) => recipientFields.some((name) => fields.has(name)))
   if (ofRecipients.length === 0) return undefined
   const explanation = ofRecipients.length === 1 ? text : ''
-  const group = selectGroup(
-    ofRecipients.map((fields) => toGroup(fields, explanation)),
-    isRecipient,
-  )
-  if (!group?.hasFailed) return null
-  const members = group.emails.filter((email) => !isExpanded(text, email))
-  return {
-    type: 'BOUNCE',
-    emails: members.length > 0 ? members : group.emails,
-    bounce: group.bounce,
-    detail: group.detail,
-  }
+  const groups = ofRecipients.map((fields) => toGroup(fields, explanation))
+  const expanded = groups.flatMap(({ emails }) => emails).filter((email) => isExpanded(text, email))
+  return { groups, expanded }
+}
+
+/** What a report says to a recipient. Undefined if the mail did not fail. */
+export function selectReport(report: BounceReport, isRecipient: IsRecipient): ParsedReport | undefined {
+  const { groups, expanded = [], mustNameRecipient = false } = report
+  if (mustNameRecipient && !groups.some(({ emails }) => emails.some(isRecipient))) return undefined
+  const group = selectGroup(groups, isRecipient)
+  if (!group) return undefined
+  const members = group.emails.filter((email) => !expanded.includes(email))
+  const emails = members.length > 0 ? members : group.emails
+  return { type: 'BOUNCE', emails, bounce: group.bounce, detail: group.detail }
 }
 
 const recipientFields = ['final-recipient', 'original-recipient', 'action', 'status']
@@ -67,7 +55,7 @@ function hasFailed(action: string, status: string): boolean {
  * The group of the recipient. A mail to an address that forwards to several others has a group for each: it bounced only
  * if it reached none of them, and the mildest class counts.
  */
-export function selectGroup(groups: readonly Group[], isRecipient: IsRecipient): Group | undefined {
+function selectGroup(groups: readonly Group[], isRecipient: IsRecipient): Group | undefined {
   const own = groups.filter(({ emails }) => emails.some(isRecipient))
   const concerned = own.length > 0 ? own : groups
   if (!concerned.every(({ hasFailed }) => hasFailed)) return undefined
