@@ -75,7 +75,9 @@ test.each([
 })
 
 test('the error for an unknown command names the available commands', async () => {
-  expect(await findUsageError(['report'])).toContain('"rapport report send"')
+  expect(await findUsageError(['report'])).toBe(
+    '"report" is incomplete. Its commands are:\n  report send  Sends a report',
+  )
   for (const words of [[], ['reprot'], ['--express']]) expect(await findUsageError(words)).toContain('"rapport --help"')
   expect(await findUsageError(['reprot'])).toContain('Unknown command "reprot" (did you mean "report"?)')
   expect(await findUsageError(['report', 'snd'])).toContain(

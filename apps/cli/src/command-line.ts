@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { withSuggestion } from '@rapport/core/kernel/suggestion.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import { type Command, type CommandSummary, type ListedCommand, loadCommand, usageError } from './command.ts'
-import { describeOptions, formatHelp, listCommands, type OptionDescription } from './help.ts'
+import { describeOptions, formatHelp, listCommands, listSummaries, type OptionDescription } from './help.ts'
 
 export interface ParsedCommand {
   command: Command
@@ -31,7 +31,7 @@ export async function parseCommandLine(
   if (isHelpRequested && (args.length === 1 || first.startsWith('-'))) return { print: listCommands(commands) }
   const group = first === '' ? [] : commands.filter(({ name }) => name.startsWith(`${first} `))
   if (group.length > 0 && isHelpRequested) return { print: listCommands(group) }
-  throw usageError(`${describeUnknownCommand(args, commands, group)} See "rapport --help".`)
+  throw usageError(describeUnknownCommand(args, commands, group))
 }
 
 function formatVersion(rest: readonly string[]): string {
@@ -46,14 +46,15 @@ function describeUnknownCommand(
   commands: readonly CommandSummary[],
   group: readonly CommandSummary[],
 ): string {
-  if (first === '') return 'A command is required.'
+  const hint = 'See "rapport --help".'
+  if (first === '') return `A command is required. ${hint}`
   const names = (group.length > 0 ? group : commands).map(({ name }) => name)
   const firstWords = new Set(names.map((name) => name.split(' ', 1).join()))
   if (group.length > 0 && second.startsWith('-')) {
-    return `"${first}" is incomplete. Use ${names.map((name) => `"rapport ${name}"`).join(' or ')}.`
+    return `"${first}" is incomplete. Its commands are:\n${listSummaries(group)}`
   }
   const typed = group.length > 0 ? `${first} ${second}` : first
-  return `${withSuggestion(`Unknown command "${typed}"`, typed, [...names, ...firstWords])}.`
+  return `${withSuggestion(`Unknown command "${typed}"`, typed, [...names, ...firstWords])}. ${hint}`
 }
 
 function readOptions(command: Command, args: readonly string[]): Record<string, unknown> {

@@ -33,8 +33,7 @@ export function listCommands(commands: readonly CommandSummary[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length))
   const sections = commandGroups.flatMap((group) => {
     const members = commands.filter((command) => command.group === group)
-    if (members.length === 0) return []
-    return ['', `${group}:`, ...members.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)]
+    return members.length === 0 ? [] : ['', `${group}:`, listSummaries(members, width)]
   })
   return [
     'Usage: rapport <command> [options]',
@@ -47,6 +46,12 @@ export function listCommands(commands: readonly CommandSummary[]): string {
     'Commands read the same environment variables as the API and the worker. If no server is set there, they use the',
     'local installation that "pnpm start" is running.',
   ].join('\n')
+}
+
+/** Formats the name and the summary of each command. */
+export function listSummaries(commands: readonly CommandSummary[], width?: number): string {
+  const nameWidth = width ?? Math.max(...commands.map(({ name }) => name.length))
+  return commands.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}  ${summary}`).join('\n')
 }
 
 export function formatHelp(command: Command): string {
