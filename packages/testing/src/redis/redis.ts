@@ -1,4 +1,5 @@
-import { tmpdir } from 'node:os'
+import { mkdir, mkdtemp } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
@@ -31,20 +32,21 @@ export function getRedisBinary(): string {
   throw new Error(`This test must start its own Redis, even with REDIS_URL. ${redisBinary.missing}`)
 }
 
-/** Starts a Redis without persistence, by default on a free port. */
+/** Starts a Redis without persistence, by default on a free port. Its folder is deleted at the end of the test run. */
 export async function startRedisServer(options: {
   binary: string
   port?: number
   pidDirectory?: string
   settings?: Record<string, string>
 }): Promise<{ url: string; port: number; process: StartedProcess }> {
-  const { binary, pidDirectory } = options
+  const { binary, pidDirectory, settings } = options
+  const dir = settings?.['dir'] ?? (await createFolder(pidDirectory ?? inject('testServices').pidDirectory))
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await findFreePort())
     try {
       const process = await startCommand({
         command: binary,
-        parameters: redisParameters(port, options.settings),
+        parameters: redisParameters(port, { ...settings, dir }),
         readyPattern: /Ready to accept connections/,
         ...(pidDirectory === undefined ? {} : { pidDirectory }),
       })
@@ -56,11 +58,17 @@ export async function startRedisServer(options: {
   }
 }
 
-function redisParameters(port: number, overrides: Record<string, string> = {}): string[] {
+/** Each server needs an empty folder: Redis loads the files of an earlier server. */
+async function createFolder(pidDirectory: string): Promise<string> {
+  const parent = join(dirname(pidDirectory), 'redis')
+  await mkdir(parent, { recursive: true })
+  return mkdtemp(join(parent, 'server-'))
+}
+
+function redisParameters(port: number, overrides: Record<string, string>): string[] {
   const settings = {
     port: String(port),
     bind: '127.0.0.1',
-    dir: tmpdir(),
     save: '',
     appendonly: 'no',
     'maxmemory-policy': 'noeviction',

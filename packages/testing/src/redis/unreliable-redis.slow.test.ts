@@ -37,3 +37,15 @@ test('a paused Redis does not respond until it is resumed', async () => {
 test('a test Redis uses the policy noeviction, as the queues require', async () => {
   expect(await client.config('GET', 'maxmemory-policy')).toEqual(['maxmemory-policy', 'noeviction'])
 })
+
+test('each server has a folder of its own and does not load the data of another', async () => {
+  const folderOf = async (redis: Redis) => (await redis.config('GET', 'dir'))[1]
+  const folder = await folderOf(client)
+  await client.save()
+  const other = await createUnreliableRedis()
+  const otherClient = new Redis(other.url)
+  expect(await folderOf(otherClient)).not.toBe(folder)
+  expect(await otherClient.get('key')).toBeNull()
+  otherClient.disconnect()
+  await other.close()
+})
