@@ -22,17 +22,8 @@ describe.skipIf(findBrowserSkipReason())('the Next.js example', () => {
   beforeAll(async () => {
     ;[stack, browser] = await Promise.all([startStack('postgres'), launchBrowser()])
     ;({ key } = await stack.api.createWorkspace())
-    const port = String(await findFreePort())
-    url = `http://localhost:${port}`
-    app = await startCommand({
-      command: 'sh',
-      // What the command of the README does, but npx would ask the registry for the newest pnpm.
-      parameters: ['-c', `cd '${folder}' && exec node --run start`],
-      env: { PORT: port, RAPPORT_API_URL: stack.api.url, RAPPORT_API_KEY: key },
-      isGroup: true,
-      readyUrl: url,
-      timeoutMs: buildTimeoutMs,
-    })
+    url = `http://localhost:${await findFreePort()}`
+    app = await startExample({ readyUrl: url, timeoutMs: buildTimeoutMs })
   }, 2 * buildTimeoutMs)
   afterAll(async () => {
     app.kill()
@@ -40,9 +31,26 @@ describe.skipIf(findBrowserSkipReason())('the Next.js example', () => {
     await stack.close()
   })
 
+  const startExample = (readiness: object) =>
+    startCommand({
+      command: 'sh',
+      // What the command of the README does, but npx would ask the registry for the newest pnpm.
+      parameters: ['-c', `cd '${folder}' && exec node --run start`],
+      env: { PORT: new URL(url).port, RAPPORT_API_URL: stack.api.url, RAPPORT_API_KEY: key },
+      isGroup: true,
+      ...readiness,
+    })
+
   test('the README has the command that starts the example', () => {
     const { name } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')) as { name: string }
     expect(readFileSync(`${folder}/README.md`, 'utf8')).toContain(`\nnpx --yes pnpm --filter ${name} start\n`)
+  })
+
+  test('a second start on the same port exits before it builds', async () => {
+    const second = await startExample({})
+    expect(await second.exited).toMatchObject({ code: 1 })
+    expect(second.stderr()).toContain('The variable PORT sets another port.')
+    expect(second.stdout()).not.toContain('Next.js')
   })
 
   test('no file for browsers has the API key or the code of the server', () => {
