@@ -12,10 +12,18 @@ import type { Credentials } from './inbox/credentials.ts'
 import { startInbox } from './inbox/inbox.ts'
 import { openDataDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
-import { startProgram, waitForOrphanedPrograms } from './processes.ts'
-import type { ProgramName, RunningProgram } from './processes.ts'
+import {
+  debuggerFlags,
+  describeExit,
+  startProgram,
+  stopPrograms,
+  titles,
+  waitForOrphanedPrograms,
+} from './processes.ts'
+import type { ProgramName } from './processes.ts'
 import { choosePorts, completeEnvironment, databaseName, databaseRole, localApiUrl } from './settings.ts'
 import type { Environment, Ports } from './settings.ts'
+import { watchSources } from './watch-sources.ts'
 import type { Started } from './welcome.ts'
 
 const graceMs = 30_000
@@ -34,11 +42,17 @@ export interface Launch {
   abandon(): void
 }
 
+interface LaunchOptions {
+  /** Called if the start takes longer than usual, and when a program starts again. */
+  readonly log: (line: string) => void
+  /** Starts a program again when its sources change, and lets a debugger attach to it. */
+  readonly isDevelopment: boolean
+}
+
 /**
- * Starts the database and the inbox, unless the environment sets their URLs, and then the API and the worker. `log` is
- * called if the start takes longer than usual.
+ * Starts the database and the inbox, unless the environment sets their URLs, and then the API and the worker.
  */
-export function launch(inherited: Environment, log: (line: string) => void): Launch {
+export function launch(inherited: Environment, { log, isDevelopment }: LaunchOptions): Launch {
   const stopping = new AbortController()
   const closers = createClosers()
   let abandonPostgres: () => Promise<void> | void = () => {}
@@ -109,16 +123,31 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
   }
 
   async function startPrograms(directory: DataDirectory, environment: Environment, apiUrl: string): Promise<void> {
-    const names: ProgramName[] = ['api', 'worker']
-    const programs = names.map((name) => startProgram(name, environment))
-    closers.push(() => stopPrograms(programs))
-    const anyExit = Promise.race(programs.map(describeExit))
-    await directory.save({ processes: Object.fromEntries(programs.map(({ name, pid = 0 }) => [name, pid])) })
+    const start = (name: ProgramName) => startProgram(name, environment, isDevelopment ? debuggerFlags[name] : [])
+    const programs = { api: start('api'), worker: start('worker') }
+    closers.push(() => stopPrograms(Object.values(programs), graceMs))
+    const savePids = () =>
+      directory.save({ processes: { api: programs.api.pid ?? 0, worker: programs.worker.pid ?? 0 } })
+    await savePids()
+    const anyExit = Promise.race(Object.values(programs).map(describeExit))
     const startFailed = anyExit.then((description) => {
       throw new Error(`${description} before everything was ready. See its output above.`)
     })
-    await Promise.race([waitUntilReady(apiUrl, stopping.signal), startFailed])
-    void anyExit.then((description) => failed.resolve(`${description} unexpectedly. Stopping everything.`))
+    const isReady = () => waitUntilReady(apiUrl, stopping.signal)
+    await Promise.race([isReady(), startFailed])
+    if (!isDevelopment) {
+      void anyExit.then((description) => failed.resolve(`${description} unexpectedly. Stopping everything.`))
+      return
+    }
+    const sources = watchSources(async (name) => {
+      await programs[name].stop(graceMs)
+      if (stopping.signal.aborted) return
+      const program = (programs[name] = start(name))
+      await savePids()
+      const exited = describeExit(program).then((description) => `${description}. Save a file to start it again.`)
+      log(await Promise.race([exited, isReady().then(() => `Restarted the ${titles[name]}.`, messageOf)]))
+    })
+    closers.push(() => sources.close())
   }
 
   async function stop(): Promise<void> {
@@ -144,17 +173,6 @@ async function waitForAll(steps: Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(steps)
   const failed = results.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
-}
-
-async function describeExit(program: RunningProgram): Promise<string> {
-  const name = program.name === 'api' ? 'API' : 'worker'
-  return `The ${name} exited ${await program.exited}`
-}
-
-async function stopPrograms(programs: RunningProgram[]): Promise<void> {
-  const haveExited = await Promise.all(programs.map((program) => program.stop(graceMs)))
-  const late = programs.filter((_, index) => !haveExited[index]).map((program) => program.name)
-  if (late.length > 0) throw new Error(`Killed because it did not stop within 30 seconds: ${late.join(', ')}.`)
 }
 
 async function waitUntilReady(apiUrl: string, signal: AbortSignal): Promise<void> {

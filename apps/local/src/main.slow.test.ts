@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, utimes } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -130,10 +130,21 @@ describe('an installation', () => {
     const afterKill = await launch()
     expect(afterKill.apiKey).toBe(first.apiKey)
     expect((await request(afterKill, { email: 'ada@example.com' })).status).toBe(409)
-    const [afterKillUrl = ''] = /postgres:\S+/.exec(afterKill.launcher.stdout()) ?? []
-    await query(afterKillUrl, `update drizzle.__drizzle_migrations set hash = repeat('0', 64)`)
     afterKill.launcher.kill('SIGINT')
     expect(await afterKill.launcher.exited).toMatchObject({ code: 0 })
+  })
+
+  test('with --watch, the API starts again after a change of its sources', async () => {
+    const launched = await launch('--watch')
+    const { launcher } = launched
+    await utimes('apps/api/src/main.ts', new Date(), new Date())
+    await waitUntil(() => launcher.stdout().includes('Restarted the API.'), { describe: 'the API starts again' })
+    expect((await request(launched, { email: 'ada@example.com' })).status).toBe(409)
+    const [url = ''] = /postgres:\S+/.exec(launcher.stdout()) ?? []
+    // For the next test.
+    await query(url, `update drizzle.__drizzle_migrations set hash = repeat('0', 64)`)
+    launcher.kill('SIGINT')
+    expect(await launcher.exited).toMatchObject({ code: 0 })
   })
 
   test('a database of before the first release is refused, with the folder to delete', async () => {
@@ -155,9 +166,9 @@ interface Launched {
 const script = 'apps/local/src/main.ts'
 const environment = () => ({ DATA_DIR: directory, PORT: '0' })
 
-async function launch(): Promise<Launched> {
+async function launch(...parameters: string[]): Promise<Launched> {
   const readyPattern = /API +(http\S+)[^]*API key +(rpk_\S+)[^]*Ctrl-C/
-  const launcher = await startProcess({ script, env: environment(), readyPattern, timeoutMs: 60_000 })
+  const launcher = await startProcess({ script, parameters, env: environment(), readyPattern, timeoutMs: 60_000 })
   const [, apiUrl = '', apiKey = ''] = launcher.ready ?? []
   return { launcher, apiUrl, apiKey }
 }

@@ -16,7 +16,8 @@ process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 
 console.log('Starting Rapport ...')
-const running = launch(inheritedEnvironment(), (line) => console.log(line))
+const isDevelopment = process.argv.includes('--watch')
+const running = launch(inheritedEnvironment(), { log: (line) => console.log(line), isDevelopment })
 let askedAt: number | undefined
 let finishing: Promise<void> | undefined
 

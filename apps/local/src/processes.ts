@@ -20,25 +20,35 @@ export interface RunningProgram {
   stop(graceMs: number): Promise<boolean>
 }
 
+export const titles: Record<ProgramName, string> = { api: 'API', worker: 'worker' }
+
+const inspect = (port: number) => [
+  `--inspect=127.0.0.1:${port}`,
+  // Without it, Node prints two lines for each start.
+  '--inspect-publish-uid=http',
+]
+/** The ports in `.vscode/launch.json`. If one is in use, Node prints a line, and the program runs without a debugger. */
+export const debuggerFlags: Record<ProgramName, string[]> = { api: inspect(9229), worker: inspect(9230) }
+
 const mainOf = (name: string) => join(projectDirectory, 'apps', name, 'src', 'main.ts')
 
 /**
  * Starts the API or the worker in its own process group, so that a Ctrl-C in the terminal reaches only the launcher.
  * When the launcher exits or is killed, the IPC channel closes, and the program exits too.
  */
-export function startProgram(name: ProgramName, environment: Environment): RunningProgram {
-  const child = spawn(process.execPath, [...nodeFlags, mainOf(name)], {
+export function startProgram(name: ProgramName, environment: Environment, flags: string[] = []): RunningProgram {
+  const child = spawn(process.execPath, [...nodeFlags, ...flags, mainOf(name)], {
     cwd: projectDirectory,
     detached: true,
     env: { NODE_COMPILE_CACHE: compileCache, ...environment },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  const exited = describeExit(child)
+  const exited = describeChildExit(child)
   let stopping: Promise<boolean> | undefined
   return { name, pid: child.pid, exited, stop: (graceMs) => (stopping ??= stopChild(child, exited, graceMs)) }
 }
 
-function describeExit(child: ChildProcess): Promise<string> {
+function describeChildExit(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(`before it started (${error.message})`))
     child.once('exit', (code, signal) => resolve(signal ? `by ${signal}` : `with code ${code}`))
@@ -55,6 +65,16 @@ async function stopChild(child: ChildProcess, exited: Promise<string>, graceMs: 
   child.kill('SIGKILL')
   await exited
   return false
+}
+
+export const describeExit = async ({ name, exited }: RunningProgram): Promise<string> =>
+  `The ${titles[name]} exited ${await exited}`
+
+export async function stopPrograms(programs: RunningProgram[], graceMs: number): Promise<void> {
+  const haveExited = await Promise.all(programs.map((program) => program.stop(graceMs)))
+  const late = programs.filter((_, index) => !haveExited[index]).map((program) => program.name)
+  if (late.length > 0)
+    throw new Error(`Killed because it did not stop within ${graceMs / 1_000} seconds: ${late.join(', ')}.`)
 }
 
 /**
