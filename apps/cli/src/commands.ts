@@ -215,6 +215,12 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./commands/listen.ts')).listen,
   },
   {
+    name: 'demo',
+    group: 'Development',
+    summary: 'Creates a workspace with sample records in the local installation',
+    load: async () => (await import('./commands/demo.ts')).demo,
+  },
+  {
     name: 'completion',
     group: 'Shell',
     summary: 'Prints a script that completes commands and options in a shell',

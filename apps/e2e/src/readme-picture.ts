@@ -1,11 +1,12 @@
 /**
- * Makes docs/rapport.png, the picture of the README, from a running installation: the hosted form, the mail inbox and
- * the queue dashboard beside each other. Run it with `pnpm readme:picture` after a change of these pages.
+ * Makes docs/rapport.png, the picture of the README, of the records of `rapport demo`: the hosted form, the mail inbox
+ * and the queue dashboard beside each other. Run it with `pnpm readme:picture` after a change of these pages.
  */
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { findLocalInstance, type LocalInstance } from '@rapport/core/runtime/local-instance.ts'
 import { findBrowser } from '@rapport/testing/browser/browser-binary.ts'
@@ -15,13 +16,6 @@ import { type Browser, chromium } from 'playwright-core'
 const root = resolve(import.meta.dirname, '../../..')
 const pictureFile = join(root, 'docs/rapport.png')
 const viewport = { width: 760, height: 720 }
-const people = [
-  ['Ada', 'ada@example.com'],
-  ['Alan', 'alan@example.com'],
-  ['Grace', 'grace@example.com'],
-  ['Katherine', 'katherine@example.com'],
-] as const
-
 const directory = await mkdtemp(join(tmpdir(), 'rapport-picture-'))
 // Nothing else of the shell: its DATABASE_URL or SMTP_URL could name a real database or mail server.
 const { PATH, HOME } = inheritedEnvironment()
@@ -33,7 +27,7 @@ try {
     describe: 'Rapport runs',
     timeoutMs: 60_000,
   })
-  const formUrl = await createContent(instance)
+  const formUrl = await createDemo()
   const executablePath = await findBrowser()
   if (executablePath === undefined) throw new Error('Chromium or Chrome is not installed')
   const browser = await chromium.launch({ executablePath })
@@ -45,46 +39,10 @@ try {
   await rm(directory, { recursive: true })
 }
 
-/**
- * Creates a form, a list with confirmed subscribers and a campaign that is sent. Returns the address of the hosted
- * form.
- */
-async function createContent(instance: LocalInstance): Promise<string> {
-  const call = async <Body>(method: string, path: string, body?: object): Promise<Body> => {
-    const response = await fetch(`${instance.apiUrl}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${instance.apiKey}`, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-    return (await response.json()) as Body
-  }
-  const list = await call<{ id: string }>('POST', '/lists', { name: 'Product news' })
-  for (const [firstName, email] of people) {
-    const contact = await call<{ id: string }>('POST', '/contacts', { firstName, email })
-    await call('POST', `/lists/${list.id}/subscribers`, { contactId: contact.id, status: 'CONFIRMED' })
-  }
-  const campaign = await call<{ id: string }>('POST', '/campaigns', {
-    name: 'November news',
-    subject: 'What is new, {{ contact.firstName }}',
-    html: '<h1>November news</h1><p>Hello {{ contact.firstName }},</p><p>deals now show their history, and imports list every rejected row.</p>',
-    listId: list.id,
-  })
-  await call('POST', `/campaigns/${campaign.id}/send`)
-  const isSent = async () =>
-    (await call<{ sent: number }>('GET', `/campaigns/${campaign.id}/stats`)).sent === people.length
-  await waitUntil(isSent, { describe: 'the campaign is sent', timeoutMs: 30_000 })
-  const form = await call<{ id: string }>('POST', '/forms', {
-    name: 'Contact us',
-    fields: [
-      { label: 'Your name', type: 'TEXT', mapsTo: 'firstName' },
-      { label: 'Your email', type: 'EMAIL', required: true, mapsTo: 'email' },
-      { label: 'What is it about?', type: 'SELECT', options: ['A question', 'An order', 'Something else'] },
-      { label: 'Message', type: 'TEXTAREA', required: true },
-      { label: 'Send me product news by email', type: 'CONSENT' },
-    ],
-  })
-  return `${instance.apiUrl}/f/${form.id}`
+/** Creates the sample records and returns the address of the hosted form. */
+async function createDemo(): Promise<string> {
+  const { stdout } = await promisify(execFile)(join(root, 'bin/rapport'), ['demo', '--json'], { env: environment })
+  return (JSON.parse(stdout) as { formUrl: string }).formUrl
 }
 
 async function takePicture(browser: Browser, instance: LocalInstance, formUrl: string): Promise<void> {

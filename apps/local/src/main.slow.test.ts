@@ -99,6 +99,25 @@ describe('an installation', () => {
     }
   })
 
+  test('"rapport demo" creates a workspace, and a second call finds it', { timeout: 180_000 }, async () => {
+    const made = await runCli('demo', '--json')
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('Creating 300 contacts') })
+    const { apiKey } = JSON.parse(made.stdout) as { apiKey: string }
+    const read = async (path: string) =>
+      ((await (await callApi({ ...launched, apiKey }, `GET ${path}`)).json()) as { data: { id: string }[] }).data
+    const campaigns = await read('/campaigns')
+    expect(campaigns).toMatchObject([
+      { name: 'November news', status: 'SENT', queued: 240 },
+      { name: 'October news', status: 'SENT', queued: 240 },
+    ])
+    const stats = await callApi({ ...launched, apiKey }, `GET /campaigns/${campaigns[0]?.id}/stats`)
+    expect(await stats.json()).toMatchObject({ sent: 240, opened: 80, clicked: 27 })
+    expect(await read('/imports')).toMatchObject([{ processed: 5, created: 2, skipped: 1, failed: 2 }])
+    expect(await read('/webhooks')).toMatchObject([{ lastSuccessAt: null, lastFailureAt: expect.any(String) }])
+
+    expect(await runCli('demo', '--json')).toMatchObject({ code: 0, stdout: made.stdout })
+  })
+
   test('serves the CLI, stops, and keeps its data, also after kill -9', async () => {
     const first = launched
     const created = await request(first, { email: 'ada@example.com' })
