@@ -1,6 +1,6 @@
 /** Sequences of consent, each as one line: see `tell-story.ts`. The guide prints them. */
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { startTestApi } from '../testing.ts'
 import { tellStory } from './tell-story.ts'
 
@@ -47,4 +47,16 @@ const sequences = [
 
 test.each(sequences)('%s', async (sequence) => {
   expect(await tellStory(api, workspace, sequence)).toBe('as told')
+})
+
+/** In an installation of their own: a lost key concerns everybody in it. */
+const sequencesOfKeys = [
+  'leave A · the key is lost · lost rows are 1 · confirm A: 409 · file CONFIRMED A · A is UNSUBSCRIBED · lost rows are 1 · ask A · link A · A is CONFIRMED · lost rows are 0',
+  'operator opts out A · from here · the key is rotated · operator opts out A · rows are the same · operator undoes A · A is CONFIRMED',
+]
+
+test.each(sequencesOfKeys)('%s', async (sequence) => {
+  const installation = await startTestApi()
+  onTestFinished(() => installation.close())
+  expect(await tellStory(installation, await installation.signUp(), sequence)).toBe('as told')
 })

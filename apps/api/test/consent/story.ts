@@ -1,13 +1,15 @@
 /** The state of a story of consent, and what a person and a caller do over HTTP. See `tell-story.ts`. */
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Import } from '@rapport/core/imports/imports.schema.ts'
-import type { ContactId, ListId } from '@rapport/core/kernel/ids.ts'
+import { type ContactId, type ListId, uuidOf, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
 import { unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import { preferencesUrl } from '@rapport/core/consent/preferences-links.ts'
 import type { Suppression } from '@rapport/core/suppressions/suppressions.schema.ts'
+import { countLostRows } from '@rapport/core/consent/lost-rows.ts'
 import { backdateMails } from '@rapport/testing/fixtures/factories.ts'
 import { runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
-import type { ApiResponse, Call, TestApi } from '../testing.ts'
+import { onTestFinished } from 'vitest'
+import { type ApiResponse, type Call, startTestApi, type TestApi } from '../testing.ts'
 
 export type Response = Pick<ApiResponse<unknown>, 'status'>
 
@@ -23,6 +25,7 @@ export interface Story {
   undoToken: string
   oldLink: string
   eventsSeen: number
+  rowsSeen: string
 }
 
 export const call = ({ api, workspace }: Story, route: string, given: Call = {}) => {
@@ -122,4 +125,27 @@ export async function readEvents(story: Story): Promise<string[]> {
 export const optOutPath = async (story: Story, scope: string) => {
   const query = scope === 'all' ? '' : `?listId=${listOf(story, scope)}`
   return `/contacts/${await findContact(story)}/opt-out${query}`
+}
+
+/** Starts the API again with another key. The former one is lost unless it is given. */
+export async function changeKey(story: Story, former: { SECRET_KEY_PREVIOUS?: string }): Promise<Response> {
+  const { database } = story.api
+  story.api = await startTestApi({
+    database,
+    environment: { SECRET_KEY: 'another long secret key of tests', ...former },
+  })
+  onTestFinished(() => story.api.app.close())
+  return { status: 200 }
+}
+
+/** What stands against any address, and until when it can be undone. */
+export async function readRows({ api, workspace }: Story): Promise<string> {
+  const text = `select id, undoable_until from suppressions where workspace_id = $1 order by id`
+  return JSON.stringify(await api.query(text, [uuidOf(workspace.id as WorkspaceId)]))
+}
+
+/** What `rapport doctor` counts. */
+export async function readLostRows(story: Story): Promise<string> {
+  const { settings, db } = ctxOf(story)
+  return String((await countLostRows(db, { keys: settings.keys, timeoutMs: 60_000 })).count)
 }

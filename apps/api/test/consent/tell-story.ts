@@ -12,6 +12,7 @@ import { freshEmail, type TestApi } from '../testing.ts'
 import {
   ask,
   call,
+  changeKey,
   choose,
   clickTwice,
   countAudience,
@@ -23,6 +24,8 @@ import {
   listOf,
   optOutPath,
   readEvents,
+  readLostRows,
+  readRows,
   readStatus,
   report,
   type Response,
@@ -82,6 +85,9 @@ const steps: Record<string, Step> = {
   },
   erase: async (story) => call(story, `DELETE /contacts/${await findContact(story)}`),
   'changes must be confirmed': (story) => call(story, 'PATCH /workspace', { body: { confirmChangedAddress: true } }),
+  // The installation.
+  'the key is rotated': (story) => changeKey(story, { SECRET_KEY_PREVIOUS: story.api.config.SECRET_KEY }),
+  'the key is lost': (story) => changeKey(story, {}),
   // The story itself.
   async 'as _'(story, [name = '']) {
     story.at = name
@@ -89,6 +95,7 @@ const steps: Record<string, Step> = {
   },
   async 'from here'(story) {
     story.eventsSeen = (await readEvents(story)).length
+    story.rowsSeen = await readRows(story)
     return { status: 200 }
   },
 }
@@ -97,15 +104,19 @@ const steps: Record<string, Step> = {
 const looks: Record<string, Look> = {
   '_ is': (story, [list = '']) => readStatus(story, list),
   '_ reaches': async (story, [list = '']) => String(await countAudience(story, list)),
+  'rows are': async (story) => ((await readRows(story)) === story.rowsSeen ? 'the same' : 'others'),
+  'lost rows are': readLostRows,
   'events are': async (story) => (await readEvents(story)).slice(story.eventsSeen).join(', '),
 }
+
+const unseen = { links: {}, undoToken: '', oldLink: '', eventsSeen: 0, rowsSeen: '' }
 
 /** A fresh person with the address `a`, CONFIRMED on A and B. */
 async function startStory(api: TestApi, workspace: Story['workspace']): Promise<Story> {
   const create = async () => (await api.create<List>('/lists', workspace.key, { name: 'List' })).id as ListId
   const lists = { A: await create(), B: await create() }
   const emails = { a: freshEmail(), b: freshEmail(), c: freshEmail() }
-  const story: Story = { api, workspace, lists, emails, at: 'a', links: {}, undoToken: '', oldLink: '', eventsSeen: 0 }
+  const story: Story = { api, workspace, lists, emails, at: 'a', ...structuredClone(unseen) }
   for (const list of Object.keys(lists)) await takeStep(story, `confirm ${list}`)
   await call(story, 'PATCH /workspace', { body: { confirmChangedAddress: false } })
   return story

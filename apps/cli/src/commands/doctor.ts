@@ -15,6 +15,7 @@ import { diskCheck } from '../doctor/disk.ts'
 import { domainsCheck } from '../doctor/dns/domains.ts'
 import { senderCheck } from '../doctor/dns/sender.ts'
 import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
+import { lostRowsCheck } from '../doctor/lost-rows.ts'
 import { partitionsCheck } from '../doctor/partitions.ts'
 import { postgresCheck } from '../doctor/postgres.ts'
 import { publicUrlCheck } from '../doctor/public-url.ts'
@@ -30,7 +31,7 @@ import type { Terminal } from '../terminal.ts'
 
 const checks = [
   [postgresCheck, citusCheck, partitionsCheck, backupsCheck, redisCheck, clocksCheck, secretKeyCheck],
-  [workersCheck, workCheck, webhooksCheck, quotasCheck, diskCheck],
+  [workersCheck, workCheck, webhooksCheck, quotasCheck, lostRowsCheck, diskCheck],
   [
     smtpCheck,
     senderCheck,

@@ -8,10 +8,10 @@ import {
   type ConsentRecords,
   listRows,
   listSubscriptions,
-  restoreLostRows,
   setSubscription,
   toKey,
 } from './consent-records.ts'
+import { restoreLostRows } from './lost-rows.ts'
 import { isOpen, type SubscriptionState } from './derive-status.ts'
 import { deriveStatuses } from './derive-statuses.ts'
 import { hashEmail } from './hash-email.ts'

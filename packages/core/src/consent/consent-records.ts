@@ -7,17 +7,9 @@ import { subscriptions, suppressions } from '../db/schema/index.ts'
 import { type ContactId, type ListId, newId, type SuppressionId, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { lockAddresses, type LockMode, type Moments } from './address-locks.ts'
-import { findCause, isDatedBy, type SubscriptionState } from './derive-status.ts'
-import { emailKeyOf, hashEmail, hashEmails } from './hash-email.ts'
-import {
-  combine,
-  coversList,
-  createSuppressedError,
-  isByPerson,
-  keyOf,
-  repeat,
-  type SuppressionRow,
-} from './suppression-rows.ts'
+import type { SubscriptionState } from './derive-status.ts'
+import { emailKeyOf, hashEmail, hashEmails, type Hashing } from './hash-email.ts'
+import { combine, coversList, createSuppressedError, keyOf, repeat, type SuppressionRow } from './suppression-rows.ts'
 
 export interface AddressedContact {
   id: ContactId
@@ -98,7 +90,7 @@ export async function readConsent(
 }
 
 /** The rows of addresses, as stored, and with the hash of the current SECRET_KEY. */
-async function readRows(ctx: Ctx, emails: readonly string[]) {
+export async function readRows(ctx: Hashing & Pick<Ctx, 'db'>, emails: readonly string[]) {
   if (emails.length === 0 || (emails.length >= manyEmails && !(await hasSuppressions(ctx)))) return []
   const emailOf = hashEmails(ctx, emails)
   const found = await ctx.db
@@ -118,7 +110,7 @@ async function readRows(ctx: Ctx, emails: readonly string[]) {
 }
 
 /** Most workspaces have none when they move in. Hashing was 7 % of the worker's time in an import (2026-11-26). */
-async function hasSuppressions(ctx: Ctx): Promise<boolean> {
+async function hasSuppressions(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<boolean> {
   const { workspaceId } = suppressions
   const rows = await ctx.db.select({ workspaceId }).from(suppressions).where(eq(workspaceId, ctx.workspaceId)).limit(1)
   return rows.length > 0
@@ -234,30 +226,7 @@ export function newSubscription(
   }
 }
 
-/**
- * Writes the rows that are missing for what has ended the subscriptions of a contact: those of a lost SECRET_KEY, before
- * the contact loses its address, or its own status says less.
- */
-export function restoreLostRows(ctx: Ctx, records: ConsentRecords, { id, email }: AddressedContact): void {
-  for (const state of listSubscriptions(records, id)) {
-    const { status, ownStatus, listId, unsubscribedAt } = state
-    if ((status !== 'UNSUBSCRIBED' && status !== 'COMPLAINED') || ownStatus === 'REMOVED') continue
-    const rows = listRows(records, email, listId)
-    const isExplained = rows.some(isByPerson) || rows.some((row) => row.reason === 'MANUAL' && isDatedBy(state, row))
-    if (isExplained) continue
-    const said =
-      status === 'COMPLAINED'
-        ? ({ listId: null, reason: 'COMPLAINED', source: 'MAIL_EVENT' } as const)
-        : ({ listId, reason: 'OPTED_OUT', source: 'LINK' } as const)
-    say(ctx, records, { ...said, email, at: unsubscribedAt ?? undefined })
-  }
-}
-
 /** What is written about addresses that lose their contact: notes may be about the person. */
 export function forgetContact(records: ConsentRecords): void {
   for (const [key, row] of records.rows) records.rows.set(key, { ...row, contactId: null, note: null })
 }
-
-/** Whether something has ended the subscription that neither its own status nor a row says. */
-export const isEndedWithoutRow = (state: SubscriptionState, rows: readonly SuppressionRow[]) =>
-  state.status !== 'PENDING' && state.status !== 'CONFIRMED' && !findCause(state, rows)

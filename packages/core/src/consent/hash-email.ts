@@ -1,26 +1,31 @@
 /** Addresses that outlive their contact are kept as keyed hashes: they can be recognized, but not read. */
 import { createHmac } from 'node:crypto'
+import type { Keys } from '../kernel/crypto.ts'
 import type { Ctx } from '../request/context.ts'
 
+export interface Hashing extends Pick<Ctx, 'workspaceId'> {
+  readonly settings: { readonly keys: Keys }
+}
+
 /** A keyed hash that differs by workspace: it identifies a known address but does not reveal it. */
-export function hashEmail(ctx: Ctx, email: string): string {
+export function hashEmail(ctx: Hashing, email: string): string {
   return hashWith(ctx.settings.keys.optOuts[0], ctx, email)
 }
 
 /** Returns the hashes of an address with the current key and with all former keys. */
-export function hashEmailWithAllKeys(ctx: Ctx, email: string): string[] {
+export function hashEmailWithAllKeys(ctx: Hashing, email: string): string[] {
   return ctx.settings.keys.optOuts.map((key) => hashWith(key, ctx, email))
 }
 
 /** The addresses by their hashes, with all keys. */
-export function hashEmails(ctx: Ctx, emails: readonly string[]): Map<string, string> {
+export function hashEmails(ctx: Hashing, emails: readonly string[]): Map<string, string> {
   return new Map(emails.flatMap((email) => hashEmailWithAllKeys(ctx, email).map((hash) => [hash, email])))
 }
 
 /** Whether two spellings are one address. */
 export const isSameAddress = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
 
-function hashWith(key: Buffer, ctx: Ctx, email: string): string {
+function hashWith(key: Buffer, ctx: Hashing, email: string): string {
   return createHmac('sha256', key).update(`${ctx.workspaceId} ${email.toLowerCase()}`).digest('base64url')
 }
 

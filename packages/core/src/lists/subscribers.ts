@@ -1,13 +1,7 @@
 /** Manages the subscribers of a list for the API. */
 import { and, eq } from 'drizzle-orm'
-import {
-  type AddressedContact,
-  listRows,
-  lockConsent,
-  restoreLostRows,
-  setSubscription,
-  toKey,
-} from '../consent/consent-records.ts'
+import { type AddressedContact, listRows, lockConsent, setSubscription, toKey } from '../consent/consent-records.ts'
+import { restoreLostRows } from '../consent/lost-rows.ts'
 import { isOnlyRemoved, isOpen, type SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import { givenConsent, requestedConsent, withProof } from '../consent/proofs.ts'

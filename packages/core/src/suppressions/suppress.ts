@@ -1,11 +1,6 @@
 import { emailKey } from '../contacts/identity/contact-keys.ts'
-import {
-  type ConsentRecords,
-  restoreLostRows,
-  say,
-  type Statement,
-  type StatementChange,
-} from '../consent/consent-records.ts'
+import { type ConsentRecords, say, type Statement, type StatementChange } from '../consent/consent-records.ts'
+import { restoreLostRows } from '../consent/lost-rows.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import type { SuppressionRow } from '../consent/suppression-rows.ts'
 import type { Ctx } from '../request/context.ts'

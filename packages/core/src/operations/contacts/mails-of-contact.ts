@@ -10,7 +10,7 @@ import {
 } from '../../mail/received-mails.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Page } from '../../request/paging.ts'
-import { findConsentEmails } from '../../consent/consent-emails.ts'
+import { findConsentEmails } from './consent-emails.ts'
 import type { SectionQuery } from './export-section.ts'
 
 /** Returns a page of the single mails to a contact, also to its former addresses and to merged contacts. */

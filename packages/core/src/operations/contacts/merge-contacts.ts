@@ -4,13 +4,8 @@ import { invalidField, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { emit } from '../../events/emit.ts'
 import { addExternalIdAlias } from '../../contacts/identity/external-id-aliases.ts'
-import {
-  type AddressedContact,
-  type ConsentRecords,
-  lockConsent,
-  restoreLostRows,
-  toKey,
-} from '../../consent/consent-records.ts'
+import { type AddressedContact, type ConsentRecords, lockConsent, toKey } from '../../consent/consent-records.ts'
+import { restoreLostRows } from '../../consent/lost-rows.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { mergeSubscriptions } from './merge-subscriptions.ts'
 import { copyTrackingDenials, storeTrackingDenials } from '../../consent/tracking/tracking-denials.ts'

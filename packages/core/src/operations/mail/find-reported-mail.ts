@@ -13,7 +13,7 @@ import { hashProviderMessageId } from '../../mail/providers/provider-message-id.
 import { openRecipientToken, type RecipientToken } from '../../mail/bounces/recipient-token.ts'
 import { byId } from '../../request/by-id.ts'
 import type { Ctx } from '../../request/context.ts'
-import { findConsentEmails } from '../../consent/consent-emails.ts'
+import { findConsentEmails } from '../contacts/consent-emails.ts'
 import type { MailReport } from './mail-report.ts'
 
 /** The email that a report is about. */

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
-import { subscriptions } from '../db/schema/index.ts'
-import { namedStatement } from '../db/statements/named-statement.ts'
-import { text } from '../db/statements/sql-types.ts'
-import type { ContactId } from '../kernel/ids.ts'
-import type { Ctx } from '../request/context.ts'
+import { subscriptions } from '../../db/schema/index.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { text } from '../../db/statements/sql-types.ts'
+import type { ContactId } from '../../kernel/ids.ts'
+import type { Ctx } from '../../request/context.ts'
 
 /** Finds the addresses for which a contact consented, or was asked to: it may have another one now. */
 export async function findConsentEmails(ctx: Ctx, contactId: ContactId): Promise<string[]> {
