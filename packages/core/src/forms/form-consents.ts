@@ -11,6 +11,10 @@ type FormRow = typeof forms.$inferSelect
 
 export const isSubscriptionConsent = ({ type, purpose }: FormField) => type === 'CONSENT' && purpose === undefined
 
+/** Whether the visitor gave every consent to the list of the form. */
+export const isSignUp = ({ listId, fields }: FormRow, given: ReadonlySet<string>): boolean =>
+  listId !== null && fields.filter(isSubscriptionConsent).every(({ id }) => given.has(id))
+
 interface Request {
   contact: AddressedContact
   source: string
@@ -49,8 +53,8 @@ type ChoiceTracking = Awaited<ReturnType<typeof readGrantScope>>
 
 /** Returns whether an email asks the contact to confirm the subscription, and the grant with it. */
 async function subscribe(ctx: Ctx, form: FormRow, { given, ...request }: Subscribing): Promise<boolean> {
+  if (!isSignUp(form, given)) return false
   const fields = form.fields.filter(isSubscriptionConsent)
-  if (!fields.every(({ id }) => given.has(id))) return false
   const consent = { method: 'FORM', formId: form.id, wording: fields.map(({ label }) => label) } as const
   return requestSubscription(ctx, { ...request, consent })
 }

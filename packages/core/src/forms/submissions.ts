@@ -1,5 +1,9 @@
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { type AddressedContact, readSuppressions } from '../consent/consent-records.ts'
+import { canConfirm } from '../consent/suppression-rows.ts'
+import type { NewContactInput } from '../contacts/contacts.schema.ts'
+import { lockContactsByKeys } from '../contacts/find-contact.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { requireContactQuota } from '../quotas/contact-quota.ts'
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
@@ -12,11 +16,12 @@ import { emit } from '../events/emit.ts'
 import { findLanguage } from '../kernel/values/languages.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel/ids.ts'
+import { inRounds } from '../request/in-rounds.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { formSubmissions } from '../db/schema/index.ts'
 import { requireNotSuspended } from '../request/suspended-workspace.ts'
-import { followConsents } from './form-consents.ts'
+import { followConsents, isSignUp } from './form-consents.ts'
 import { toContactInput } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
 import { countSpam, findPublicForm, type FormRow, readForm, computeFormVersion } from './forms.ts'
@@ -58,9 +63,7 @@ export async function submitForm(base: BaseCtx, formId: FormId, input: SubmitOpt
   const locale = input.locale ?? form.locale
   const values = checkFormValues(form.fields, fieldValues, findLanguage([locale]))
   const repetitionHash = input.repetitionKey === undefined ? null : hashRepetition(input.repetitionKey, values)
-  const submissionId = await inTransaction(visitor, (ctx) =>
-    saveSubmission(ctx, form, { values, repetitionHash, locale }),
-  )
+  const submissionId = await inRounds(visitor, (ctx) => saveSubmission(ctx, form, { values, repetitionHash, locale }))
   return { success: true, submissionId }
 }
 
@@ -78,10 +81,11 @@ async function saveSubmission(
   const contactInput = await toContactInput(ctx, form.fields, values)
   // For known contacts too: otherwise the response would tell them from unknown ones.
   if (contactInput) await requireContactQuota(ctx)
-  const contact = contactInput && (await findOrCreateContact(ctx, { ...contactInput, tags: form.tags, source, locale }))
   const consents = form.fields
     .filter(({ id, type }) => type === 'CONSENT' && values[id] === true)
     .map(({ id, label }) => ({ fieldId: id, wording: label }))
+  const given = new Set(consents.map(({ fieldId }) => fieldId))
+  const contact = contactInput && (await findSubmitter(ctx, form, { given, ...contactInput, source, locale }))
   const submission: SubmissionRow = {
     workspaceId: ctx.workspaceId,
     id: newId('sub'),
@@ -102,9 +106,27 @@ async function saveSubmission(
   await emit(ctx, formSubmitted, toSubmission(submission))
   if (!contact) return submission.id
   await touchLastActivity(ctx, contact.id)
-  const given = new Set(consents.map(({ fieldId }) => fieldId))
   await followConsents(ctx, form, { contact, source, locale, given })
   return submission.id
+}
+
+/**
+ * Creates the contact, or fills its empty properties, and locks it. A sign-up while a bounce or a block stands against
+ * the address creates and fills none, as the link could not lift it: only the submission is stored.
+ */
+async function findSubmitter(
+  ctx: Ctx,
+  form: FormRow,
+  { given, ...input }: NewContactInput & { given: ReadonlySet<string> },
+): Promise<AddressedContact | undefined> {
+  const { email } = input
+  const isRefused =
+    form.listId !== null &&
+    isSignUp(form, given) &&
+    !canConfirm(await readSuppressions(ctx, { email, listId: form.listId }))
+  if (!isRefused) return findOrCreateContact(ctx, { ...input, tags: form.tags })
+  const [known] = await lockContactsByKeys(ctx, [{ email }])
+  return known
 }
 
 export async function listSubmissions(ctx: Ctx, formId: FormId, query: SubmissionQuery): Promise<Page<Submission>> {

@@ -1,7 +1,7 @@
 /** Subscriptions changed by visitors: by the public API, by forms, and by links in emails. */
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
-import { inRounds } from '../request/in-rounds.ts'
+import { changedBeforeLock, inRounds } from '../request/in-rounds.ts'
 import { notFound } from '../kernel/errors.ts'
 import { type ListId, newId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
@@ -66,7 +66,7 @@ export async function subscribe(
 /**
  * Subscribes a contact to a locked list at the request of a visitor, even if the operator removed it: as PENDING, and by
  * a link in an email, because a visitor can enter any address. While a bounce or a block stands, nothing happens: the
- * link could not lift it. Returns whether an email is sent.
+ * link could not lift it. Returns whether an email is sent. In a transaction of `inRounds`.
  */
 export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest): Promise<boolean> {
   const { contact, listId, tracking, locale } = request
@@ -75,6 +75,7 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
   if (!canConfirm(listRows(records, contact.email, listId))) return false
   const current = records.subscriptions.get(toKey(key))
   if (current?.status === 'CONFIRMED') return false
+  requireNotOvertaken(records, { email: contact.email, listId, state: current })
   const isNew = !current || current.ownStatus === 'REMOVED'
   if (isNew) setPending(ctx, records, { ...request, at: records.startedAt })
   const isMailed = await requestConfirmationMail(ctx, {
@@ -90,6 +91,20 @@ export async function requestSubscription(ctx: Ctx, request: SubscriptionRequest
   }
   await deriveStatuses(ctx, records, { widens: (state) => isNew && toKey(state) === toKey(key), isActivity: isNew })
   return isMailed
+}
+
+/**
+ * Throws `changedBeforeLock` if something ended the subscription after the transaction had started: the link that it
+ * mails would be older than the ending, and links from before would not.
+ */
+export function requireNotOvertaken(
+  records: ConsentRecords,
+  { email, listId, state }: { email: string; listId: ListId; state: SubscriptionState | undefined },
+): void {
+  const endings = listRows(records, email, listId).map(({ saidAt }) => saidAt)
+  if (state?.ownStatus === 'REMOVED') endings.push(state.ownStatusAt)
+  // The date in a file may be ahead.
+  if (endings.some((at) => at >= records.startedAt && at <= records.now)) throw changedBeforeLock
 }
 
 /** Makes the subscription of a contact PENDING, with the request as its proof. Links from before `at` are refused. */

@@ -20,11 +20,12 @@ import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { inRounds } from '../request/in-rounds.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { lockList, requireList } from './lists.ts'
 import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
-import { setPending } from './subscribe.ts'
+import { requireNotOvertaken, setPending } from './subscribe.ts'
 
 /** Lists the subscriptions of a list, of one status or of all. */
 export async function listSubscribers(ctx: Ctx, listId: ListId, query: SubscriberQuery): Promise<Page<Subscription>> {
@@ -65,7 +66,7 @@ export function addSubscriber(
   listId: ListId,
   input: SubscriberInput,
 ): Promise<{ subscription: Subscription; isNew: boolean }> {
-  return inTransaction(ctx, async (ctx) => {
+  return inRounds(ctx, async (ctx) => {
     const { doubleOptIn } = await requireList(ctx, listId)
     const { status = doubleOptIn ? 'PENDING' : 'CONFIRMED' } = input
     const contact = await findContact(ctx, input)
@@ -76,6 +77,7 @@ export function addSubscriber(
     requireAllowed(listRows(records, contact.email, listId), current)
     const isNew = !current || current.ownStatus === 'REMOVED'
     const request = { listId, contact, source: 'api', consent: { method: 'API' } as const }
+    if (isNew) requireNotOvertaken(records, { email: contact.email, listId, state: current })
     if (isNew) setPending(ctx, records, { ...request, at: records.startedAt })
     const state = records.subscriptions.get(toKey(key))
     if (status === 'CONFIRMED' && state?.ownStatus === 'PENDING') {

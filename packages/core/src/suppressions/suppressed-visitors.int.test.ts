@@ -1,5 +1,10 @@
 /** What a visitor can do about a suppression: lift what they said, but neither a bounce nor a block. */
-import { createTestList, listPendingWork, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestForm,
+  createTestList,
+  listPendingWork,
+  readMailedToken,
+} from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { backdate } from '@rapport/testing/postgres/backdate.ts'
 import { sql } from 'drizzle-orm'
@@ -7,6 +12,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { findContactByEmail } from '../contacts/find-contact.ts'
 import type { Reason } from '../consent/suppression-rows.ts'
 import { transaction } from '../db/transaction.ts'
+import { readSubmission, submitForm } from '../forms/submissions.ts'
 import { newId } from '../kernel/ids.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { confirmSubscription, requestSubscription, subscribe } from '../lists/subscribe.ts'
@@ -115,6 +121,31 @@ test.each(['BOUNCED', 'MANUAL'] as const)('%s: a sign-up stores no contact', asy
   await give(reason)
   await signUp()
   expect(await findContactByEmail(ctx, ada.email)).toBeUndefined()
+})
+
+test.each(['BOUNCED', 'MANUAL'] as const)('%s: a form that signs up stores only the submission', async (reason) => {
+  const fields = [
+    { id: 'email', label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' } as const,
+    { id: 'name', label: 'Name', type: 'TEXT', mapsTo: 'firstName' } as const,
+    { id: 'news', label: 'Send me news', type: 'CONSENT' } as const,
+  ]
+  const form = await createTestForm(ctx, { fields, listId: list.id })
+  const submit = async (news: boolean) => {
+    const values = { email: ada.email, name: 'Ada', news }
+    const { submissionId } = await submitForm(ctx, form.id, { values })
+    return readSubmission(ctx, { formId: form.id, submissionId })
+  }
+  await give(reason)
+  const mails = (await listPendingWork(ctx, 'mail')).length
+  const id = await idOfAda()
+  expect(await submit(true)).toMatchObject({ contactId: id, values: { name: 'Ada' } })
+  expect(await findContactByEmail(ctx, ada.email)).toMatchObject({ firstName: '' })
+  expect(await listPendingWork(ctx, 'mail')).toHaveLength(mails)
+  await deleteContact(ctx, id)
+  expect(await submit(true)).toMatchObject({ contactId: null, values: { email: ada.email } })
+  expect(await findContactByEmail(ctx, ada.email)).toBeUndefined()
+  const { contactId } = await submit(false)
+  expect(await findContactByEmail(ctx, ada.email)).toMatchObject({ id: contactId, firstName: 'Ada' })
 })
 
 test.each(['BOUNCED', 'MANUAL'] as const)('%s: a request of a known contact mails no link', async (reason) => {

@@ -27,10 +27,32 @@ const tests = [
 const visitorTests = [`${core}/lists/visitors-never-confirm.int.test.ts`]
 const linkTests = ['apps/api/test/consent/sequences.int.test.ts']
 const suppressedVisitors = [`${core}/suppressions/suppressed-visitors.int.test.ts`]
+const concurrentSignUps = [`${core}/lists/concurrent-sign-ups.int.test.ts`]
 const derivedTests = [`${core}/consent/derive-status.test.ts`]
 const importTests = [`${core}/imports/import-statuses.int.test.ts`]
 
 const given = [
+  {
+    name: 'a form stores a contact for an address that bounced or is blocked',
+    file: `${core}/forms/submissions.ts`,
+    search: '    isSignUp(form, given) &&\n',
+    replacement: '    false &&\n',
+    tests: suppressedVisitors,
+  },
+  {
+    name: 'a sign-up that a removal overtakes revives an older link',
+    file: subscribe,
+    search: "  if (state?.ownStatus === 'REMOVED') endings.push(state.ownStatusAt)\n",
+    replacement: '',
+    tests: concurrentSignUps,
+  },
+  {
+    name: 'a sign-up that an opt-out overtakes mails a link that does not work',
+    file: subscribe,
+    search: '  const endings = listRows(records, email, listId).map(({ saidAt }) => saidAt)\n',
+    replacement: '  const endings: Date[] = []\n',
+    tests: concurrentSignUps,
+  },
   {
     name: 'a visitor subscribes an address that bounced or is blocked',
     file: subscribe,
@@ -243,7 +265,7 @@ const given = [
   {
     name: 'a form subscribes a visitor who did not give every consent',
     file: `${core}/forms/form-consents.ts`,
-    search: '  if (!fields.every(({ id }) => given.has(id))) return false\n',
+    search: '  if (!isSignUp(form, given)) return false\n',
     replacement: '',
   },
   {

@@ -5,6 +5,7 @@ import { readContact } from '../../contacts/read-contact.ts'
 import { conflict, invalidToken, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
+import { inRounds } from '../../request/in-rounds.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
 import { grantByLink } from '../../consent/tracking/grant-tracking.ts'
@@ -55,7 +56,7 @@ export async function setTrackingConsent(
  */
 export async function confirmTrackingConsent(base: BaseCtx, token: string): Promise<void> {
   const { workspaceId, contactId, email, ...link } = openTrackingConfirmation(base, token)
-  await inTransaction(publicContext(base, workspaceId), async (ctx) => {
+  await inRounds(publicContext(base, workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidToken()
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, contactId)

@@ -1,6 +1,7 @@
 import { lockCurrentContact } from '../../contacts/lock-contact.ts'
 import type { ContactId } from '../../kernel/ids.ts'
-import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../../request/context.ts'
+import { inRounds } from '../../request/in-rounds.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
 import { openPreferences, type PreferencesLink } from '../../consent/preferences-links.ts'
 import { isLiveWorkspace } from '../../workspaces/is-live.ts'
@@ -25,8 +26,8 @@ export function toHolder(link: PreferencesLink, contact: Addressed | undefined):
 }
 
 /**
- * Runs `act` in a transaction that has locked the contact of a link. No-op if the workspace was deleted. Throws
- * `invalid_token`.
+ * Runs `act` in a transaction of `inRounds` that has locked the contact of a link. No-op if the workspace was deleted.
+ * Throws `invalid_token`.
  */
 export function withLockedHolder(
   base: BaseCtx,
@@ -34,7 +35,7 @@ export function withLockedHolder(
   act: (ctx: Ctx, holder: Holder) => Promise<void>,
 ): Promise<void> {
   const link = openPreferences(base, token)
-  return inTransaction(publicContext(base, link.workspaceId), async (ctx) => {
+  return inRounds(publicContext(base, link.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return
     await act(ctx, toHolder(link, await lockCurrentContact(ctx, link.contactId)))
   })
