@@ -42,6 +42,8 @@ const everywhere = {
 const nodeModules = '**/node_modules/**'
 const folders = '{packages,apps}/*/{src,test}/**'
 const citusFaults = 'apps/e2e/src/citus-faults.slow.test.ts'
+/** Their scheduler asks one server which statements wait for a lock. */
+const simulations = 'apps/worker/test/simulation/**'
 
 /** Rules without a service. */
 const unit = {
@@ -98,7 +100,7 @@ const onCitus = {
     name: 'citus',
     include: integration.test.include,
     // Local starts have a server of their own.
-    exclude: [nodeModules, '**/prepare-restored-database.int.test.ts', 'apps/local/**'],
+    exclude: [nodeModules, '**/prepare-restored-database.int.test.ts', 'apps/local/**', simulations],
     sequence: { groupOrder: 1 },
     // More than elsewhere, as they wait for the servers. With four, two processors were too busy for tests of limits.
     maxWorkers: 3,
@@ -111,7 +113,7 @@ const slowOnCitus = {
     globalSetup: [`${testing}/global-setup-citus.ts`, `${testing}/browser/browser-setup.ts`],
     name: 'slow-citus',
     // Backups and local starts have a server of their own.
-    exclude: [nodeModules, citusFaults, 'apps/local/**', 'apps/cli/src/backup/**'],
+    exclude: [nodeModules, citusFaults, 'apps/local/**', 'apps/cli/src/backup/**', simulations],
     sequence: { groupOrder: 2 },
     maxWorkers: 3,
   },
