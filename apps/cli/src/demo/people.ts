@@ -2,13 +2,13 @@
 import { ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
 
 const firstNames = [
-  ...['Ada', 'Alan', 'Annie', 'Barbara', 'Charles', 'Claude', 'Donald', 'Dorothy', 'Edsger', 'Frances'],
-  ...['Grace', 'Hedy', 'Joan', 'John', 'Katherine', 'Margaret', 'Mary', 'Niklaus', 'Radia', 'Tony'],
-]
+  'Ada Alan Annie Barbara Charles Claude Donald Dorothy Edsger Frances',
+  'Grace Hedy Joan John Katherine Margaret Mary Niklaus Radia Tony',
+].flatMap((names) => names.split(' '))
 const lastNames = [
-  ...['Allen', 'Babbage', 'Clarke', 'Dijkstra', 'Easley', 'Franklin', 'Goldberg', 'Hopper'],
-  ...['Johnson', 'Knuth', 'Lovelace', 'Noether', 'Perlman', 'Shannon', 'Turing'],
-]
+  'Allen Babbage Clarke Dijkstra Easley Franklin Goldberg Hopper',
+  'Johnson Knuth Lovelace Noether Perlman Shannon Turing',
+].flatMap((names) => names.split(' '))
 const companies = ['Acme', 'Globex', 'Initech', 'Umbrella', 'Northwind', 'Contoso', null]
 const plans = ['free', 'free', 'team', 'business'] as const
 
