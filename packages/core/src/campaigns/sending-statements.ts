@@ -6,7 +6,7 @@ import { namedStatement } from '../db/statements/named-statement.ts'
 import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../db/statements/sql-types.ts'
 import { isMailable } from '../consent/derive-status.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
-import { renewClaim } from '../work/claims.ts'
+import { hasClaim, renewClaim } from '../work/claims.ts'
 import { recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 
@@ -39,9 +39,9 @@ export const claimGroup = namedStatement('claim recipients', {
   },
   sql: (param) => sql`
     with owned_batch as (
-      update work w set ${renewClaim(param.token, param.formerTokens).assignment} from campaigns c
+      update work w set ${renewClaim(param.token)} from campaigns c
       where w.workspace_id = ${param.workspaceId} and w.id = ${param.batchUuid}
-        and ${renewClaim(param.token, param.formerTokens).condition}
+        and ${hasClaim(param.formerTokens)}
         and c.workspace_id = ${param.workspaceId} and c.id = ${param.campaignId}
         and c.status = 'SENDING' and ${not(isInSuspendedWorkspace(sql`c.workspace_id`))}
       returning c.list_id),

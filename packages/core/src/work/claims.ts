@@ -148,10 +148,25 @@ export async function listClaims(db: Db, workerId?: string): Promise<Claim[]> {
   )
 }
 
-/** For a statement that hands out a part of the work: the assignment and the condition that renew the claim. */
-export function renewClaim(next: SQLWrapper, former: SQLWrapper): { assignment: SQL; condition: SQL } {
-  return { assignment: sql`token = ${next}::uuid`, condition: sql`token = any(${former}::uuid[])` }
-}
+/**
+ * For a statement that does more: makes the claim of work that has a row only while a job owns it, if `condition` is true.
+ * It has a RETURNING: without, a cluster counts what a sub-select returns, so that every job would have the claim.
+ */
+export const insertClaim = (
+  claim: Record<'workspaceId' | 'id' | 'kind' | 'token' | 'workerId' | 'now', SQLWrapper>,
+  condition: SQL,
+) => sql`
+    insert into work as former (workspace_id, id, kind, token, worker_id, claimed_at)
+    select ${claim.workspaceId}, ${claim.id}, ${claim.kind}, ${claim.token}, ${claim.workerId}, ${claim.now}
+    where ${condition}
+    on conflict (workspace_id, id) do update
+    set token = excluded.token, worker_id = excluded.worker_id, claimed_at = excluded.claimed_at
+    where former.token is null
+    returning id`
+
+/** For a statement that does more: the assignment that renews a claim, and the condition that it is not lost. */
+export const renewClaim = (token: SQLWrapper): SQL => sql`token = ${token}::uuid`
+export const hasClaim = (tokens: SQLWrapper): SQL => sql`token = any(${tokens}::uuid[])`
 
 const isWorkOf = ({ workspaceId, id }: Pick<Claim, 'id'> & Pick<WorkScope, 'workspaceId'>) =>
   and(eq(work.workspaceId, workspaceId), eq(work.id, id))

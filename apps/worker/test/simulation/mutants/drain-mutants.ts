@@ -10,8 +10,8 @@ const recovery = 'packages/core/src/webhooks/drain/recover-drain.ts'
 export const drainMutants: readonly Mutant[] = [
   {
     name: 'a drain is claimed although another job owns it',
-    file: drain,
-    search: '\n    where drain.token is null\n',
+    file: claims,
+    search: '\n    where former.token is null\n',
     replacement: '\n',
     scenario: 'drain',
     seed: 3,

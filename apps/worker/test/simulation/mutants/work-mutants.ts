@@ -77,7 +77,7 @@ export const workMutants: readonly Mutant[] = [
   {
     name: 'a group does not renew the claim',
     file: statements,
-    search: 'update work w set ${renewClaim(param.token, param.formerTokens).assignment}',
+    search: 'update work w set ${renewClaim(param.token)}',
     replacement: 'update work w set token = coalesce(token, ${param.token})',
     scenario: 'campaign',
     seed: 1,

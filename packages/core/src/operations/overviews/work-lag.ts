@@ -5,6 +5,7 @@ import { namedStatement } from '../../db/statements/named-statement.ts'
 import { float } from '../../db/statements/sql-types.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { isNoDrain, waitsForResume } from '../../work/kinds.ts'
+import { isNotPaused } from '../../webhooks/drain/find-backlogs.ts'
 import { drainId } from '../../work/queues.ts'
 
 /**
@@ -42,7 +43,7 @@ const selectLag = namedStatement('read the work lag', {
       join webhooks w on w.workspace_id = backlog.workspace_id and w.id = backlog.webhook_id
       left join ${webhookHealth} health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
       left join work drain on drain.workspace_id = w.workspace_id and drain.id = ${drainId}::uuid
-      where w.enabled and (paused_until is null or paused_until <= now()) and drain.token is null
+      where w.enabled and ${isNotPaused(sql`now()`)} and drain.token is null
         and ${not(isInSuspendedWorkspace(sql`w.workspace_id`))})
     select greatest(0, extract(epoch from now() - min(since)))::float8 as lag from waiting having count(*) > 0`,
 })

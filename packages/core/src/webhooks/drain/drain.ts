@@ -24,7 +24,7 @@ import { work } from '../../db/schema/index.ts'
 import { timestamptz, uuid } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
-import { finishClaim } from '../../work/claims.ts'
+import { finishClaim, insertClaim } from '../../work/claims.ts'
 import { drainId } from '../../work/queues.ts'
 import { failAbandonedDeliveries } from './abandoned-deliveries.ts'
 import type { EndedDelivery } from './delivery-outcome.ts'
@@ -49,7 +49,7 @@ export interface TakeResult {
 export function claimDrain(db: Db, claim: DrainClaim, limits: TakeLimits): Promise<TakeResult | undefined> {
   return runWithNewToken(db, claim, async (db, claim, token) => {
     const { workspaceId, workerId } = claim
-    const claimed = await insertClaim(db, { workspaceId, workerId, token, now: new Date() })
+    const claimed = await claimBacklog(db, { workspaceId, workerId, token, now: new Date() })
     return claimed.length > 0 ? takeNext(db, claim, { token, inFlight: [], limits }) : undefined
   })
 }
@@ -98,22 +98,16 @@ async function runWithNewToken<Result>(
   return result
 }
 
-/**
- * The job of a workspace writes nothing if the poll would not find it. Returns a row if it has the claim: without
- * RETURNING, a cluster counts what the sub-select returns, so that every job would have it.
- */
-const insertClaim = namedStatement('claim a drain', {
+/** The job of a workspace writes nothing if the poll would not find it. Returns a row if it has the claim. */
+const claimBacklog = namedStatement('claim a drain', {
   isPrepared: true,
   params: { workspaceId: work.workspaceId, workerId: uuid, token: uuid, now: timestamptz },
   columns: { id: work.id },
-  sql: ({ workspaceId, workerId, token, now }) => sql`
-    insert into work as drain (workspace_id, id, kind, token, worker_id, claimed_at)
-    select ${workspaceId}, ${drainId}::uuid, 'DRAIN', ${token}, ${workerId}, ${now}
-    where ${hasBacklog(workspaceId, now)} and ${not(isInSuspendedWorkspace(workspaceId))}
-    on conflict (workspace_id, id) do update
-    set token = excluded.token, worker_id = excluded.worker_id, claimed_at = excluded.claimed_at
-    where drain.token is null
-    returning id`,
+  sql: (param) =>
+    insertClaim(
+      { ...param, id: sql`${drainId}::uuid`, kind: sql`'DRAIN'` },
+      sql`${hasBacklog(param.workspaceId, param.now)} and ${not(isInSuspendedWorkspace(param.workspaceId))}`,
+    ),
 })
 
 async function takeNext(

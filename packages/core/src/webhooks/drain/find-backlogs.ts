@@ -38,6 +38,12 @@ export async function findBacklogs(db: Db, after = lowestId): Promise<BacklogPag
 
 const lowestId = idOf('wsp', nilUuid)
 
+/** A condition on the health of a webhook. */
+export const isNotPaused = (now: SQLWrapper) => sql`(paused_until is null or paused_until <= ${now})`
+
+/** A condition on a webhook `w` and its health: it is not paused, or it is disabled, so that its deliveries fail. */
+export const isDrainable = (now: SQLWrapper) => sql`(not w.enabled or ${isNotPaused(now)})`
+
 /**
  * A condition: the workspace has PENDING deliveries of a webhook that is not paused, or of a disabled one.
  *
@@ -48,7 +54,7 @@ export const hasBacklog = (workspaceId: SQLWrapper, now: SQLWrapper) => sql`
   coalesce((
     select true from webhooks w
     left join webhook_health health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
-    where w.workspace_id = ${workspaceId} and (not w.enabled or paused_until is null or paused_until <= ${now})
+    where w.workspace_id = ${workspaceId} and ${isDrainable(now)}
       and (
         select true from deliveries d
         where d.workspace_id = ${workspaceId} and d.webhook_id = w.id and d.status = 'PENDING'

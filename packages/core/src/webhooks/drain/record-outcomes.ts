@@ -3,6 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { deliveries } from '../../db/schema/index.ts'
 import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../../db/statements/sql-types.ts'
+import { hasClaim } from '../../work/claims.ts'
 import { drainId } from '../../work/queues.ts'
 import type { EndedDelivery } from './delivery-outcome.ts'
 import type { DrainClaim } from './drain-claim.ts'
@@ -59,7 +60,7 @@ const record = namedStatement('record outcomes', {
   columns: { isOwner: bool, recorded: arrayOf(uuid) },
   sql: (param) => sql`
     with claim as materialized (
-      select token = any(${param.tokens}) as is_owner from work
+      select ${hasClaim(param.tokens)} as is_owner from work
       where workspace_id = ${param.workspaceId} and id = ${drainId}::uuid for update),
     outcome as materialized (
       select * from unnest(${param.webhookIds}, ${param.ids}, ${param.statuses}, ${param.attemptedAts},

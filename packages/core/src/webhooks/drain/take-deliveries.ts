@@ -7,8 +7,10 @@ import { arrayOf, bool, int, nullable, text, timestamptz, uuid } from '../../db/
 import { type EventId, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
 import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
+import { renewClaim } from '../../work/claims.ts'
 import { drainId } from '../../work/queues.ts'
 import { serializeEvent } from '../signature.ts'
+import { isDrainable } from './find-backlogs.ts'
 import type { Receiver } from './signed-delivery.ts'
 
 export interface TakenDelivery {
@@ -122,7 +124,7 @@ const take = namedStatement('take deliveries', {
       left join webhook_health health on health.workspace_id = w.workspace_id and health.webhook_id = w.id
       left join known on known.webhook_id = w.id
       where w.workspace_id = ${param.workspaceId}
-        and (not w.enabled or paused_until is null or paused_until <= ${param.now})
+        and ${isDrainable(param.now)}
         and ${not(isInSuspendedWorkspace(param.workspaceId))}),
     waiting as (
       select webhook.id as webhook_id, is_slow, unreachable_count, oldest.*,
@@ -147,7 +149,7 @@ const take = namedStatement('take deliveries', {
     in_flight as materialized (
       select ${param.inFlight} || array(select id from taken) as ids),
     renewed as (
-      update work set token = ${param.token}, claimed_at = ${param.now}, in_flight = ids
+      update work set ${renewClaim(param.token)}, claimed_at = ${param.now}, in_flight = ids
       from in_flight
       where workspace_id = ${param.workspaceId} and id = ${drainId}::uuid and ids <> '{}'),
     ended as (
