@@ -231,19 +231,23 @@ export const splitWords = ({ words }: WordRow): string[] =>
 
 /** Searching for the start of a word first is a hundred times as fast as the pattern alone. */
 interface Word {
+  text: string
   start: string
-  pattern: RegExp
+  /** Compiled when a response has the start: to compile all would take a tenth of the start of an API. */
+  pattern?: RegExp
 }
+
+const rows = wordRows.map((row) => ({
+  ...row,
+  words: splitWords(row).map((text): Word => ({ text, start: text.split('*', 1)[0] ?? '' })),
+}))
 
 /** Words of languages without spaces may stand within others. */
-function toWord(word: string): Word {
-  const [start = ''] = word.split('*', 1)
+function compileWord(word: string): RegExp {
   const pattern = word.replaceAll('.', '\\.').replaceAll('*', '\\S{0,100}')
   const isSpaced = /^[\p{Script=Latin}\p{Script=Cyrillic}\d#]/u.test(word)
-  return { start, pattern: new RegExp(isSpaced ? `(?<![\\p{L}\\p{N}])${pattern}(?![\\p{L}\\p{N}])` : pattern, 'u') }
+  return new RegExp(isSpaced ? `(?<![\\p{L}\\p{N}])${pattern}(?![\\p{L}\\p{N}])` : pattern, 'u')
 }
-
-const rows = wordRows.map((row) => ({ ...row, words: splitWords(row).map(toWord) }))
 
 const maxLength = 2_000
 
@@ -267,6 +271,7 @@ const blocklists = /spamhaus|spamcop|barracudacentral|sorbs\.net|uribl|surbl/i
 /** The class that the words of a response with this code name. Undefined if they say nothing. */
 export function classOfWords(text: string, code?: string): BounceClass | undefined {
   const normalized = `${blocklists.test(text) ? 'blocklist ' : ''}${normalize(text)}`
-  const isIn = ({ start, pattern }: Word) => normalized.includes(start) && pattern.test(normalized)
+  const isIn = (word: Word) =>
+    normalized.includes(word.start) && (word.pattern ??= compileWord(word.text)).test(normalized)
   return rows.find((row) => (row.code ?? code) === code && row.words.some(isIn))?.class
 }
