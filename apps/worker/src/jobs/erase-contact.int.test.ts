@@ -120,7 +120,7 @@ test('no column of any table names a contact after its deletion', async () => {
   const webhook = await createEcho()
   const ada = await createTraces({ email: 'ada@example.com', name: 'Adalina', phone: '+44 20 7946 0001' }, webhook.id)
   const other = await createTraces({ email: 'lada@example.com', name: 'Ladona', phone: '+44 20 7946 0002' }, webhook.id)
-  // As an earlier release recorded it.
+  // As if the server had quoted the address in a form that the mail transport does not hide.
   await database.pool.query(
     `update campaign_recipients set error = '550 <ada@example.com> is refused' where contact_id = $1`,
     [uuidOf(ada.contact.id)],

@@ -91,10 +91,12 @@ describe.skipIf(helm === '')('the chart', () => {
     await expect(unset).rejects.toThrow('config.BOUNCE_PORT: is required with bounceService.enabled')
   })
 
-  test('the migration runs before anything else, without the ConfigMap', async () => {
+  test('the migration runs first, without the ConfigMap; exit code 78 is not retried', async () => {
     const migration = (await renderChart(helm)).find(({ metadata }) => metadata.name === 'rapport-migrate')
     expect(migration?.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' })
     expect(JSON.stringify(migration)).not.toContain('configMapRef')
+    const onExitCodes = { containerName: 'migrate', operator: 'In', values: [78] }
+    expect(migration?.spec).toMatchObject({ podFailurePolicy: { rules: [{ action: 'FailJob', onExitCodes }] } })
   })
 
   test('without options there are only the programs', async () => {
