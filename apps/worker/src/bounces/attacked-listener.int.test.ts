@@ -11,7 +11,7 @@ import { listenerOptions, reportOf, useListener } from '../../test/delivery-repo
 import { openBounceListener } from './bounce-listener.ts'
 import { readMail } from './parsing/parse-report.ts'
 
-const { database, deliverTo, listener, readSent, emailOf, pathOf, deliver, readSuppressed, listBounces } =
+const { database, deliverTo, listener, readSent, emailOf, pathOf, deliver, deliverAll, readSuppressed, listBounces } =
   useListener(12)
 
 const base = () => ({ db: database.db, settings: readSent().ctx.settings })
@@ -204,7 +204,10 @@ test('a message that breaks off, or whose sender starts anew, changes nothing', 
 test('no mail to a return path is answered with an email', async () => {
   const shapes = [...postfixAndExchange, ...otherServers, ...noBounces]
   const askers = ['Reply-To: eve@example.com', 'Disposition-Notification-To: eve@example.com']
-  for (const [, raw] of shapes) await deliver(`${askers.join('\r\n')}\r\n${raw}`, pathOf(0))
+  await deliverAll(
+    shapes.map(([, raw]) => `${askers.join('\r\n')}\r\n${raw}`),
+    pathOf(0),
+  )
   const query = 'select from mails where workspace_id = $1'
   expect((await database.pool.query(query, [uuidOf(readSent().ctx.workspaceId)])).rowCount).toBe(0)
 })
