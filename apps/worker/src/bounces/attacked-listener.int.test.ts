@@ -204,10 +204,11 @@ test('a message that breaks off, or whose sender starts anew, changes nothing', 
 test('no mail to a return path is answered with an email', async () => {
   const shapes = [...postfixAndExchange, ...otherServers, ...noBounces]
   const askers = ['Reply-To: eve@example.com', 'Disposition-Notification-To: eve@example.com']
-  await deliverAll(
+  const responses = await deliverAll(
     shapes.map(([, raw]) => `${askers.join('\r\n')}\r\n${raw}`),
     pathOf(0),
   )
+  expect(responses.filter((response) => !response.startsWith('250'))).toEqual([])
   const query = 'select from mails where workspace_id = $1'
   expect((await database.pool.query(query, [uuidOf(readSent().ctx.workspaceId)])).rowCount).toBe(0)
 })

@@ -81,8 +81,8 @@ export function useListener(recipientCount: number) {
     /** Sends mails, many at once, as the greeting comes after 100 ms. Returns the last response to each. */
     deliverAll: async (raws: string[], path: string): Promise<string[]> => {
       const responses: string[] = []
-      for (let at = 0; at < raws.length; at += 30) {
-        const sent = await Promise.all(raws.slice(at, at + 30).map((raw) => deliverTo(listener.port, raw, path)))
+      for (let at = 0; at < raws.length; at += 10) {
+        const sent = await Promise.all(raws.slice(at, at + 10).map((raw) => deliverTo(listener.port, raw, path)))
         responses.push(...sent.map((lines) => lines.at(-1) ?? ''))
       }
       return responses

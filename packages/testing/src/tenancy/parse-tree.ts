@@ -7,7 +7,7 @@ type Content<Kind extends Kinds> = Extract<Node, Record<Kind, unknown>>[Kind]
 /** Calls `enter` with each node of a tree until it returns true, which leaves the node's children out. */
 export function visit(tree: unknown, enter: (node: Node) => boolean): void {
   if (typeof tree !== 'object' || tree === null || enter(tree as Node)) return
-  for (const child of Object.values(tree)) visit(child, enter)
+  for (const key in tree) visit(Reflect.get(tree, key), enter)
 }
 
 /** Finds all nodes of a kind, also in sub-selects. */
