@@ -20,9 +20,10 @@ import { requireSecretKey } from '@rapport/core/installation/key-check.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/recovery/recover-claims.ts'
 import type { Logger } from 'pino'
 import { openBounceReceivers } from './bounces/open-bounce-receivers.ts'
-import { withMailMetrics, createWorkerMetrics, registerQueueMetrics } from './observability/metrics.ts'
-import { openOperatorPort } from './observability/operator-port.ts'
-import { reportRecovered, startHeartbeat } from './process/heartbeat.ts'
+import { createWorkerMetrics, withMailMetrics } from './process/metrics.ts'
+import { registerQueueMetrics } from './queues/queue-metrics.ts'
+import { openOperatorPort } from './process/operator-port.ts'
+import { reportRecovered, startHeartbeat, type HeartbeatDeps } from './process/heartbeat.ts'
 import type { WorkerDeps } from './process/worker-deps.ts'
 import { defaultTimings, type WorkerTimings } from './process/worker-timings.ts'
 import { openJobWorkers } from './queues/job-workers.ts'
@@ -31,7 +32,7 @@ import { startPoller } from './queues/poller.ts'
 import { openQueueBackend } from './queues/queue-backend.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
-import { createUnsignedLog } from './webhook-delivery/attempt-delivery.ts'
+import { createUnsignedLog } from './jobs/attempt-delivery.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
 import { createReceiverMemory } from './webhook-delivery/receiver-memory.ts'
 
@@ -154,7 +155,7 @@ async function openDeps(config: WorkerConfig, opened: Opened): Promise<WorkerDep
 }
 
 /** Without an entry in the registry, the claims that are left count as those of a crashed worker. */
-async function deregister(deps: WorkerDeps): Promise<void> {
+async function deregister(deps: HeartbeatDeps): Promise<void> {
   try {
     await deregisterWorker(deps.db, deps.workerId)
     reportRecovered(deps, await recoverOrphanedClaims(deps.db, deps.timings.heartbeatTimeoutMs))

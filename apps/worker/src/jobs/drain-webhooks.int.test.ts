@@ -18,7 +18,7 @@ import { type ReceivedRequest, startHttpReceiver, verifySignature } from '@rappo
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, drain, shortTimings, type TestDeps } from '../../test/fixtures.ts'
-import { createUnsignedLog } from '../webhook-delivery/attempt-delivery.ts'
+import { createUnsignedLog } from './attempt-delivery.ts'
 import { describeResult } from './drain-webhooks.ts'
 
 const database = useTestDatabase()

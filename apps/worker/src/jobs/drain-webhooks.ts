@@ -11,7 +11,7 @@ import {
 import { getReachabilityOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
 import type { TakeLimits } from '@rapport/core/webhooks/drain/take-deliveries.ts'
 import { ctxOf, type WorkerDeps } from '../process/worker-deps.ts'
-import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
+import { attemptDelivery } from './attempt-delivery.ts'
 import { initialSpeed } from '../webhook-delivery/receiver-memory.ts'
 import { createRequestsInFlight, type RequestsInFlight } from '../webhook-delivery/requests-in-flight.ts'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'

@@ -6,15 +6,17 @@ import type { BaseCtx } from '@rapport/core/request/context.ts'
 import type { WorkerDeps } from '../process/worker-deps.ts'
 import { purgeExpired } from './purge-expired.ts'
 
+type MaintenanceDeps = Pick<WorkerDeps, 'db' | 'settings' | 'log' | 'retention' | 'stopping'>
+
 /** Runs the hourly maintenance. If one part fails, the other parts still run; then the job fails and is retried. */
-export async function runHourlyMaintenance(deps: WorkerDeps): Promise<void> {
+export async function runHourlyMaintenance(deps: MaintenanceDeps): Promise<void> {
   const results = await Promise.allSettled([purgeExpired(deps), checkWebhookHealth(deps), checkDomains(deps)])
   const failed = results.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
 
 /** Disables webhooks before it warns, so that a webhook that meets both conditions causes one email. */
-async function checkWebhookHealth({ db, settings, log, stopping }: WorkerDeps): Promise<void> {
+async function checkWebhookHealth({ db, settings, log, stopping }: MaintenanceDeps): Promise<void> {
   const base: BaseCtx = { db, settings, requestId: randomUUID() }
   for await (const { id, workspaceId, disabledReason } of disableFailingWebhooks(base)) {
     log.warn({ workspaceId, webhookId: id, reason: disabledReason }, 'webhook disabled')
@@ -26,7 +28,7 @@ async function checkWebhookHealth({ db, settings, log, stopping }: WorkerDeps): 
   }
 }
 
-async function checkDomains({ db, settings, log, stopping }: WorkerDeps): Promise<void> {
+async function checkDomains({ db, settings, log, stopping }: MaintenanceDeps): Promise<void> {
   const base: BaseCtx = { db, settings, requestId: randomUUID() }
   const onFailure = ({ id, workspaceId }: DomainRow, error: unknown) =>
     log.error({ err: error, workspaceId, domainId: id }, 'sending domain not checked')

@@ -36,11 +36,13 @@ const purges = [
   purgeWebhooks,
 ]
 
+type PurgeDeps = Pick<WorkerDeps, 'db' | 'log' | 'retention' | 'stopping'>
+
 /**
  * Deletes expired records in small batches that lock few rows. Idempotent. If the partitions cannot be maintained, for
  * example because the database user may not alter tables, the purges still run and the error is thrown at the end.
  */
-export async function purgeExpired(deps: WorkerDeps): Promise<void> {
+export async function purgeExpired(deps: PurgeDeps): Promise<void> {
   const [partitions] = await Promise.allSettled([updatePartitions(deps)])
   for (const purge of purges) {
     while (!deps.stopping.aborted && (await purge(deps.db, deps.retention)) > 0);
@@ -48,7 +50,7 @@ export async function purgeExpired(deps: WorkerDeps): Promise<void> {
   if (partitions.status === 'rejected') throw partitions.reason
 }
 
-async function updatePartitions({ db, log, retention }: WorkerDeps): Promise<void> {
+async function updatePartitions({ db, log, retention }: PurgeDeps): Promise<void> {
   const changes = await maintainPartitions(db, { lifetimeDays: retention.eventsDays })
   if (changes.lockedTables.length > 0) log.warn(changes, 'partitions locked for too long; retrying in an hour')
   else if (changes.added.length + changes.dropped.length > 0) log.info(changes, 'partitions updated')

@@ -6,8 +6,10 @@ import {
 import { recordHeartbeat } from '@rapport/core/work/worker-registry.ts'
 import type { WorkerDeps } from './worker-deps.ts'
 
+export type HeartbeatDeps = Pick<WorkerDeps, 'db' | 'workerId' | 'timings' | 'log' | 'metrics' | 'liveClaims'>
+
 /** At each interval: records the heartbeat, and recovers the orphaned claims of crashed workers and of this worker. */
-export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
+export function startHeartbeat(deps: HeartbeatDeps): { stop(): Promise<void> } {
   let running: Promise<void> | undefined
   async function runOnce() {
     try {

@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import type { ReceiverMemory } from '../webhook-delivery/receiver-memory.ts'
 import type { QuotaCache } from '@rapport/core/quotas/quota-cache.ts'
 import type { MailRateLimiter } from '../smtp/mail-rate-limiter.ts'
-import type { CountedMailTransport, WorkerMetrics } from '../observability/metrics.ts'
+import type { CountedMailTransport, WorkerMetrics } from './metrics.ts'
 import type { OutboundHttp } from '../webhook-delivery/outbound-http.ts'
 import type { WorkerTimings } from './worker-timings.ts'
 
@@ -44,7 +44,7 @@ export interface WorkerDeps {
 }
 
 /** The context of a job. The actor is the system. */
-export function ctxOf(deps: WorkerDeps, job: Omit<WorkJob, 'kind'>): Ctx {
+export function ctxOf(deps: Pick<WorkerDeps, 'db' | 'settings'>, job: Omit<WorkJob, 'kind'>): Ctx {
   return {
     db: deps.db,
     settings: deps.settings,

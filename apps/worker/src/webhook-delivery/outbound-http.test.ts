@@ -11,8 +11,8 @@ let http: OutboundHttp
 let guarded: OutboundHttp
 let receiver: HttpReceiver
 beforeAll(() => {
-  http = openOutboundHttp(['127.0.0.0/8'])
-  guarded = openOutboundHttp([])
+  http = openOutboundHttp(['127.0.0.0/8'], { timings: defaultTimings })
+  guarded = openOutboundHttp([], { timings: defaultTimings })
 })
 afterAll(async () => {
   await http.close()
@@ -192,10 +192,10 @@ describe('a private address', () => {
 
   test('is accepted by address and by hostname only if its network is allowed', async () => {
     expect(await post(trap.url)).toMatchObject({ status: 200 })
-    const both = openOutboundHttp(['127.0.0.0/8', '::1/128'])
+    const both = openOutboundHttp(['127.0.0.0/8', '::1/128'], { timings: defaultTimings })
     expect(await post(`http://localhost:${trap.port}/`, both)).toMatchObject({ status: 200 })
     await both.close()
-    const otherNetwork = openOutboundHttp(['10.0.0.0/8'])
+    const otherNetwork = openOutboundHttp(['10.0.0.0/8'], { timings: defaultTimings })
     expect(await post(trap.url, otherNetwork)).toMatchObject({ error: 'The address is not public and not allowed' })
     await otherNetwork.close()
     expect(trap.requests).toHaveLength(2)
@@ -207,7 +207,7 @@ describe('a refused port of this machine', () => {
   let refusing: OutboundHttp
   beforeAll(async () => {
     server = await startHttpReceiver()
-    refusing = openOutboundHttp(['127.0.0.0/8', '::1/128'], { refusedPorts: [server.port] })
+    refusing = openOutboundHttp(['127.0.0.0/8', '::1/128'], { timings: defaultTimings, refusedPorts: [server.port] })
   })
   afterAll(async () => {
     await refusing.close()

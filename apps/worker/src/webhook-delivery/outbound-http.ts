@@ -6,10 +6,15 @@ import { BlockedAddress, guardLookup, requireAllowedHost } from '@rapport/core/w
 import { Agent, buildConnector } from 'undici'
 import { skipInterimResponses } from './skip-interim-responses.ts'
 import { openNameResolver } from './name-resolver.ts'
-import { defaultTimings, type WorkerTimings } from '../process/worker-timings.ts'
 
 const maxReadBytes = 65_536
 const maxKeptBytes = 4_096
+
+export interface OutboundTimeouts {
+  readonly nameQueryTimeoutMs: number
+  readonly connectTimeoutMs: number
+  readonly requestTimeoutMs: number
+}
 
 export interface OutboundHttp {
   /** Opens the connections for one drain. They share TLS sessions only with each other. */
@@ -51,13 +56,13 @@ export interface HttpOutcome {
 export function openOutboundHttp(
   allowedNetworks: readonly string[],
   options: {
-    timings?: WorkerTimings
+    timings: OutboundTimeouts
     dnsServers?: readonly string[]
     ca?: string
     refusedPorts?: readonly number[]
-  } = {},
+  },
 ): OutboundHttp {
-  const { timings = defaultTimings, dnsServers, ca, refusedPorts = [] } = options
+  const { timings, dnsServers, ca, refusedPorts = [] } = options
   const resolver = openNameResolver(timings.nameQueryTimeoutMs, dnsServers)
   const lookup = guardLookup((hostname) => resolver.resolve(hostname), allowedNetworks)
   // Created once: creating it for each connection takes a quarter of the CPU time of a POST over TLS.
@@ -109,7 +114,7 @@ function openAgent(options: {
   lookup: LookupFunction
   secureContext: SecureContext
   refusedPorts: readonly number[]
-  timings: WorkerTimings
+  timings: OutboundTimeouts
 }): Agent {
   const { refusedPorts, timings, ...connectorOptions } = options
   const connect = buildConnector({
@@ -192,7 +197,7 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
 
 const nameErrors = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ETIMEOUT', 'ENODATA', 'ESERVFAIL', 'EREFUSED'])
 
-function describeError(error: unknown, { connectTimeoutMs, requestTimeoutMs }: WorkerTimings): string {
+function describeError(error: unknown, { connectTimeoutMs, requestTimeoutMs }: OutboundTimeouts): string {
   if (!(error instanceof Error)) return 'The request failed'
   if (error instanceof BlockedAddress) return 'The address is not public and not allowed'
   if (error.name === 'TimeoutError') return `No response within ${requestTimeoutMs / 1000} seconds`

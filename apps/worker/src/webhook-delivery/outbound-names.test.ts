@@ -28,7 +28,7 @@ describe('a hostname', () => {
   let http: OutboundHttp
   beforeAll(async () => {
     ;[receiver, dns] = [await startHttpReceiver(), await startNameServer()]
-    http = openOutboundHttp(['127.0.0.0/8'], { dnsServers: [dns.address] })
+    http = openOutboundHttp(['127.0.0.0/8'], { timings: defaultTimings, dnsServers: [dns.address] })
   })
   beforeEach(() => dns.resetCounts())
   afterAll(async () => {
@@ -68,7 +68,7 @@ describe('a hostname', () => {
   })
 
   test('of a private network is not even resolved, unless the operator allows a network', async () => {
-    const guarded = openOutboundHttp([], { dnsServers: [dns.address] })
+    const guarded = openOutboundHttp([], { timings: defaultTimings, dnsServers: [dns.address] })
     for (const name of [
       'receiver',
       'receiver.internal',
@@ -116,7 +116,7 @@ describe('over TLS', () => {
   const attempt = async (cert: string, ca: string | undefined) => {
     const server = createServer({ key: testKey, cert }, (_request, response) => response.end())
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const http = openOutboundHttp(['127.0.0.0/8'], ca === undefined ? {} : { ca })
+    const http = openOutboundHttp(['127.0.0.0/8'], { timings: defaultTimings, ...(ca !== undefined && { ca }) })
     const outcome = await http
       .openConnections()
       .post(`https://127.0.0.1:${(server.address() as AddressInfo).port}/`, message)
@@ -152,7 +152,7 @@ describe('over TLS', () => {
         resumed.push(socket.isSessionReused())
       })
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      const http = openOutboundHttp(['127.0.0.0/8'], { ca: goodCertificate })
+      const http = openOutboundHttp(['127.0.0.0/8'], { timings: defaultTimings, ca: goodCertificate })
       const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
       for (let drain = 0; drain < 2; drain += 1) {
         const connections = http.openConnections()
@@ -181,7 +181,7 @@ describe('over TLS', () => {
         response.end()
       })
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      const http = openOutboundHttp(['127.0.0.0/8'], { ca: foreignCertificate })
+      const http = openOutboundHttp(['127.0.0.0/8'], { timings: defaultTimings, ca: foreignCertificate })
       const connections = http.openConnections()
       const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
       for (let n = 0; n < 3; n += 1) {
@@ -203,7 +203,7 @@ describe('over TLS', () => {
     })
     server.on('secureConnection', (socket) => sockets.add(socket))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const http = openOutboundHttp(['127.0.0.0/8'], { ca: goodCertificate })
+    const http = openOutboundHttp(['127.0.0.0/8'], { timings: defaultTimings, ca: goodCertificate })
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
     const connections = http.openConnections()
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => connections.post(url, message)))

@@ -5,9 +5,9 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { openJobQueues } from '@rapport/core/work/job-queues.ts'
-import { openQueueBackend } from '../queues/queue-backend.ts'
+import { openQueueBackend } from './queue-backend.ts'
 import { shortTimings as timings, silentLog, testWorkerConfig } from '../../test/fixtures.ts'
-import { registerQueueMetrics } from './metrics.ts'
+import { registerQueueMetrics } from './queue-metrics.ts'
 
 /** Connects to the queues like a worker. Returns a function that reads the metrics about the queues and Redis. */
 async function connect(redis: TestRedis) {

@@ -8,12 +8,11 @@ import { readReadiness } from '@rapport/core/db/readiness.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
 import type { WorkerMetrics } from './metrics.ts'
-import type { QueueBackend } from '../queues/queue-backend.ts'
 import { registerProcessMetrics } from '@rapport/core/db/process-metrics.ts'
 
 interface OperatorPortDeps {
   database: Database
-  backend: QueueBackend
+  backend: { readonly ping: (() => Promise<unknown>) | undefined }
   metrics: WorkerMetrics
   stopping: AbortSignal
   clock: ClockWatch

@@ -1,18 +1,9 @@
-import {
-  createCounter,
-  createDurationHistogram,
-  createGauge,
-  createRegistry,
-  createUpGauge,
-} from '@rapport/core/runtime/metrics.ts'
+import { createCounter, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
 import { createPublishedCounter } from '@rapport/core/work/published-counter.ts'
-import { type QueueName, queueNames } from '@rapport/core/work/queues.ts'
-import type { Registry } from 'prom-client'
 import { allMailKinds, type AnyMailKind, type MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { InterruptedCounts } from '@rapport/core/operations/recovery/recover-claims.ts'
 import { ignoredReasons } from '../bounces/parsing/ignored-reasons.ts'
 import type { LateCheck, MailTransport } from '../smtp/mail-transport.ts'
-import type { QueueBackend, WorkQueue } from '../queues/queue-backend.ts'
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 
@@ -88,41 +79,4 @@ function toOutcomeLabel(outcome: unknown): string {
   if (kind === 'refused') return temporary ? 'deferred' : 'refused'
   if (kind === 'ambiguous') return 'unknown'
   return kind === 'sent' ? 'sent' : 'withdrawn'
-}
-
-/** Registers metrics about the queues. They are read from the queues at each scrape. */
-export function registerQueueMetrics(
-  registry: Registry,
-  backend: QueueBackend,
-  queueOf: (name: QueueName) => WorkQueue,
-): void {
-  createUpGauge(registry, {
-    name: 'queues_up',
-    help: 'Whether the queues accept writes of this worker',
-    check: () => backend.probeWrites(),
-  })
-  createGauge(registry, {
-    name: 'queue_jobs',
-    help: 'Jobs in a queue by state',
-    labelNames: ['queue', 'state'],
-    read: async () => {
-      const counts = queueNames.map(async (queue) => {
-        const states = await queueOf(queue).getJobCounts('waiting', 'active', 'delayed', 'failed')
-        return Object.entries(states).map(([state, value]) => ({ labels: { queue, state }, value }))
-      })
-      return (await Promise.all(counts)).flat()
-    },
-  })
-  createGauge(registry, {
-    name: 'queue_oldest_job_seconds',
-    help: 'Age of the oldest waiting job in a queue',
-    labelNames: ['queue'],
-    read: () =>
-      Promise.all(
-        queueNames.map(async (queue) => {
-          const [oldest] = await queueOf(queue).getJobs(['waiting'], 0, 0, true)
-          return { labels: { queue }, value: oldest ? Math.max(0, Date.now() - oldest.timestamp) / 1_000 : 0 }
-        }),
-      ),
-  })
 }

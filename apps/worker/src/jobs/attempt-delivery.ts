@@ -4,7 +4,7 @@ import { signatureHeaders } from '@rapport/core/webhooks/drain/signed-delivery.t
 import type { TakenDelivery } from '@rapport/core/webhooks/drain/take-deliveries.ts'
 import type { Logger } from 'pino'
 import { runTraced, type WorkerDeps } from '../process/worker-deps.ts'
-import type { Connections, HttpOutcome } from './outbound-http.ts'
+import type { Connections, HttpOutcome } from '../webhook-delivery/outbound-http.ts'
 
 const unsignedError = 'Not sent: the secret of the webhook cannot be decrypted with SECRET_KEY'
 
@@ -18,6 +18,8 @@ export function createUnsignedLog(log: Logger): (webhookId: WebhookId, error: un
   }
 }
 
+type AttemptDeps = Pick<WorkerDeps, 'settings' | 'logUnsigned' | 'tracer' | 'metrics' | 'log'>
+
 /** The workspace of the attempts, and the connections to use. */
 export interface Destination {
   workspaceId: WorkspaceId
@@ -29,7 +31,7 @@ export interface Destination {
  * stays PENDING, and its webhook is paused.
  */
 export function attemptDelivery(
-  deps: WorkerDeps,
+  deps: AttemptDeps,
   destination: Destination,
   delivery: TakenDelivery,
 ): Promise<EndedDelivery> {
@@ -43,7 +45,7 @@ export function attemptDelivery(
 }
 
 async function attempt(
-  deps: WorkerDeps,
+  deps: AttemptDeps,
   { connections }: Destination,
   delivery: TakenDelivery,
 ): Promise<DeliveryOutcome> {
@@ -90,7 +92,7 @@ function toOutcome({ status, body, error, durationMs }: HttpOutcome, attemptedAt
 }
 
 function countOutcome(
-  { metrics, log }: WorkerDeps,
+  { metrics, log }: AttemptDeps,
   { uuid, eventId, requestId }: TakenDelivery,
   outcome: DeliveryOutcome,
 ): void {
