@@ -1,10 +1,12 @@
 /**
  * Vitest setup of every test file: kills processes that the file left running, and fails if it left handles open or if
- * the application sent a statement that crosses workspaces or returned other columns than it declares.
+ * the application sent a statement that crosses workspaces or returned other columns than it declares, or awaited another
+ * server within a transaction.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll } from 'vitest'
 import { collectStatementResults, requireDeclaredColumns } from './postgres/collect-results.ts'
+import { takeOutsideWaits, watchOutsideWaits } from './postgres/outside-waits.ts'
 import { killStartedProcesses } from './processes/processes.ts'
 import { recordStatementsOfApplication, takeRecordedStatements } from './tenancy/record-statements-patch.ts'
 
@@ -13,6 +15,7 @@ const maxPauses = 100
 const before = countOpenHandles()
 recordStatementsOfApplication()
 collectStatementResults()
+watchOutsideWaits()
 
 // Registered before the hooks of the test file, so it runs after them.
 afterAll(async () => {
@@ -29,6 +32,11 @@ afterAll(async () => {
 })
 
 afterAll(requireDeclaredColumns)
+
+afterAll(() => {
+  const waits = new Set(takeOutsideWaits())
+  if (waits.size > 0) throw new Error(`No connection may be held meanwhile: ${[...waits].join('; ')}`)
+})
 
 afterAll(async () => {
   const statements = takeRecordedStatements()

@@ -1,9 +1,11 @@
+import { createSocket } from 'node:dgram'
 import { addTestDomain, publishRecords } from '@rapport/testing/network/sending-domains.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startNameServer } from '@rapport/testing/network/name-server.ts'
+import { newId } from '@rapport/core/kernel/ids.ts'
 import type { Domain } from '@rapport/core/domains/domains.schema.ts'
 import { beforeEach, expect, test } from 'vitest'
-import { expectError, startTestApi, type TestWorkspace } from '../../test/testing.ts'
+import { type Call, expectError, startTestApi, type TestWorkspace } from '../../test/testing.ts'
 
 const dns = useForFile(() => startNameServer({ denyUnknown: true }))
 const api = useForFile(() =>
@@ -13,7 +15,7 @@ let workspace: TestWorkspace
 beforeEach(async () => {
   workspace = await api.signUp()
 })
-const call = <Body = Domain>(method: string, path: string, options: { body?: unknown; key?: string } = {}) =>
+const call = <Body = Domain>(method: string, path: string, options: Pick<Call, 'body' | 'key' | 'headers'> = {}) =>
   api.call<Body>(method, path, { key: workspace.key, ...options })
 
 test('POST /domains, GET and DELETE /domains/{id}: a domain with its records', async () => {
@@ -57,6 +59,43 @@ test('POST /domains/{id}/verify: reads the records from the name server', async 
   expect(body.records.map(({ status, problem }) => [status, problem])).toEqual(
     Array.from({ length: 4 }, () => ['VERIFIED', null]),
   )
+})
+
+test('POST /domains/{id}/verify: a check that is repeated with its key reads DNS once', async () => {
+  const ctx = api.ctx(workspace.id)
+  const domain = await addTestDomain(ctx, 'gears.example')
+  const headers = { 'idempotency-key': 'check gears' }
+  const path = `/domains/${domain.id}/verify`
+  const first = await call('POST', path, { headers })
+  expect(first.body.status).toBe('PENDING')
+  publishRecords(dns, ctx, domain)
+  const again = await call('POST', path, { headers })
+  expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
+  const unknown = { 'idempotency-key': 'check none' }
+  const missing = `/domains/${newId('dom')}/verify`
+  expectError(await call('POST', missing, { headers: unknown }), 404)
+  expect((await call('POST', missing, { headers: unknown })).headers['idempotent-replayed']).toBe('true')
+})
+
+test('no connection is held while DNS is read, with an idempotency key either', async () => {
+  let asked = 0
+  const silent = createSocket('udp4').on('message', () => (asked += 1))
+  await new Promise<void>((resolve) => silent.bind(0, '127.0.0.1', resolve))
+  const environment = { DNS_SERVER: `127.0.0.1:${silent.address().port}` }
+  const waiting = await startTestApi({ environment })
+  const { id, key } = await waiting.signUp()
+  const { id: domainId } = await addTestDomain(waiting.ctx(id), 'slow.example')
+  const calls = Array.from({ length: 4 }, (_, at) =>
+    waiting.call('POST', `/domains/${domainId}/verify`, { key, headers: { 'idempotency-key': `slow ${at}` } }),
+  )
+  await expect.poll(() => asked).toBeGreaterThanOrEqual(8)
+  const { rows } = await waiting.database.pool.query(
+    `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
+  )
+  expect(rows).toEqual([])
+  expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  await waiting.close()
+  silent.close()
 })
 
 test('POST /domains/{id}/rotate-key: signs with the next key once its record is found', async () => {

@@ -1,17 +1,19 @@
 import { Domain, DomainInput, DomainQuery } from '@rapport/core/domains/domains.schema.ts'
 import {
-  createDomain,
   deleteDomain,
   listDomains,
   lockDomain,
+  prepareDomain,
+  prepareRotation,
   readDomain,
-  rotateDomainKey,
+  storeDomain,
+  useNextKey,
 } from '@rapport/core/domains/domains.ts'
-import { verifyDomain } from '@rapport/core/domains/verify-domain.ts'
+import { checkDomain, recordCheck } from '@rapport/core/domains/verify-domain.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
-import { idempotent } from '../http/handlers/idempotency.ts'
+import { commitOnce, idempotentAfter } from '../http/handlers/idempotency.ts'
 import { Empty, EmptyBody, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Domains'], security: [{ bearer: [] }] }
@@ -34,10 +36,13 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: Domain },
       },
     },
-    idempotent(async (request, reply) => {
-      const domain = await createDomain(request.ctx, request.body)
-      reply.code(201).header('location', `/domains/${domain.id}`)
-      return domain
+    idempotentAfter(async (request, reply) => {
+      const prepared = await prepareDomain(request.ctx, request.body)
+      return commitOnce(request, reply, async () => {
+        const domain = await storeDomain(request.ctx, prepared)
+        reply.code(201).header('location', `/domains/${domain.id}`)
+        return domain
+      })
     }),
   )
 
@@ -111,7 +116,10 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Domain },
       },
     },
-    idempotent((request) => verifyDomain(request.ctx, request.params.id)),
+    idempotentAfter(async (request, reply) => {
+      const check = await checkDomain(request.ctx, request.params.id)
+      return commitOnce(request, reply, () => recordCheck(request.ctx, check))
+    }),
   )
 
   app.post(
@@ -130,6 +138,9 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Domain },
       },
     },
-    idempotent((request) => rotateDomainKey(request.ctx, request.params.id)),
+    idempotentAfter(async (request, reply) => {
+      const following = await prepareRotation(request.ctx, request.params.id)
+      return commitOnce(request, reply, () => useNextKey(request.ctx, request.params.id, following))
+    }),
   )
 }

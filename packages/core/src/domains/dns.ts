@@ -18,10 +18,13 @@ const maxWaitMs = 4_000
 /** The name does not exist, or has no record of this type. */
 const absent = ['ENOTFOUND', 'ENODATA']
 
-/** Reads records with the given name servers, or with those of the machine. */
-export function createDnsReader(servers?: readonly string[]): DnsReader {
+/** Reads records with the given name servers, or with those of the machine. `deadlineMs` is for all queries together. */
+export function createDnsReader(servers?: readonly string[], { deadlineMs = Infinity } = {}): DnsReader {
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 })
   if (servers) resolver.setServers(servers)
+  const endsAt = performance.now() + deadlineMs
+  const query = <Records>(result: Promise<Records>, none: Records) =>
+    waitFor(result, { none, timeoutMs: Math.max(0, Math.min(maxWaitMs, endsAt - performance.now())) })
   return {
     async readTexts(name) {
       const records = await query(resolver.resolveTxt(name), [])
@@ -38,9 +41,12 @@ export function createDnsReader(servers?: readonly string[]): DnsReader {
   }
 }
 
-async function query<Records>(result: Promise<Records>, none: Records): Promise<Records> {
+async function waitFor<Records>(
+  result: Promise<Records>,
+  { none, timeoutMs }: { none: Records; timeoutMs: number },
+): Promise<Records> {
   try {
-    return await withTimeout(result, maxWaitMs)
+    return await withTimeout(result, timeoutMs)
   } catch (error) {
     const { code = error instanceof TimeoutError ? 'ETIMEOUT' : String(error) } = error as NodeJS.ErrnoException
     if (absent.includes(code)) return none

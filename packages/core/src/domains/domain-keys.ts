@@ -2,29 +2,27 @@
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { DomainKey, DomainKeys } from '../db/schema/index.ts'
-import { limitConcurrency } from '../kernel/concurrency/limit-concurrency.ts'
+import { limitInTurns } from '../kernel/concurrency/limit-in-turns.ts'
 import { type Keys, seal, unseal } from '../kernel/crypto.ts'
 import type { DomainId } from '../kernel/ids.ts'
-import type { Settings } from '../request/context.ts'
+import type { Ctx, Settings } from '../request/context.ts'
 
 /** How long the record of a replaced key must stay published: emails may be on their way, or be verified again. */
 export const formerKeyDays = 7
 
 const generate = promisify(generateKeyPair)
-/**
- * A key pair takes a thread for up to a second: threads stay free for passwords and files. Few wait, because a request
- * with an idempotency key holds a database connection meanwhile.
- */
-const runAlone = limitConcurrency(1, { maxWaiting: 3, message: 'Too many keys are being generated; try again' })
+/** A key pair takes a thread for up to a second: one at a time, so that threads stay free for passwords and files. */
+const runAlone = limitInTurns(1, { maxWaitMs: 15_000, message: 'Too many keys are being generated; try again' })
 
 /** What receivers verify everywhere; the record of a longer key does not fit into one UDP packet. */
 export const defaultKeyBits = 2_048
 
 type KeySettings = Pick<Settings, 'keys' | 'domainKeyBits'>
+type KeyCtx = Pick<Ctx, 'workspaceId'> & { settings: KeySettings }
 
 /** Generates the keys of a new domain. Not within a transaction. */
-export function createKeys(settings: KeySettings, id: DomainId): Promise<DomainKeys> {
-  return runAlone(async () => ({
+export function createKeys({ workspaceId, settings }: KeyCtx, id: DomainId): Promise<DomainKeys> {
+  return runAlone(workspaceId, async () => ({
     signing: await createKey(settings, id, 1),
     next: await createKey(settings, id, 2),
     former: null,
@@ -32,8 +30,12 @@ export function createKeys(settings: KeySettings, id: DomainId): Promise<DomainK
 }
 
 /** Generates the key that follows the keys of a domain. Not within a transaction. */
-export function createFollowingKey(settings: KeySettings, id: DomainId, { next }: DomainKeys): Promise<DomainKey> {
-  return runAlone(() => createKey(settings, id, numberOf(next) + 1))
+export function createFollowingKey(
+  { workspaceId, settings }: KeyCtx,
+  id: DomainId,
+  { next }: DomainKeys,
+): Promise<DomainKey> {
+  return runAlone(workspaceId, () => createKey(settings, id, numberOf(next) + 1))
 }
 
 /** The next key signs from now on, the one before still verifies, and the following one is the next. */

@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { onConstraint } from '../db/database-errors.ts'
-import { domains } from '../db/schema/index.ts'
+import { type DomainKey, domains } from '../db/schema/index.ts'
 import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import { type DomainId, newId } from '../kernel/ids.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
@@ -17,21 +17,31 @@ import type { Domain, DomainInput, DomainQuery } from './domains.schema.ts'
  * Creates a sending domain with its keys. Throws `already_exists` if the workspace has the domain, and `quota_exceeded`
  * if it has the maximum number of domains. Another workspace with the same name makes no difference.
  */
-export async function createDomain(ctx: Ctx, { name }: DomainInput): Promise<Domain> {
+export async function createDomain(ctx: Ctx, input: DomainInput): Promise<Domain> {
+  return storeDomain(ctx, await prepareDomain(ctx, input))
+}
+
+/** Generates the keys of a new domain. Not within a transaction, because that takes long. */
+export async function prepareDomain(ctx: Ctx, { name }: DomainInput): Promise<DomainRow> {
   // Keys are expensive: a request that the quota or the name refuses generates none.
   await requireUnusedName(ctx, name)
   await inTransaction(ctx, requireDomainQuota)
   const id = newId('dom')
-  const domain: DomainRow = {
+  return {
     workspaceId: ctx.workspaceId,
     id,
     name,
     status: 'PENDING',
-    keys: await createKeys(ctx.settings, id),
+    keys: await createKeys(ctx, id),
     checks: [],
     checkedAt: null,
     createdAt: new Date(),
   }
+}
+
+/** Stores a domain that was prepared. */
+export async function storeDomain(ctx: Ctx, domain: DomainRow): Promise<Domain> {
+  const { id, name } = domain
   await inTransaction(ctx, async (ctx) => {
     await requireDomainQuota(ctx)
     await ctx.db
@@ -122,8 +132,17 @@ export function deleteDomain(ctx: Ctx, id: DomainId): Promise<void> {
  * unless the last check found the record of the next key, and `quota_exceeded` within seven days of a rotation.
  */
 export async function rotateDomainKey(ctx: Ctx, id: DomainId): Promise<Domain> {
+  return useNextKey(ctx, id, await prepareRotation(ctx, id))
+}
+
+/** Generates the key that follows. Not within a transaction, because that takes long. */
+export async function prepareRotation(ctx: Ctx, id: DomainId): Promise<DomainKey> {
   const { keys } = requireRotatable(ctx, await readDomainRow(ctx, id))
-  const following = await createFollowingKey(ctx.settings, id, keys)
+  return createFollowingKey(ctx, id, keys)
+}
+
+/** Rotates the keys of a domain, with a following key that was prepared. */
+export function useNextKey(ctx: Ctx, id: DomainId, following: DomainKey): Promise<Domain> {
   return inTransaction(ctx, async (ctx) => {
     // A concurrent rotation makes it not rotatable: `following` follows the keys that the row has now.
     const current = requireRotatable(ctx, await lockDomain(ctx, id))

@@ -1,47 +1,60 @@
 import { and, eq, isNull, or, sql } from 'drizzle-orm'
-import { LRUCache } from 'lru-cache'
 import type { Db } from '../db/client.ts'
 import { isDatabaseUnavailable } from '../db/database-errors.ts'
 import { domains } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
-import { limitConcurrency, type RunLimited } from '../kernel/concurrency/limit-concurrency.ts'
+import { limitInTurns } from '../kernel/concurrency/limit-in-turns.ts'
 import { AppError } from '../kernel/errors.ts'
-import { type DomainId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
+import { type DomainId, uuidOf } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { checkRecords } from './check-records.ts'
-import { createDnsReader, type DnsReader } from './dns.ts'
+import { createDnsReader } from './dns.ts'
 import { applyResults, type CheckResult, type DomainRow, recordsOf, toDomain } from './domain-records.ts'
 import { lockDomain, readDomainRow } from './domains.ts'
 import { type Domain, domainFailed, domainVerified } from './domains.schema.ts'
 
-/** With an idempotency key, a check holds a database connection, and a slow name server may be the caller's own. */
-const checksAtOnce = 4
-const limits = new LRUCache<WorkspaceId, RunLimited>({ max: 1_000 })
+/** A slow name server may be the caller's own. */
+const checkInTurn = limitInTurns(16, {
+  maxPerWorkspace: 4,
+  maxWaitMs: 5_000,
+  message: 'Too many domains are being checked; try again',
+})
 
-function limitOf({ workspaceId }: Ctx): RunLimited {
-  const message = 'Too many domains of the workspace are being checked; try again'
-  const limit = limits.get(workspaceId) ?? limitConcurrency(checksAtOnce, { maxWaiting: 0, message })
-  limits.set(workspaceId, limit)
-  return limit
+/** A name server that answers late must not prolong a check with each alias. */
+const checkDeadlineMs = 8_000
+
+/** What DNS says about the records of a domain. */
+export interface DomainCheck {
+  id: DomainId
+  results: CheckResult[]
 }
 
 /** Checks the records of a domain in DNS now. Emits `domain.verified` or `domain.failed` if its status changes. */
 export async function verifyDomain(ctx: Ctx, id: DomainId): Promise<Domain> {
+  return recordCheck(ctx, await checkDomain(ctx, id))
+}
+
+/** Reads the records of a domain from DNS. Not within a transaction. */
+export async function checkDomain(ctx: Ctx, id: DomainId): Promise<DomainCheck> {
   const row = await readDomainRow(ctx, id)
-  const verified = await limitOf(ctx)(() => verifyRow(ctx, row, createDnsReader(ctx.settings.dnsServers)))
-  return toDomain(verified.row, ctx.settings)
+  return checkInTurn(ctx.workspaceId, () => readRecords(ctx, row))
+}
+
+/** Records a check, and returns the domain. */
+export async function recordCheck(ctx: Ctx, { id, results }: DomainCheck): Promise<Domain> {
+  const { row } = await inTransaction(ctx, (ctx) => recordResults(ctx, id, results))
+  return toDomain(row, ctx.settings)
+}
+
+async function readRecords({ settings }: Pick<Ctx, 'settings'>, row: DomainRow): Promise<DomainCheck> {
+  const dns = createDnsReader(settings.dnsServers, { deadlineMs: checkDeadlineMs })
+  return { id: row.id, results: await checkRecords(dns, row.name, recordsOf(row, settings)) }
 }
 
 interface Verified {
   row: DomainRow
   isChanged: boolean
-}
-
-/** DNS is read outside of the transaction, which only records the results. */
-async function verifyRow(ctx: Ctx, row: DomainRow, dns: DnsReader): Promise<Verified> {
-  const results = await checkRecords(dns, row.name, recordsOf(row, ctx.settings))
-  return inTransaction(ctx, (ctx) => recordResults(ctx, row.id, results))
 }
 
 /** Records the results of a check. Emits an event if the status of the domain changes. */
@@ -90,10 +103,9 @@ export async function* recheckDomains(
   base: BaseCtx,
   { onFailure, stopping }: RecheckOptions,
 ): AsyncGenerator<DomainRow> {
-  const dns = createDnsReader(base.settings.dnsServers)
   for (let due = await findDue(base.db); due.length > 0; due = await findDue(base.db, due.at(-1))) {
     if (stopping.aborted) return
-    const verified = await Promise.all(due.map((row) => recheck(base, row, { dns, onFailure })))
+    const verified = await Promise.all(due.map((row) => recheck(base, row, onFailure)))
     yield* verified.flatMap((result) => (result?.isChanged ? [result.row] : []))
   }
 }
@@ -110,11 +122,12 @@ function findDue(db: Db, after?: DomainRow): Promise<DomainRow[]> {
 async function recheck(
   base: BaseCtx,
   row: DomainRow,
-  { dns, onFailure }: { dns: DnsReader } & Pick<RecheckOptions, 'onFailure'>,
+  onFailure: RecheckOptions['onFailure'],
 ): Promise<Verified | undefined> {
   const ctx: Ctx = { ...base, workspaceId: row.workspaceId, actor: { kind: 'system' } }
   try {
-    return await verifyRow(ctx, row, dns)
+    const { results } = await readRecords(ctx, row)
+    return await inTransaction(ctx, (ctx) => recordResults(ctx, row.id, results))
   } catch (error) {
     if (isDatabaseUnavailable(error)) throw error
     if (!(error instanceof AppError && error.code === 'not_found')) onFailure(row, error)

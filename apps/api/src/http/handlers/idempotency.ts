@@ -1,6 +1,6 @@
 import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import { hashText } from '@rapport/core/kernel/values/encode-text.ts'
-import { type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
+import { isKnownKey, type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { toErrorBody, withDocUrl } from '../errors/error-handler.ts'
 import { type Handler, wrapHandler } from './wrap-handler.ts'
@@ -20,11 +20,41 @@ export function idempotent<Inner extends Handler>(handler: Inner): Inner {
   return wrapHandler(handler, {
     wrapper: 'idempotent',
     around(request, reply, handle) {
-      const hash = () => hashRequest(request, JSON.stringify(request.body, sortKeys) ?? '')
-      return runOnce(request, reply, { hash, work: handle }).then((respond) => respond())
+      return commitOnce(request, reply, handle)
     },
   })
 }
+
+/**
+ * Supports `Idempotency-Key` on a POST that waits for something outside of the database, such as a name server. The handler
+ * does that first, without a transaction, so that no connection is held meanwhile, and then writes in `commitOnce`.
+ */
+export function idempotentAfter<Inner extends Handler>(handler: Inner): Inner {
+  return wrapHandler(handler, {
+    wrapper: 'idempotent',
+    async around(request, reply, handle) {
+      const key = readIdempotencyKey(request)
+      const isRepetition = key !== undefined && (await isKnownKey(request.ctx, key))
+      const work = isRepetition ? () => Promise.reject(responseExpired()) : handle
+      // An error before `commitOnce` is recorded too.
+      return work().catch((error: unknown) => commitOnce(request, reply, () => Promise.reject(error as Error)))
+    },
+  })
+}
+
+/** Runs `work` in the transaction that stores the response: `request.ctx.db`. Returns what the handler returns. */
+export async function commitOnce<Result>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const respond = await runOnce(request, reply, { hash: () => hashBody(request), work })
+  return respond() as Result
+}
+
+/** A repetition whose record was purged since it was found. */
+export const responseExpired = () =>
+  new AppError('unavailable', 'The response for this Idempotency-Key has just expired; try again')
 
 /**
  * Runs `work`, which writes through `request.ctx`. With an `Idempotency-Key`, the work and the stored response are one
@@ -69,6 +99,8 @@ export function readIdempotencyKey(request: FastifyRequest): string | undefined 
   if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key
   throw invalidField('Idempotency-Key', 'Idempotency-Key: must be 1 to 255 printable ASCII characters')
 }
+
+const hashBody = (request: FastifyRequest) => hashRequest(request, JSON.stringify(request.body, sortKeys) ?? '')
 
 /** A replacer for `JSON.stringify`: the order of keys has no meaning, and some clients change it (RFC 8259, 4). */
 const sortKeys = (_key: string, value: unknown) =>

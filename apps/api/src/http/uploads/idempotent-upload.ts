@@ -1,10 +1,9 @@
 import { createHash, type Hash } from 'node:crypto'
-import { AppError } from '@rapport/core/kernel/errors.ts'
 import { isKnownKey } from '@rapport/core/request/idempotency.ts'
 import type { FastifyError, FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify'
 import { readCoding } from '../body/body-encoding.ts'
 import { handleError } from '../errors/error-handler.ts'
-import { runOnce, hashRequest, readIdempotencyKey } from '../handlers/idempotency.ts'
+import { hashRequest, readIdempotencyKey, responseExpired, runOnce } from '../handlers/idempotency.ts'
 import { markHandler } from '../handlers/wrap-handler.ts'
 import type { ApiTimings } from '../server/api-timings.ts'
 import { createUploadLimit, type LimitUploads } from './concurrent-uploads.ts'
@@ -99,6 +98,3 @@ async function* hashWhileReading(pieces: AsyncIterable<Buffer>, hash: Hash): Asy
 async function skip(content: AsyncIterable<Buffer>): Promise<undefined> {
   for await (const piece of content) void piece
 }
-
-const responseExpired = () =>
-  new AppError('unavailable', 'The response for this Idempotency-Key has just expired; try again')
