@@ -40,7 +40,9 @@ export const providerMessageRoutes: FastifyPluginAsyncZod<ProviderMessageOptions
         response: { 200: MailReportResult },
       },
     },
-    async (request) => {
+    async (request, reply) => {
+      const closed = new AbortController()
+      reply.raw.once('close', () => closed.abort())
       const { provider, token } = request.params
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
       const received = {
@@ -48,6 +50,7 @@ export const providerMessageRoutes: FastifyPluginAsyncZod<ProviderMessageOptions
         body,
         readUrl: options.readUrl,
         now: new Date(options.now()),
+        closed: closed.signal,
       }
       await roundUpDuration(options, async () => {
         const { data: hookId } = Id('mhk').safeParse(token)

@@ -33,8 +33,8 @@ export const takeOutsideWaits = (): string[] => found.splice(0)
 export function watchOutsideWaits(): void {
   if (isWatching) return
   isWatching = true
-  const channel = tracingChannel<unknown, Handled>('fastify.request.handler')
-  channel.start.bindStore(handled, (message) => message as Handled)
+  const channel = tracingChannel<Handled, Handled>('fastify.request.handler')
+  channel.start.bindStore(handled, (message) => message)
   watchTransactions()
   for (const name of ['resolveTxt', 'resolveCname', 'resolveMx', 'resolve4', 'resolve6'] as const)
     notify(dns.Resolver.prototype, name, () => 'DNS')

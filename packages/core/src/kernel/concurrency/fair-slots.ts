@@ -1,15 +1,15 @@
 import type { WorkspaceId } from '../ids.ts'
 
 /** Slots that workspaces share fairly: one with much slow work cannot occupy all of them. */
-export interface FairSlots {
+export interface FairSlots<Key extends string = WorkspaceId> {
   /**
    * Resolves to true once a slot is acquired, and to false if none is free within `maxWaitMs` or until `signal` is
    * aborted.
    */
-  acquire(workspaceId: WorkspaceId, maxWaitMs: number, signal?: AbortSignal): Promise<boolean>
+  acquire(workspaceId: Key, maxWaitMs: number, signal?: AbortSignal): Promise<boolean>
   /** Acquires a slot if one is free now. */
-  tryAcquire(workspaceId: WorkspaceId): boolean
-  release(workspaceId: WorkspaceId): void
+  tryAcquire(workspaceId: Key): boolean
+  release(workspaceId: Key): void
 }
 
 /**
@@ -17,40 +17,43 @@ export interface FairSlots {
  * released slot goes to the waiting workspace that holds the fewest slots, and among equals to the one that has waited
  * longest. Within a workspace, the order is that of arrival.
  */
-export function createFairSlots(size: number, maxOf: (workspaceId: WorkspaceId) => number = () => size): FairSlots {
-  const held = new Map<WorkspaceId, number>()
+export function createFairSlots<Key extends string = WorkspaceId>(
+  size: number,
+  maxOf: (workspaceId: Key) => number = () => size,
+): FairSlots<Key> {
+  const held = new Map<Key, number>()
   /** For each waiting workspace the functions that admit its next work. */
-  const waiting = new Map<WorkspaceId, Set<() => void>>()
+  const waiting = new Map<Key, Set<() => void>>()
   let total = 0
 
-  const countHeld = (workspaceId: WorkspaceId) => held.get(workspaceId) ?? 0
+  const countHeld = (workspaceId: Key) => held.get(workspaceId) ?? 0
 
-  function hasFreeSlot(workspaceId: WorkspaceId): boolean {
+  function hasFreeSlot(workspaceId: Key): boolean {
     const own = countHeld(workspaceId)
     const share = Math.floor((size - (total - own)) / 2)
     return total < size && own < Math.min(maxOf(workspaceId), Math.max(1, share))
   }
 
-  function adjustHeld(workspaceId: WorkspaceId, change: 1 | -1): void {
+  function adjustHeld(workspaceId: Key, change: 1 | -1): void {
     total += change
     const count = countHeld(workspaceId) + change
     if (count > 0) held.set(workspaceId, count)
     else held.delete(workspaceId)
   }
 
-  function tryAcquire(workspaceId: WorkspaceId): boolean {
+  function tryAcquire(workspaceId: Key): boolean {
     if (!hasFreeSlot(workspaceId)) return false
     adjustHeld(workspaceId, 1)
     return true
   }
 
-  function addWaiting(workspaceId: WorkspaceId, admit: () => void): void {
+  function addWaiting(workspaceId: Key, admit: () => void): void {
     const own = waiting.get(workspaceId) ?? new Set()
     waiting.set(workspaceId, own.add(admit))
   }
 
   /** Returns false if it was admitted before. */
-  function removeWaiting(workspaceId: WorkspaceId, admit: () => void): boolean {
+  function removeWaiting(workspaceId: Key, admit: () => void): boolean {
     const own = waiting.get(workspaceId)
     if (!own?.delete(admit)) return false
     if (own.size === 0) waiting.delete(workspaceId)
@@ -59,7 +62,7 @@ export function createFairSlots(size: number, maxOf: (workspaceId: WorkspaceId) 
 
   /** Returns whether waiting work got a slot. */
   function admitNext(): boolean {
-    let next: WorkspaceId | undefined
+    let next: Key | undefined
     for (const workspaceId of waiting.keys()) {
       const isNext = next === undefined || countHeld(workspaceId) < countHeld(next)
       if (isNext && hasFreeSlot(workspaceId)) next = workspaceId

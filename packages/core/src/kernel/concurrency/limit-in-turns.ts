@@ -1,5 +1,4 @@
 import { AppError } from '../errors.ts'
-import type { WorkspaceId } from '../ids.ts'
 import { createFairSlots } from './fair-slots.ts'
 
 interface Options {
@@ -16,10 +15,10 @@ interface Options {
 export function limitInTurns(
   concurrency: number,
   { maxPerWorkspace = concurrency, maxWaitMs, message }: Options,
-): <Result>(workspaceId: WorkspaceId, work: () => Promise<Result>) => Promise<Result> {
-  const slots = createFairSlots(concurrency, () => maxPerWorkspace)
-  return async (workspaceId, work) => {
-    if (!(await slots.acquire(workspaceId, maxWaitMs)))
+): <Result>(workspaceId: string, work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result> {
+  const slots = createFairSlots<string>(concurrency, () => maxPerWorkspace)
+  return async (workspaceId, work, signal) => {
+    if (!(await slots.acquire(workspaceId, maxWaitMs, signal)))
       throw new AppError('unavailable', message, { retryAfterSeconds: 1 })
     try {
       return await work()

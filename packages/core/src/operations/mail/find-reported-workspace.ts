@@ -12,31 +12,66 @@ import type { MailReport } from './mail-report.ts'
  * names no workspace. Undefined if the email is unknown.
  */
 export async function findReportedWorkspace(base: BaseCtx, report: MailReport): Promise<WorkspaceId | undefined> {
-  if (report.recipientToken !== null) return findByToken(base, report.recipientToken)
-  return (await findByProviderId(base, report.providerMessageId)) ?? (await findByMessageId(base, report.messageId))
+  const [workspaceId] = await listReportedWorkspaces(base, [report])
+  return workspaceId
 }
 
-async function findByMessageId({ db }: BaseCtx, messageId: string | null): Promise<WorkspaceId | undefined> {
-  const recipient = messageId === null ? undefined : parseMessageId(messageId)
-  if (!recipient) return undefined
-  const [campaign] = await db
-    .select({ workspaceId: campaigns.workspaceId })
-    .from(campaigns)
-    .where(eq(campaigns.id, recipient.campaignId))
-  return campaign?.workspaceId
-}
-
-async function findByProviderId({ db }: BaseCtx, id: string | null): Promise<WorkspaceId | undefined> {
-  if (id === null) return undefined
-  for (const table of [campaignRecipients, mails]) {
-    const [mail] = await db
-      .select({ workspaceId: table.workspaceId })
-      .from(table)
-      .where(eq(table.providerMessageHash, hashProviderMessageId(id)))
-      .limit(1)
-    if (mail) return mail.workspaceId
+/** Finds the workspaces of several reports, in their order, with one statement for each kind of id. */
+export async function listReportedWorkspaces(
+  base: BaseCtx,
+  reports: readonly MailReport[],
+): Promise<(WorkspaceId | undefined)[]> {
+  const [byProviderId, byMessageId] = [await listByProviderId(base, reports), await listByMessageId(base, reports)]
+  const found: (WorkspaceId | undefined)[] = []
+  for (const { recipientToken: token, providerMessageId, messageId } of reports) {
+    const known = byProviderId.get(providerMessageId) ?? byMessageId.get(messageId)
+    found.push(token === null ? known : await findByToken(base, token))
   }
-  return undefined
+  return found
+}
+
+type Known = ReadonlyMap<string | null, WorkspaceId>
+
+async function listByMessageId({ db }: BaseCtx, reports: readonly MailReport[]): Promise<Known> {
+  const campaignIds = new Map(
+    reports.flatMap(({ messageId }) => {
+      const recipient = messageId === null ? undefined : parseMessageId(messageId)
+      return recipient ? [[messageId, recipient.campaignId] as const] : []
+    }),
+  )
+  if (campaignIds.size === 0) return new Map()
+  const rows = await db
+    .select({ id: campaigns.id, workspaceId: campaigns.workspaceId })
+    .from(campaigns)
+    .where(inArray(campaigns.id, [...new Set(campaignIds.values())]))
+  const workspaces = new Map(rows.map(({ id, workspaceId }) => [id, workspaceId]))
+  return mapValues(campaignIds, (id) => workspaces.get(id))
+}
+
+/** The id of a campaign's email comes before that of a single email. */
+async function listByProviderId({ db }: BaseCtx, reports: readonly MailReport[]): Promise<Known> {
+  const ids = reports.flatMap(({ providerMessageId: id }) =>
+    id === null ? [] : [[id, hashProviderMessageId(id)] as const],
+  )
+  const hashes = [...new Set(ids.map(([, hash]) => hash))]
+  if (hashes.length === 0) return new Map()
+  const found = new Map<string | null, WorkspaceId>()
+  for (const table of [mails, campaignRecipients]) {
+    const rows = await db
+      .select({ hash: table.providerMessageHash, workspaceId: table.workspaceId })
+      .from(table)
+      .where(inArray(table.providerMessageHash, hashes))
+    for (const { hash, workspaceId } of rows) found.set(hash, workspaceId)
+  }
+  return mapValues(new Map(ids), (hash) => found.get(hash))
+}
+
+function mapValues<Value, Mapped>(
+  map: ReadonlyMap<string | null, Value>,
+  change: (value: Value) => Mapped | undefined,
+): Map<string | null, Mapped> {
+  const changed = [...map].map(([key, value]) => [key, change(value)] as const)
+  return new Map(changed.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])))
 }
 
 /** A token has the start of the id of its workspace. Of several, the one with the recipient. */

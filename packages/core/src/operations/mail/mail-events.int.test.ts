@@ -20,7 +20,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { reportByClient } from '@rapport/testing/fixtures/mail-reports.ts'
-import { purgeMailReports } from './mail-events.ts'
+import { purgeMailReports } from './known-reports.ts'
 import { unsubscribe } from '../contacts/unsubscribe.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { deleteContact } from '../contacts/delete-contact.ts'

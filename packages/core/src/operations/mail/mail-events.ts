@@ -1,6 +1,4 @@
 /** Bounces and spam complaints that mail providers report. */
-import { createHmac } from 'node:crypto'
-import { and, eq, inArray, sql } from 'drizzle-orm'
 import {
   findMailedAt,
   listMailedAt,
@@ -13,17 +11,16 @@ import { findContactByEmail } from '../../contacts/find-contact.ts'
 import { touchLastActivity } from '../../contacts/touch-last-activity.ts'
 import type { Ctx } from '../../request/context.ts'
 import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
-import type { Db } from '../../db/client.ts'
 import { emit } from '../../events/emit.ts'
-import type { ContactId } from '../../kernel/ids.ts'
+import type { CampaignId, ContactId } from '../../kernel/ids.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { isUndeliverable, minBounces, recordSoftBounce } from '../../suppressions/soft-bounces.ts'
 import { suppress } from '../../suppressions/suppress.ts'
-import { mailReports } from '../../db/schema/index.ts'
 import { cleanDetail } from '../../mail/bounces/clean-text.ts'
 import { findReportedMail, type ReportedMail } from './find-reported-mail.ts'
 import { mailBounced, mailComplained } from './mail-events.schema.ts'
+import { addNewReports } from './known-reports.ts'
 import type { MailReport } from './mail-report.ts'
 
 /**
@@ -45,7 +42,7 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
  * recorded.
  */
 export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedMail): Promise<void> {
-  const isNew = await isNewReport(ctx, report, mail)
+  const [isNew] = await addNewReports(ctx, [{ report, mail }])
   const isComplaint = report.type === 'COMPLAINT'
   const reason = reasonOf(report)
   // A refusal happened just now, maybe after the bounce of the first one was lifted.
@@ -60,22 +57,38 @@ export async function recordReport(ctx: Ctx, report: MailReport, mail: ReportedM
   if (report.type === 'OPT_OUT') return
   const email = mail.address ?? (isComplaint ? contact?.email : undefined)
   if (email === undefined) return
-  await emit(ctx, isComplaint ? mailComplained : mailBounced, {
-    email,
-    permanent: reason !== undefined,
-    class: report.class,
-    code: report.code,
-    detail: cleanDetail(report.detail),
-    messageId: report.messageId,
-    contactId: contact?.id ?? null,
-    campaignId: mail.recipient?.campaignId ?? null,
-    reportedAt: toTimestamp(new Date()),
-  })
+  const { recipient } = mail
+  await emit(
+    ctx,
+    isComplaint ? mailComplained : mailBounced,
+    toEventData(report, { email, contactId: contact?.id, campaignId: recipient?.campaignId }),
+  )
 }
+
+/** The data of `mail.bounced` and `mail.complained`. */
+export const toEventData = (
+  report: MailReport,
+  {
+    email,
+    contactId,
+    campaignId,
+  }: { email: string; contactId?: ContactId | undefined; campaignId?: CampaignId | undefined },
+) => ({
+  email,
+  permanent: reasonOf(report) !== undefined,
+  class: report.class,
+  code: report.code,
+  detail: cleanDetail(report.detail),
+  messageId: report.messageId,
+  contactId: contactId ?? null,
+  campaignId: campaignId ?? null,
+  reportedAt: toTimestamp(new Date()),
+})
 
 type ReportedReason = 'BOUNCED' | 'COMPLAINED' | 'OPTED_OUT'
 
-function reasonOf({ type, class: kind }: MailReport): ReportedReason | undefined {
+/** Why a report suppresses the address. Undefined if it does not. */
+export function reasonOf({ type, class: kind }: MailReport): ReportedReason | undefined {
   if (type === 'COMPLAINT') return 'COMPLAINED'
   if (type === 'OPT_OUT') return 'OPTED_OUT'
   return kind === 'HARD' ? 'BOUNCED' : undefined
@@ -125,39 +138,4 @@ async function recordOnRecipient(ctx: Ctx, report: MailReport, recipient: Recipi
   if (report.type === 'COMPLAINT') await recordEngagement(ctx, recipient, 'complained')
   else if (report.type === 'OPT_OUT') await recordEngagement(ctx, recipient, 'unsubscribed')
   else if (report.class === 'HARD' && !report.isRefusal) await recordEngagement(ctx, recipient, 'bounced')
-}
-
-/** Deletes reports older than 30 days, at most 1,000, and returns the number. */
-export async function purgeMailReports(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from mail_reports where (workspace_id, fingerprint) in (
-      select workspace_id, fingerprint from mail_reports where created_at < now() - interval '30 days' limit 1000)`)
-  return result.rowCount ?? 0
-}
-
-const dayOf = (report: MailReport) => (report.class === 'SOFT' ? null : toTimestamp(new Date()).slice(0, 10))
-
-/**
- * The unique key ensures that only one of several concurrent reports is new. The fingerprint omits `detail`, because a
- * server may word it differently each time, and how the report came.
- */
-async function isNewReport(ctx: Ctx, report: MailReport, reported: ReportedMail): Promise<boolean> {
-  const { address, recipient, mailId } = reported
-  const mail = recipient
-    ? [recipient.campaignId, recipient.contactId]
-    : [mailId ?? report.messageId ?? report.providerMessageId ?? dayOf(report)]
-  const eventId = report.type === 'OPT_OUT' ? [report.eventId ?? null] : []
-  const subject = [address?.toLowerCase() ?? null, report.class, ...mail, ...eventId]
-  const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
-  const [fingerprint = '', ...former] = ctx.settings.keys.optOuts.map((key) =>
-    createHmac('sha256', key).update(content).digest('base64url'),
-  )
-  const isOfFormerKey = and(eq(mailReports.workspaceId, ctx.workspaceId), inArray(mailReports.fingerprint, former))
-  if (former.length > 0 && (await ctx.db.$count(mailReports, isOfFormerKey)) > 0) return false
-  const inserted = await ctx.db
-    .insert(mailReports)
-    .values({ workspaceId: ctx.workspaceId, fingerprint })
-    .onConflictDoNothing()
-    .returning({ fingerprint: mailReports.fingerprint })
-  return inserted.length > 0
 }

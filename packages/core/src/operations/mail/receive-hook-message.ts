@@ -1,5 +1,7 @@
 import type { Db } from '../../db/client.ts'
 import { transaction } from '../../db/transaction.ts'
+import { limitInTurns } from '../../kernel/concurrency/limit-in-turns.ts'
+import { AppError } from '../../kernel/errors.ts'
 import type { MailHookId } from '../../kernel/ids.ts'
 import { normalizeEmail } from '../../kernel/validation.ts'
 import { findMailHook, type MailHookRow, touchMailHook } from '../../mail-hooks/mail-hooks.ts'
@@ -8,16 +10,28 @@ import { type HookContext, type HookRequest, refusedMessage } from '../../mail/p
 import type { ProviderReport } from '../../mail/providers/provider-report.ts'
 import { type MailProvider, readProviderMessage } from '../../mail/providers/read-message.ts'
 import { type BaseCtx, publicContext } from '../../request/context.ts'
-import { findReportedWorkspace } from './find-reported-workspace.ts'
+import { listReportedWorkspaces } from './find-reported-workspace.ts'
 import { reportMailEvent } from './mail-events.ts'
+import { recordUnknownAddresses } from './record-unknown-addresses.ts'
 
 export interface ReceivedMessage extends HookRequest, Omit<HookContext, 'secret'> {
   provider: MailProvider
   hookId: MailHookId
+  /** Aborted when the client has closed the connection: what is not recorded yet comes with the repetition. */
+  closed?: AbortSignal
 }
 
+/** A message of a megabyte has 8,000 events. */
+const recordInTurn = limitInTurns(4, {
+  maxPerWorkspace: 1,
+  maxWaitMs: 10_000,
+  message: 'Another message of the hook is being recorded; send this one again',
+})
+const chunkSize = 500
+
 /**
- * Verifies a message of a mail provider and records its reports, each in a transaction of its own. A message that is
+ * Verifies a message of a mail provider and records its reports, each in a transaction of its own, one message of a
+ * workspace at a time: a workspace must not use all connections with messages to its own hook. A message that is
  * repeated, or that failed half-way, is safe to send again: a repeated report is a no-op. Throws `unauthorized` if there
  * is no such hook or if the signature is wrong, and `validation_error` if the signed message is malformed.
  */
@@ -27,17 +41,51 @@ export async function receiveHookMessage(base: BaseCtx, received: ReceivedMessag
   const { hook, secret } = found
   const { reports, signedToken } = await readProviderMessage[hook.provider](received, { ...received, secret })
   await touchMailHook(base.db, hook)
-  if (signedToken === undefined) return recordReports(base, hook, reports)
   if (reports.length === 0) return
-  await transaction(base.db, async (db: Db) => {
-    if (await acceptToken(db, hook.id, signedToken)) await recordReports({ ...base, db }, hook, reports)
-  })
+  const { closed } = received
+  const record = (base: BaseCtx) => recordReports(base, hook, { reports, closed })
+  const recordOnce = (token: string) =>
+    transaction(base.db, async (db: Db) => {
+      if (await acceptToken(db, hook.id, token)) await record({ ...base, db })
+    })
+  await recordInTurn(
+    hook.workspaceId ?? hook.id,
+    () => (signedToken === undefined ? record(base) : recordOnce(signedToken)),
+    closed,
+  )
 }
 
-async function recordReports(base: BaseCtx, hook: MailHookRow, reports: readonly ProviderReport[]): Promise<void> {
-  for (const reported of reports) {
-    const report = { ...reported, email: reported.email === null ? null : (normalizeEmail(reported.email) ?? null) }
-    const workspaceId = hook.workspaceId ?? (await findReportedWorkspace(base, report))
-    if (workspaceId) await reportMailEvent(publicContext(base, workspaceId), report)
+async function recordReports(
+  base: BaseCtx,
+  hook: MailHookRow,
+  { reports, closed }: { reports: readonly ProviderReport[]; closed: AbortSignal | undefined },
+): Promise<void> {
+  for (let start = 0; start < reports.length; start += chunkSize) {
+    const chunk = reports.slice(start, start + chunkSize).map(withNormalEmail)
+    const ids =
+      hook.workspaceId === null ? await listReportedWorkspaces(base, chunk) : chunk.map(() => hook.workspaceId)
+    const byWorkspace = Map.groupBy(chunk.entries(), ([at]) => ids[at])
+    for (const [workspaceId, reported] of byWorkspace) {
+      if (!workspaceId) continue
+      const ctx = publicContext(base, workspaceId)
+      requireOpen(closed)
+      const remaining = await recordUnknownAddresses(
+        ctx,
+        reported.map(([, report]) => report),
+      )
+      for (const report of remaining) {
+        requireOpen(closed)
+        await reportMailEvent(ctx, report)
+      }
+    }
   }
 }
+
+function requireOpen(closed: AbortSignal | undefined): void {
+  if (closed?.aborted) throw new AppError('unavailable', 'The client has closed the connection')
+}
+
+const withNormalEmail = (report: ProviderReport): ProviderReport => ({
+  ...report,
+  email: report.email === null ? null : (normalizeEmail(report.email) ?? null),
+})

@@ -1,0 +1,59 @@
+/** Reports come more than once. Each is known by a fingerprint, so that only the first one counts. */
+import { createHmac } from 'node:crypto'
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { mailReports } from '../../db/schema/index.ts'
+import { toTimestamp } from '../../kernel/validation.ts'
+import type { Ctx } from '../../request/context.ts'
+import type { ReportedMail } from './find-reported-mail.ts'
+import type { MailReport } from './mail-report.ts'
+
+interface Reported {
+  report: MailReport
+  mail: Pick<ReportedMail, 'address' | 'recipient' | 'mailId'>
+}
+
+/**
+ * Adds the reports that are new. Returns for each whether it is. The unique key ensures that only one of several concurrent
+ * reports is new.
+ */
+export async function addNewReports(ctx: Ctx, reported: readonly Reported[]): Promise<boolean[]> {
+  const fingerprints = reported.map((one) => computeFingerprints(ctx, one))
+  const former = fingerprints.flatMap(([, ...former]) => former)
+  const isOfFormerKey = and(eq(mailReports.workspaceId, ctx.workspaceId), inArray(mailReports.fingerprint, former))
+  const { fingerprint } = mailReports
+  const known = former.length === 0 ? [] : await ctx.db.select({ fingerprint }).from(mailReports).where(isOfFormerKey)
+  const knownSet = new Set(known.map((row) => row.fingerprint))
+  const isUnknown = ([, ...former]: string[]) => !former.some((one) => knownSet.has(one))
+  const added = new Set(fingerprints.filter(isUnknown).flatMap(([current]) => current ?? []))
+  if (added.size === 0) return reported.map(() => false)
+  const inserted = await ctx.db
+    .insert(mailReports)
+    .values([...added].toSorted().map((fingerprint) => ({ workspaceId: ctx.workspaceId, fingerprint })))
+    .onConflictDoNothing()
+    .returning({ fingerprint })
+  const isNew = new Set(inserted.map((row) => row.fingerprint))
+  // Of equal reports, the first one is new.
+  return fingerprints.map(([current = '']) => isNew.delete(current))
+}
+
+/** Omits `detail`, because a server may word it differently each time, and how the report came. One for each key. */
+function computeFingerprints(ctx: Ctx, { report, mail: { address, recipient, mailId } }: Reported): string[] {
+  const mail = recipient
+    ? [recipient.campaignId, recipient.contactId]
+    : [mailId ?? report.messageId ?? report.providerMessageId ?? dayOf(report)]
+  const eventId = report.type === 'OPT_OUT' ? [report.eventId ?? null] : []
+  const subject = [address?.toLowerCase() ?? null, report.class, ...mail, ...eventId]
+  const content = JSON.stringify([ctx.workspaceId, report.type, ...subject])
+  return ctx.settings.keys.optOuts.map((key) => createHmac('sha256', key).update(content).digest('base64url'))
+}
+
+const dayOf = (report: MailReport) => (report.class === 'SOFT' ? null : toTimestamp(new Date()).slice(0, 10))
+
+/** Deletes reports older than 30 days, at most 1,000, and returns the number. */
+export async function purgeMailReports(db: Db): Promise<number> {
+  const result = await db.execute(sql`
+    delete from mail_reports where (workspace_id, fingerprint) in (
+      select workspace_id, fingerprint from mail_reports where created_at < now() - interval '30 days' limit 1000)`)
+  return result.rowCount ?? 0
+}

@@ -1,0 +1,108 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { recordStatements } from '@rapport/testing/postgres/statements.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { createTestContact, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
+import { providerSecrets, readTestCertificate, signMessage } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { expect, test } from 'vitest'
+import { readSuppressions } from '../../consent/consent-records.ts'
+import { type MailHookId, uuidOf } from '../../kernel/ids.ts'
+import type { Ctx } from '../../request/context.ts'
+import { createInstallationHook, createMailHook } from '../../mail-hooks/mail-hooks.ts'
+import { receiveHookMessage } from './receive-hook-message.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const input = { provider: 'sendgrid', secret: providerSecrets.sendgrid } as const
+
+const eventsOf = (count: number, event: object) =>
+  Array.from({ length: count }, (_, at) => ({
+    email: `unknown-${at}@example.com`,
+    sg_message_id: `x${at}.1`,
+    ...event,
+  }))
+const receive = (hookId: MailHookId, events: object[], { closed, on = ctx }: { closed?: AbortSignal; on?: Ctx } = {}) =>
+  receiveHookMessage(on, {
+    ...input,
+    hookId,
+    ...signMessage.sendgrid(events),
+    now: new Date(),
+    readUrl: readTestCertificate,
+    ...(closed && { closed }),
+  })
+const count = async (hookId: MailHookId, events: object[]) =>
+  (await recordStatements(database, ctx, (on) => receive(hookId, events, { on }))).length
+const bounced = { event: 'bounce', type: 'bounce', status: '5.1.1' }
+const listBounces = async () => (await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')
+const reasonsOf = async (email: string) => (await readSuppressions(ctx, { email })).map(({ reason }) => reason)
+
+test('a message of 1,200 events takes a few statements for each 500', async () => {
+  const hook = await createMailHook(ctx, input)
+  const few = await count(hook.id, eventsOf(400, bounced))
+  const many = await count(hook.id, eventsOf(1_200, { ...bounced, sg_message_id: 'other.1' }))
+  expect(few).toBeLessThan(40)
+  expect(many).toBeLessThan(3 * few + 10)
+  expect(await listBounces()).toHaveLength(1_600)
+  expect(await reasonsOf('unknown-1199@example.com')).toEqual(['BOUNCED'])
+})
+
+test('a repeated message changes nothing, and equal events count once', async () => {
+  const hook = await createMailHook(ctx, input)
+  const events = [...eventsOf(3, bounced), ...eventsOf(3, bounced), ...eventsOf(2, { event: 'unsubscribe' })]
+  await receive(hook.id, events)
+  await database.pool.query('delete from suppressions where reason = $1', ['BOUNCED'])
+  await receive(hook.id, events)
+  expect(await listBounces()).toHaveLength(3)
+  expect([await reasonsOf('unknown-0@example.com'), await reasonsOf('unknown-2@example.com')]).toEqual([
+    ['OPTED_OUT'],
+    [],
+  ])
+})
+
+test('of a large message, the contacts of the workspace are recorded as ever', async () => {
+  const hook = await createMailHook(ctx, input)
+  const contact = await createTestContact(ctx, { email: 'Unknown-1@example.com' })
+  await receive(hook.id, eventsOf(3, bounced))
+  const { rows } = await database.pool.query<{ contact: string | null }>(
+    `select data->>'contactId' as contact from events
+      where type = 'mail.bounced' and workspace_id = $1 and data->>'email' ilike 'unknown-1@%'`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  expect(rows).toEqual([{ contact: contact.id }])
+})
+
+test('events that say nothing and emails of no workspace are dropped', async () => {
+  const hook = await createInstallationHook(ctx, input)
+  expect(await count(hook.id, eventsOf(1_000, { event: 'delivered' }))).toBeLessThan(5)
+  expect(await count(hook.id, eventsOf(1_000, bounced))).toBeLessThan(10)
+  expect(await listBounces()).toEqual([])
+})
+
+test('a workspace has one message recorded at a time', async () => {
+  const hook = await createMailHook(ctx, input)
+  let [open, most] = [0, 0]
+  const counting = async () => {
+    const { rows } = await database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
+    )
+    most = Math.max(most, rows.length)
+  }
+  const messages = Array.from({ length: 6 }, async (_, at) => {
+    open += 1
+    await receive(hook.id, eventsOf(200, { ...bounced, status: `5.1.${(at % 3) + 1}`, sg_message_id: `m${at}.1` }))
+    open -= 1
+  })
+  while (open > 0) {
+    await counting()
+    await turn()
+  }
+  await Promise.all(messages)
+  expect(most).toBeLessThanOrEqual(1)
+})
+
+test('recording stops when the client has closed the connection', async () => {
+  const hook = await createMailHook(ctx, input)
+  await expect(receive(hook.id, eventsOf(1_000, bounced), { closed: AbortSignal.abort() })).rejects.toMatchObject({
+    code: 'unavailable',
+  })
+  expect(await listBounces()).toEqual([])
+})
