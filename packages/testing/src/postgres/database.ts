@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
-import { inject } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { openDatabase, type Db } from '@rapport/core/db/client.ts'
 import { transaction } from '@rapport/core/db/transaction.ts'
 import { waitUntil } from '../wait.ts'
@@ -101,6 +101,17 @@ export async function openTransaction(
   })
   await Promise.race([done.promise, running])
   return { commit: () => (committing.resolve(), running) }
+}
+
+/**
+ * Opens connections on which a statement fails soon if it waits for a lock. On a cluster, the lock is on another server,
+ * where only the timeout of the statement counts.
+ */
+export function openImpatient({ url }: TestDatabase): Db {
+  const settings = { lock_timeout: '100ms', statement_timeout: '3s' }
+  const { db, close } = openDatabase(url, { applicationName: 'rapport test', settings, onError: () => {} })
+  onTestFinished(close)
+  return db
 }
 
 const countBlocked = `select count(*) from pg_stat_activity

@@ -15,7 +15,7 @@ import {
   recordTestOutcomes,
 } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { openImpatient, openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   countRecipients,
   createTestContact,
@@ -283,7 +283,7 @@ describe('an orphaned claim of a running worker', () => {
     const frozen = await openTransaction(database.db, (db) =>
       db.execute(sql`select from work where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuid} for update`),
     )
-    const { errors } = await recoverOwnClaims(database.db, { workerId, isLive: () => false })
+    const { errors } = await recoverOwnClaims(openImpatient(database), { workerId, isLive: () => false })
     expect(errors).toHaveLength(1)
     expect(await findClaims(database.db, workerId)).toEqual([uuid])
     expect(await findUnpublished()).toEqual([uuid, mailUuid])

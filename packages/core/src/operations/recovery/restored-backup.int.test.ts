@@ -21,7 +21,7 @@ import {
   expireWorkerHeartbeat,
   listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { openImpatient, openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { claimTestMail } from '@rapport/testing/fixtures/claims.ts'
 import { claimTestDrain } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -36,9 +36,9 @@ beforeEach(async () => {
 })
 
 /** Simulates a restore, where the worker of the backup no longer runs. */
-async function restore(before?: Date) {
+async function restore(before?: Date, { db } = ctx) {
   await expireWorkerHeartbeat(ctx.db, workerId)
-  return interruptRestoredWork(ctx.db, before)
+  return interruptRestoredWork(db, before)
 }
 
 const statusesOf = async (table: 'deliveries' | 'mails') =>
@@ -99,7 +99,7 @@ test('fails if a claim of the backup cannot be recovered', async () => {
   const frozen = await openTransaction(database.db, (db) =>
     db.execute(sql`select from work where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuid} for update`),
   )
-  await expect(restore()).rejects.toThrow('Failed query')
+  await expect(restore(undefined, { ...ctx, db: openImpatient(database) })).rejects.toThrow('Failed query')
   await frozen.commit()
   expect(await restore()).toMatchObject({ mails: 0 })
   expect(await statusesOf('mails')).toEqual(['INTERRUPTED'])
