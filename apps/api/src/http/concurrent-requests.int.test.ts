@@ -13,7 +13,8 @@ import {
   type TestWorkspace,
 } from '../../test/testing.ts'
 
-const api = useForFile(() => startTestApi())
+/** Its requests wait longer than by default: a busy cluster takes 15 seconds for 200 changes of one contact. */
+const api = useForFile(() => startTestApi({ timings: { maxWaitMs: 60_000 } }))
 /** Its requests do not wait. */
 const impatientApi = useForFile(() => startTestApi({ timings: { maxWaitMs: 0, quotaTtlMs: 200 } }))
 const address = useForFile(() => impatientApi.listen())
