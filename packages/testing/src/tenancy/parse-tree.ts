@@ -10,13 +10,27 @@ export function visit(tree: unknown, enter: (node: Node) => boolean): void {
   for (const key in tree) visit(Reflect.get(tree, key), enter)
 }
 
+/** The nodes of each kind in a tree. It is walked once, and asked for many kinds. */
+const nodesByKind = new WeakMap<object, Map<string, unknown[]>>()
+
 /** Finds all nodes of a kind, also in sub-selects. */
 export function find<Kind extends Kinds>(tree: unknown, kind: Kind): Content<Kind>[] {
-  const found: Content<Kind>[] = []
+  if (typeof tree !== 'object' || tree === null) return []
+  const known = nodesByKind.get(tree) ?? groupByKind(tree)
+  return (known.get(kind) ?? []) as Content<Kind>[]
+}
+
+function groupByKind(tree: object): Map<string, unknown[]> {
+  const found = new Map<string, unknown[]>()
   visit(tree, (node) => {
-    if (kind in node) found.push(Reflect.get(node, kind) as Content<Kind>)
+    for (const kind in node) {
+      const nodes = found.get(kind)
+      if (nodes) nodes.push(Reflect.get(node, kind))
+      else found.set(kind, [Reflect.get(node, kind)])
+    }
     return false
   })
+  nodesByKind.set(tree, found)
   return found
 }
 
