@@ -127,6 +127,25 @@ describe('with confirmChangedAddress', () => {
     expect([await countMails(), await countMails(ada.email), await statuses()]).toEqual([2, 2, ['PENDING', 'PENDING']])
   })
 
+  test.each<[string, (rows: { externalId: string; email: string }[]) => Promise<unknown>]>([
+    ['a batch', (contacts) => writeContactBatch(ctx, { contacts, onConflict: 'update' }, () => {})],
+    [
+      'an import',
+      (rows) => {
+        const lines = rows.map(({ externalId, email }) => `${externalId},${email}`)
+        return runTestImport(ctx, `externalId,email\n${lines.join('\n')}\n`, { onConflict: 'update' })
+      },
+    ],
+  ])('of two changes in %s, only the last address is asked', async (_, write) => {
+    const last = `last-${next}`
+    await write([next, last].map((email) => ({ externalId: 'x', email })))
+    expect([await countMails(), await countMails(last), await statuses()]).toEqual([0, 2, ['PENDING', 'PENDING']])
+    await confirmSubscription(ctx, await readMailedToken(ctx, last))
+    expect((await statuses()).toSorted()).toEqual(['CONFIRMED', 'PENDING'])
+    const proven = (await proofs()).flat().filter(({ confirmedAt, method }) => confirmedAt && method !== 'API')
+    expect(proven).toMatchObject([{ email: last, method: 'ADDRESS_CHANGED' }])
+  })
+
   test('an address that opted out is asked nothing', async () => {
     await createSuppression(ctx, { email: next, reason: 'OPTED_OUT' })
     await move()

@@ -60,9 +60,14 @@ export function shareSuppressions(records: ConsentRecords, from: string, to: str
 
 /**
  * Applies a change of address to the subscriptions of a locked contact, whose row is saved; the transaction has locked
- * both addresses, and `records` has the contact at its new one. Returns whether a subscription changed.
+ * both addresses, and `records` has the contact at its new one. `asked` is what an earlier change of the transaction
+ * wants confirmed. Returns whether a subscription changed, and those for `askToConfirm`, after the last change.
  */
-export async function changeAddress(ctx: Ctx, records: ConsentRecords, change: AddressChange): Promise<boolean> {
+export async function changeAddress(
+  ctx: Ctx,
+  records: ConsentRecords,
+  change: AddressChange & Pick<ConfirmedMove, 'asked'>,
+): Promise<{ isChanged: boolean; asked: SubscriptionState[] }> {
   const { id, from, to } = change
   restoreLostRows(ctx, records, { id, email: from })
   await storeTrackingDenials(ctx, { id, email: from })
@@ -74,17 +79,17 @@ export async function changeAddress(ctx: Ctx, records: ConsentRecords, change: A
   const { changes, changedIds } = await deriveStatuses(ctx, records, {
     widens: ({ contactId, status }) => contactId === id && status === 'BOUNCED',
   })
-  await askToConfirm(
-    ctx,
-    to,
-    changes.filter(({ after }) => asked.has(toKey(after))).map(({ after }) => after),
-  )
-  return changedIds.has(id)
+  return {
+    isChanged: changedIds.has(id),
+    asked: changes.filter(({ after }) => asked.has(toKey(after))).map(({ after }) => after),
+  }
 }
 
 interface ConfirmedMove extends AddressChange {
   /** Default: every subscription of the contact. */
   isMoved?: (state: SubscriptionState) => boolean
+  /** Those that an earlier change has made PENDING. */
+  asked?: readonly SubscriptionState[] | undefined
 }
 
 /**
@@ -95,13 +100,14 @@ interface ConfirmedMove extends AddressChange {
 export async function moveConfirmed(
   ctx: Ctx,
   records: ConsentRecords,
-  { id, from, to, reportedBy, isMoved = () => true }: ConfirmedMove,
+  { id, from, to, reportedBy, isMoved = () => true, asked: askedBefore = [] }: ConfirmedMove,
 ): Promise<Set<string>> {
-  const states = listSubscriptions(records, id).filter((state) => state.ownStatus === 'CONFIRMED' && isMoved(state))
+  const pendingKeys = new Set(askedBefore.map(toKey))
+  const states = listSubscriptions(records, id).filter(
+    (state) => (state.ownStatus === 'CONFIRMED' || pendingKeys.has(toKey(state))) && isMoved(state),
+  )
   const agreed = states.filter(
-    ({ listId, status }) =>
-      (status === 'CONFIRMED' || status === 'BOUNCED' || status === 'UNSUBSCRIBED') &&
-      !listRows(records, to, listId).some(isByPerson),
+    ({ listId, status }) => status !== 'COMPLAINED' && !listRows(records, to, listId).some(isByPerson),
   )
   const asked = new Set<string>()
   if (agreed.length === 0) return asked

@@ -7,7 +7,7 @@ import type { ContactId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { checkCustomValues } from '../custom-fields/check-custom-values.ts'
-import { changeAddress } from '../consent/change-address.ts'
+import { askToConfirm, changeAddress } from '../consent/change-address.ts'
 import { lockConsent } from '../consent/consent-records.ts'
 import { alreadyExists, requireNoAlias } from './find-contact.ts'
 import { contactUpdated } from './contact-events.ts'
@@ -84,7 +84,9 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
   if (next.email.toLowerCase() === current.email.toLowerCase()) return saved
   const { id } = saved
   const locked = { contacts: [{ id, email }], emails: [current.email], mode: 'exclusive' } as const
-  const isChanged = await changeAddress(ctx, await lockConsent(ctx, locked), { id, from: current.email, to: email })
+  const change = { id, from: current.email, to: email }
+  const { isChanged, asked } = await changeAddress(ctx, await lockConsent(ctx, locked), change)
+  await askToConfirm(ctx, email, asked)
   return isChanged ? ((await lockContact(ctx, saved.id)) ?? saved) : saved
 }
 

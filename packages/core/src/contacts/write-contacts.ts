@@ -19,7 +19,8 @@ import { quotaExceeded } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import { checkEachCustomValues } from '../custom-fields/check-custom-values.ts'
 import { contactCreated, contactUpdated } from './contact-events.ts'
-import { type AddressChange, changeAddress } from '../consent/change-address.ts'
+import { type AddressChange, askToConfirm, changeAddress } from '../consent/change-address.ts'
+import type { SubscriptionState } from '../consent/derive-status.ts'
 import { lockAddresses, type LockMode } from '../consent/address-locks.ts'
 import { lockConsent } from '../consent/consent-records.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
@@ -143,10 +144,14 @@ async function changeAddresses(
   // In one call, as two writers could otherwise wait for each other.
   if (addresses.length + all.length > 0)
     await lockAddresses(ctx, [...addresses, ...all], addresses.length > 0 ? 'exclusive' : (lockMode ?? 'shared'))
+  const toAsk = new Map<ContactRow['id'], { email: string; asked: SubscriptionState[] }>()
   for (const move of moves) {
-    const locked = { contacts: [{ id: move.id, email: move.to }], emails: [move.from], mode: 'exclusive' } as const
-    await changeAddress(ctx, await lockConsent(ctx, locked), { ...move, reportedBy })
+    const { id, from, to: email } = move
+    const records = await lockConsent(ctx, { contacts: [{ id, email }], emails: [from], mode: 'exclusive' })
+    const { asked } = await changeAddress(ctx, records, { ...move, reportedBy, asked: toAsk.get(id)?.asked })
+    toAsk.set(id, { email, asked })
   }
+  for (const { email, asked } of toAsk.values()) await askToConfirm(ctx, email, asked)
   const movedIds = new Set(moves.map(({ id }) => id))
   const written = decisions.flatMap(({ created, changed }) => [...created, ...changed.map(({ after }) => after)])
   const current = new Map<ContactRow, ContactRow>()
