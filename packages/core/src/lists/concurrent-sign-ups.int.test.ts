@@ -5,8 +5,9 @@ import {
   readMailedToken,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { canDeadlock, deadlockOnce } from '@rapport/testing/postgres/deadlock-once.ts'
 import { waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { beforeEach, describe, expect, inject, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { preferencesUrl } from '../consent/preferences-links.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
@@ -115,22 +116,7 @@ const visits: [string, () => Promise<() => Promise<unknown>>][] = [
   ],
 ]
 
-// Citus has no triggers.
-const isOnCitus = inject('testServices').nodeUrls.length > 1
-test.skipIf(isOnCitus).each(visits)('%s that deadlocks once is repeated', async (_, prepare) => {
+test.skipIf(!canDeadlock()).each(visits)('%s that deadlocks once is repeated', async (_, prepare) => {
   const visit = await prepare()
-  await database.db.execute(`
-    create sequence deadlocks;
-    create function deadlock() returns trigger language plpgsql as $$
-      begin if nextval('deadlocks') = 1 then raise sqlstate '40P01'; end if; return new; end $$;
-    create trigger deadlock before insert or update on contacts for each row execute function deadlock();
-    create trigger deadlock before insert on mails for each row execute function deadlock();
-    create trigger deadlock before insert or update on tracking_consents for each row execute function deadlock()`)
-  try {
-    await visit()
-    const { rows } = await database.db.execute('select is_called from deadlocks')
-    expect(rows).toEqual([{ is_called: true }])
-  } finally {
-    await database.db.execute('drop function deadlock cascade; drop sequence deadlocks')
-  }
+  expect(await deadlockOnce(database.db, ['contacts', 'mails', 'tracking_consents'], visit)).toBe(true)
 })

@@ -7,7 +7,7 @@ import {
   type RecipientKey,
 } from '../../campaigns/engagement.ts'
 import { findCurrentContact } from '../../contacts/contact-aliases.ts'
-import { findContactByEmail } from '../../contacts/find-contact.ts'
+import { findContactByEmail, lockContactsByKeys } from '../../contacts/find-contact.ts'
 import { touchLastActivity } from '../../contacts/touch-last-activity.ts'
 import type { Ctx } from '../../request/context.ts'
 import { changedBeforeLock, inRounds } from '../../request/in-rounds.ts'
@@ -118,6 +118,9 @@ const isSameAddress = (one: string, other: string | undefined) => one.toLowerCas
 async function suppressRecipient(ctx: Ctx, { address, contact }: ReportedMail, reason: ReportedReason) {
   const emails = [address, reason === 'BOUNCED' ? null : contact?.email].filter((email) => typeof email === 'string')
   const added = emails.map((email) => ({ email, reason, source: 'MAIL_EVENT' }) as const)
+  // All contacts before any address: `recordReport` changes the recipient, which may have another one now.
+  if (address && contact && reason === 'BOUNCED' && !isSameAddress(address, contact.email))
+    await lockContactsByKeys(ctx, [{ email: address }, { email: contact.email }])
   if (added.length > 0) await suppress(ctx, added, { emitsEvents: true })
   if (reason === 'BOUNCED' || !contact) return
   const present = await findCurrentContact(ctx, contact.id)

@@ -9,6 +9,7 @@ import {
   readTestCertificate,
   signMessage,
 } from '@rapport/testing/mail-providers/provider-messages.ts'
+import { canDeadlock, deadlockOnce } from '@rapport/testing/postgres/deadlock-once.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { RecipientQuery } from '../../campaigns/campaigns.schema.ts'
@@ -246,6 +247,22 @@ describe('a hook of the installation', () => {
       expect(await readStats(of, id)).toMatchObject({ bounced: 1 })
       expect(await listEventTypes(of)).toEqual(['campaign.sending', 'subscription.unsubscribed', 'mail.bounced'])
     }
+  })
+
+  test('messages with the same reports in both orders do not deadlock', async () => {
+    const sent = await sendTestCampaign(ctx, 'both')
+    const hookId = await createHook('sendgrid')
+    const events = [sent, sent.second].flatMap((mail) => hardBounces.sendgrid(mail))
+    const messages = [events, events.toReversed()].map((one) => signMessage.sendgrid(one))
+    await Promise.all(Array.from({ length: 3 }, () => messages.map((one) => receive('sendgrid', hookId, one))).flat())
+    expect(await readStats(ctx, sent.id)).toMatchObject({ bounced: 2 })
+  })
+
+  test.skipIf(!canDeadlock())('a signed message that deadlocks once is repeated', async () => {
+    const hook = await createMailHook(ctx, inputOf('mailgun'))
+    const message = signMessage.mailgun(hardBounces.mailgun({ email: 'ada@example.com' }))
+    const visit = () => receive('mailgun', hook.id, message)
+    expect(await deadlockOnce(database.db, ['suppressions'], visit)).toBe(true)
   })
 
   test('shows when the last message with a valid signature arrived', async () => {

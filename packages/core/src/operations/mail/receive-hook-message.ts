@@ -1,5 +1,3 @@
-import type { Db } from '../../db/client.ts'
-import { transaction } from '../../db/transaction.ts'
 import { limitInTurns } from '../../kernel/concurrency/limit-in-turns.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { MailHookId } from '../../kernel/ids.ts'
@@ -10,6 +8,7 @@ import { type HookContext, type HookRequest, refusedMessage } from '../../mail/p
 import type { ProviderReport } from '../../mail/providers/provider-report.ts'
 import { type MailProvider, readProviderMessage } from '../../mail/providers/read-message.ts'
 import { type BaseCtx, publicContext } from '../../request/context.ts'
+import { inRounds } from '../../request/in-rounds.ts'
 import { listReportedWorkspaces } from './find-reported-workspace.ts'
 import { reportMailEvent } from './mail-events.ts'
 import { recordUnknownAddresses } from './record-unknown-addresses.ts'
@@ -45,8 +44,8 @@ export async function receiveHookMessage(base: BaseCtx, received: ReceivedMessag
   const { closed } = received
   const record = (base: BaseCtx) => recordReports(base, hook, { reports, closed })
   const recordOnce = (token: string) =>
-    transaction(base.db, async (db: Db) => {
-      if (await acceptToken(db, hook.id, token)) await record({ ...base, db })
+    inRounds(base, async (base) => {
+      if (await acceptToken(base.db, hook.id, token)) await record(base)
     })
   await recordInTurn(
     hook.workspaceId ?? hook.id,
