@@ -146,7 +146,7 @@ test(`a response to a random request is no 5xx, and as documented (seed ${seed})
   }
   // Most requests were not just rejected: most routes also succeeded.
   const succeeded = statuses.filter((seen) => [...seen].some((status) => status < 400))
-  expect(succeeded.length).toBeGreaterThan(operations.length * 0.6)
+  expect(succeeded.length).toBeGreaterThan(operations.length * 0.5)
 })
 
 /** Values that are invalid for the schema. */
