@@ -36,7 +36,7 @@ export function liftSuppression(ctx: Ctx, id: SuppressionId, { note }: Suppressi
       await deleteSuppression(ctx, id)
     }
     if (reason === 'BOUNCED') await deleteSoftBounces(ctx, hashes)
-    await audit(ctx, 'suppression.lifted', { subjectId: id, reason, note })
+    await audit(ctx, 'suppression.lifted', { subjectId: id, reason, note, contactId: contact?.id })
   })
 }
 

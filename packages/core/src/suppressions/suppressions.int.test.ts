@@ -128,6 +128,10 @@ test('creating, lifting and searching are in the audit log, without an address',
   expect(entries).toEqual([
     { action: 'suppression.created', subjectId: id, details: { reason: 'MANUAL' } },
     { action: 'suppressions.searched', subjectId: id, details: {} },
-    { action: 'suppression.lifted', subjectId: id, details: { reason: 'MANUAL', note: 'it was wrong' } },
+    {
+      action: 'suppression.lifted',
+      subjectId: id,
+      details: { reason: 'MANUAL', note: 'it was wrong', contactId: ada.id },
+    },
   ])
 })

@@ -47,8 +47,9 @@ export function watchOutsideWaits(): void {
 }
 
 function watchTransactions(): void {
-  const query = pg.Client.prototype.query as (...parameters: unknown[]) => unknown
-  pg.Client.prototype.query = function (this: object, ...parameters: unknown[]) {
+  const { prototype } = pg.Client
+  const query = prototype.query as (...parameters: unknown[]) => unknown
+  prototype.query = function (this: object, ...parameters: unknown[]) {
     const [text] = parameters
     if (typeof text === 'string' && text.startsWith('begin')) {
       const outer = current.getStore()
@@ -60,7 +61,7 @@ function watchTransactions(): void {
     const ended = text === 'commit' || text === 'rollback' ? transactions.get(this) : undefined
     if (ended) ended.isOpen = false
     return query.apply(this, parameters)
-  } as typeof pg.Client.prototype.query
+  } as typeof prototype.query
 }
 
 const findOpen = (transaction: OpenTransaction): OpenTransaction | undefined =>

@@ -1,4 +1,6 @@
 import { audit } from '../../audit/audit.ts'
+import { forgetLiftNotes } from '../../audit/forget-lift-notes.ts'
+import { listFormerIds } from '../../contacts/contact-aliases.ts'
 import { deleteContactRow } from '../../contacts/update-contact.ts'
 import { startErasure } from '../../contacts/erasures.ts'
 import { lockContact } from '../../contacts/lock-contact.ts'
@@ -13,6 +15,7 @@ import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { storeTrackingDenials } from '../../consent/tracking/tracking-denials.ts'
 import { deleteSoftBounces } from '../../suppressions/soft-bounces.ts'
 import { contactDeleted } from '../../contacts/contact-events.ts'
+import { findConsentEmails } from './consent-emails.ts'
 import { deleteContactRecords } from './contact-records.ts'
 import { deleteMailsOfContact } from './mails-of-contact.ts'
 
@@ -34,6 +37,9 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
     await storeTrackingDenials(ctx, contact)
     await deleteSoftBounces(ctx, hashEmailWithAllKeys(ctx, contact.email))
     await deleteMailsOfContact(ctx, contact)
+    const { data: formerIds } = await listFormerIds(ctx, id)
+    const emails = [contact.email, ...(await findConsentEmails(ctx, id))]
+    await forgetLiftNotes(ctx, { contactIds: [id, ...formerIds], emails })
     await startErasure(ctx, id)
     await deleteContactRecords(ctx, id)
     await deleteContactRow(ctx, id)

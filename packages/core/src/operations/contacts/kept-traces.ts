@@ -3,7 +3,8 @@
 /** By table and column. */
 export const keptTraces: Readonly<Record<string, string>> = {
   'audit_entries.subject_id': 'The audit log names the record that an action changed: until RETENTION_AUDIT_DAYS.',
-  'audit_entries.details': 'The audit log names the records of a merge: until RETENTION_AUDIT_DAYS.',
+  'audit_entries.details':
+    'The audit log names the records of a merge, and the addresses of members and invites: until RETENTION_AUDIT_DAYS.',
   'campaign_batches.contact_ids': 'The audience of a campaign, by former ids: until the campaign is deleted.',
   'campaign_recipients.contact_id': 'The statistics of a campaign, by former ids: until the campaign is deleted.',
   'deliveries.response_body': 'A receiver of webhooks quoted it: until RETENTION_EVENTS_DAYS and up to 7 days more.',

@@ -79,7 +79,8 @@ test('events that say nothing and emails of no workspace are dropped', async () 
 
 test('a workspace has one message recorded at a time', async () => {
   const hook = await createMailHook(ctx, input)
-  let [open, most] = [0, 0]
+  const open = new Set<number>()
+  let most = 0
   const counting = async () => {
     const { rows } = await database.pool.query(
       `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
@@ -87,11 +88,11 @@ test('a workspace has one message recorded at a time', async () => {
     most = Math.max(most, rows.length)
   }
   const messages = Array.from({ length: 6 }, async (_, at) => {
-    open += 1
+    open.add(at)
     await receive(hook.id, eventsOf(200, { ...bounced, status: `5.1.${(at % 3) + 1}`, sg_message_id: `m${at}.1` }))
-    open -= 1
+    open.delete(at)
   })
-  while (open > 0) {
+  while (open.size > 0) {
     await counting()
     await turn()
   }

@@ -1,0 +1,24 @@
+import { and, eq, inArray, or, sql } from 'drizzle-orm'
+import { auditEntries } from '../db/schema/index.ts'
+import type { ContactId } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+
+/**
+ * Removes the notes of lifted suppressions that were about a person, or that contain an address of it: an operator wrote
+ * them freely. For an erasure.
+ */
+export async function forgetLiftNotes(
+  ctx: Ctx,
+  { contactIds, emails }: { contactIds: readonly ContactId[]; emails: readonly string[] },
+): Promise<void> {
+  const { details } = auditEntries
+  const note = sql`lower(${details}->>'note')`
+  const containsAddress = emails.map((email) => sql`position(${email.toLowerCase()} in ${note}) > 0`)
+  const isOfPerson = or(inArray(sql`${details}->>'contactId'`, [...contactIds]), ...containsAddress)
+  await ctx.db
+    .update(auditEntries)
+    .set({ details: sql`${details} - 'note' - 'contactId'` })
+    .where(
+      and(eq(auditEntries.workspaceId, ctx.workspaceId), eq(auditEntries.action, 'suppression.lifted'), isOfPerson),
+    )
+}
