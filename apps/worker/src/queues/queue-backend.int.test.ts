@@ -1,3 +1,4 @@
+import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { openQueueBackend, openQueuePool } from './queue-backend.ts'
@@ -19,6 +20,30 @@ test('a listener that is attached after a connection error still receives the er
   expect(error.message).toMatch(/terminat/)
   client.release(true)
   expect((await pool.query('show search_path')).rows).toEqual([{ search_path: 'bullmq' }])
+})
+
+test('the queues recover from a PostgreSQL that swallows every statement', async () => {
+  const database = await createTestDatabase()
+  const proxy = await startTestProxy(database.url)
+  const pool = openQueuePool(proxy.url, () => {}, { connectionTimeoutMs: 200, queryTimeoutMs: 200 })
+  onTestFinished(async () => {
+    proxy.swallow(false)
+    proxy.cutAll()
+    await pool.end()
+    await proxy.close()
+    await database.close()
+  })
+  await pool.query('select 1')
+  proxy.swallow(true)
+  await expect(pool.query('select 1')).rejects.toThrow('Query read timeout')
+  await expect(pool.query('select 1')).rejects.toThrow(/timeout/i)
+  proxy.swallow(false)
+  const isServed = () =>
+    pool.query('select 1').then(
+      ({ rowCount }) => rowCount,
+      () => 0,
+    )
+  await expect.poll(isServed).toBe(1)
 })
 
 test('the queues in PostgreSQL reject writes while its transactions are read-only', async () => {

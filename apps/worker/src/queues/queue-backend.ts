@@ -127,7 +127,7 @@ async function openPostgresBackend(connectionString: string, { log, timings }: B
   // The pool would wait for a connection that did not close in time.
   const close = () => withTimeout(pool.end()).catch(onError)
   try {
-    await withTimeout(migrateQueues(pool), timings.queueStartTimeoutMs)
+    await withTimeout(migrateQueues(connectionString), timings.queueStartTimeoutMs)
   } catch (error) {
     await close()
     throw error
@@ -163,21 +163,31 @@ const queryConnections = 15
 
 /**
  * The connection pool of BullMQ's PostgreSQL backend. Each BullMQ worker uses one connection for LISTEN. BullMQ expects
- * the pool to set `search_path` and TCP keep-alive.
+ * the pool to set `search_path` and TCP keep-alive. The timeouts are those of `openDatabase`.
  */
-export function openQueuePool(connectionString: string, onError: (error: Error) => void): pg.Pool {
+export function openQueuePool(
+  connectionString: string,
+  onError: (error: Error) => void,
+  { connectionTimeoutMs = 2_000, queryTimeoutMs = 12_000 } = {},
+): pg.Pool {
   const pool = new pg.Pool({
-    connectionString,
-    application_name: 'rapport queues',
-    options: `-c search_path=${queueSchema}`,
+    ...connectionOptions(connectionString, connectionTimeoutMs),
+    query_timeout: queryTimeoutMs,
     max: queueNames.length + queryConnections,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
   })
   // Each queue and each worker adds a listener, which exceeds the default of 10.
   pool.setMaxListeners(0)
   return pool.on('error', onError).on('connect', replayConnectionError)
 }
+
+const connectionOptions = (connectionString: string, connectionTimeoutMillis: number) => ({
+  connectionString,
+  application_name: 'rapport queues',
+  options: `-c search_path=${queueSchema}`,
+  connectionTimeoutMillis,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+})
 
 /**
  * BullMQ attaches its error listener some time after it gets a connection. An error in between would crash the process,
@@ -194,12 +204,15 @@ function replayConnectionError(client: EventEmitter) {
   })
 }
 
-async function migrateQueues(pool: pg.Pool) {
-  const client = await pool.connect()
+/** On a connection without `query_timeout`: a migration of many jobs takes longer than any other statement. */
+async function migrateQueues(connectionString: string) {
+  const client = new pg.Client(connectionOptions(connectionString, 2_000))
+  client.on('error', () => {})
   try {
+    await client.connect()
     await runMigrations(client, queueSchema)
   } finally {
-    client.release()
+    await client.end()
   }
 }
 

@@ -176,6 +176,7 @@ test('a worker is degraded and stays ready while Redis hangs', async () => {
     {
       status: 'degraded',
       parts: { database: 'up', redis: 'down', server: 'up' },
+      problem: null,
       clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
       version,
     },

@@ -10,6 +10,8 @@ export interface TestProxy {
    */
   cut(pattern: RegExp | undefined, moment?: 'before' | 'response', times?: number): void
   readonly cuts: number
+  /** Passes nothing on, in either direction, and keeps every connection open; or passes on again what comes later. */
+  swallow(isSwallowing: boolean): void
   /** Cuts all open connections. A server that is executing a statement does not notice, and completes it. */
   cutAll(): void
   close(): Promise<void>
@@ -21,6 +23,7 @@ export async function startTestProxy(targetUrl: string): Promise<TestProxy> {
   let pattern: RegExp | undefined
   let moment: 'before' | 'response' = 'before'
   let [cuts, left] = [0, 0]
+  let isSwallowing = false
 
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname)
@@ -37,6 +40,7 @@ export async function startTestProxy(targetUrl: string): Promise<TestProxy> {
       })
     }
     near.on('data', (chunk: Buffer) => {
+      if (isSwallowing) return
       if (left > 0 && pattern?.test(chunk.toString('latin1'))) {
         cuts += 1
         left -= 1
@@ -45,7 +49,11 @@ export async function startTestProxy(targetUrl: string): Promise<TestProxy> {
       }
       far.write(chunk)
     })
-    far.on('data', (chunk: Buffer) => (isMatched ? cutConnection() : near.write(chunk)))
+    far.on('data', (chunk: Buffer) => {
+      if (isSwallowing) return
+      if (isMatched) cutConnection()
+      else near.write(chunk)
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = new URL(targetUrl)
@@ -53,6 +61,7 @@ export async function startTestProxy(targetUrl: string): Promise<TestProxy> {
 
   return {
     url: url.href,
+    swallow: (next) => void (isSwallowing = next),
     cut(next, nextMoment = 'before', times = Number.POSITIVE_INFINITY) {
       pattern = next
       moment = nextMoment
