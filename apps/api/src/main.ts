@@ -27,7 +27,7 @@ async function start() {
     verifyDatabase: (db) => verifyDatabase(db, keys),
     onError: warn('database connection lost'),
   })
-  await assertSupportedServer(database.db)
+  await assertSupportedServer(database.db, warn('PostgreSQL unavailable; retrying'))
   void warnAboutMissingTimeouts(database.db, (message) => log.warn(message))
   const redis = config.REDIS_URL
     ? openRedis(config.REDIS_URL, errorLogger(log, 'Redis unavailable; retrying'))

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createGunzip } from 'node:zlib'
+import { waitForDrain } from './wait-for-drain.ts'
 
 /** Set when the file has been read completely. */
 export interface RowCount {
@@ -33,7 +34,7 @@ export async function* countRows(
   for await (const chunk of bytes) {
     if (!gunzip) count(chunk)
     else if (gunzip.writable && !gunzip.write(chunk)) {
-      await Promise.race([once(gunzip, 'drain'), once(gunzip, 'close')]).catch(() => {})
+      await waitForDrain(gunzip)
     }
     sent += chunk.length
     file.onBytes(sent)

@@ -72,7 +72,7 @@ async function open(
   })
   closers.push(() => database.close())
   const { db } = database
-  await assertSupportedServer(db)
+  await assertSupportedServer(db, (error) => log.warn({ err: error }, 'PostgreSQL unavailable; retrying'))
   await assertUpgradable(db)
   await requireSecretKey(db, settingsFrom(config).keys)
   const stopping = new AbortController()

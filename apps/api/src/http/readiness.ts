@@ -1,6 +1,7 @@
 import type { Database } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
 import { type Readiness, readReadiness } from '@rapport/core/db/readiness.ts'
+import { errorLogger } from '@rapport/core/runtime/logging.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
@@ -28,6 +29,7 @@ interface Options {
 export const readiness = fp(
   async (app: FastifyInstance, { database, redis, stopping, now, timeoutMs }: Options) => {
     let closing = false
+    const onDown = errorLogger(app.log, 'PostgreSQL unavailable; retrying')
     const clock = watchClock({ db: database.db, log: app.log, now, timeoutMs })
     app.addHook('onListen', async () => clock.start())
     app.addHook('preClose', async () => {
@@ -40,6 +42,7 @@ export const readiness = fp(
         pingRedis: redis && (() => probeRedis(redis)),
         readClock: () => clock.read(),
         timeoutMs,
+        onDown,
         isStopping: closing || stopping?.aborted === true,
       }),
     )

@@ -32,6 +32,7 @@ test('with a database the API is healthy and ready', async () => {
   expect(ready.body).toEqual({
     status: 'ready',
     parts: { database: 'up', redis: 'not used', server: 'up' },
+    problem: null,
     clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
     version,
   })
@@ -63,6 +64,7 @@ test('without PostgreSQL the API is not ready and returns 503 with retry-after',
   expect(ready.body).toEqual({
     status: 'unavailable',
     parts: { database: 'down', redis: 'not used', server: 'up' },
+    problem: expect.any(String) as unknown,
     clock: { status: 'unknown', offsetMs: null },
     version,
   })

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { createInterface } from 'node:readline'
 import { CommandFailed } from '../command.ts'
+import { waitForDrain } from '../wait-for-drain.ts'
 import type { ClientProgram } from './client-programs.ts'
 
 export interface RunningProgram {
@@ -48,7 +48,7 @@ async function writeInput({ chunks, isWhole }: Input, stdin: Writable): Promise<
     for await (const chunk of chunks) {
       if (!stdin.writable && !isWhole) return
       if (!stdin.writable || stdin.write(chunk)) continue
-      await Promise.race([once(stdin, 'drain'), once(stdin, 'close')]).catch(() => {})
+      await waitForDrain(stdin)
     }
   } finally {
     stdin.end()

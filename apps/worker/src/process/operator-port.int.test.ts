@@ -53,6 +53,7 @@ test('a running worker is healthy and ready', async () => {
     {
       status: 'ready',
       parts: { database: 'up', redis: 'not used', server: 'up' },
+      problem: null,
       clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
       version,
     },
@@ -98,6 +99,7 @@ test('/ready is 503 and names the cause: database down or migrations pending', a
     {
       status: 'unavailable',
       parts: { database: 'down', redis: 'up', server: 'up' },
+      problem: expect.any(String) as unknown,
       clock: { status: 'unknown', offsetMs: null },
       version,
     },

@@ -57,6 +57,24 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   )
 }
 
+const problems: readonly [RegExp, string][] = [
+  [/^28/, 'the user or the password is refused'],
+  [/^3D000$/, 'the database does not exist'],
+  [/^53300$/, 'the server has no connection left'],
+  [/^57P0[123]$/, 'the server is starting or shutting down'],
+  [/^ECONNREFUSED$/, 'the connection is refused'],
+  [/^(?:ENOTFOUND|EAI_AGAIN)$/, 'the name of the server is not found'],
+]
+
+/** Why the database is unavailable, without names of users and servers: for those who may not read the log. */
+export function describeDatabaseProblem(error: unknown): string {
+  const cause = unwrapQueryError(error)
+  const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause
+  const { code = '' } = (first ?? {}) as { code?: string }
+  const known = problems.find(([pattern]) => pattern.test(code))?.[1]
+  return known ?? (/time|ETIMEDOUT/i.test(`${code} ${String(first)}`) ? 'the server does not respond' : 'see the log')
+}
+
 /** Whether a statement failed with one of these SQLSTATE codes. */
 export function hasSqlState(error: unknown, states: readonly string[]): boolean {
   return states.includes(databaseError(error)?.code ?? '')

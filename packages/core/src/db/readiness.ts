@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Db } from './client.ts'
 import { Clock } from './clock-offset.ts'
+import { describeDatabaseProblem } from './database-errors.ts'
 import { hasPendingMigrations } from './migrate.ts'
 import { withTimeout } from '../kernel/concurrency/with-timeout.ts'
 import { version } from '../runtime/version.ts'
@@ -17,6 +18,7 @@ export const Readiness = z
         server: z.enum(['up', 'shutting down']).describe('The state of this process.'),
       })
       .describe('The state of each part.'),
+    problem: z.string().nullable().describe('Why the database is down; null if it is not.'),
     clock: Clock.describe('The clock of this process compared with that of the database.'),
     version: z.string().describe('The version of Rapport.'),
   })
@@ -37,24 +39,36 @@ export async function readReadiness(process: {
   isStopping: boolean
   /** The timeout of each check. */
   timeoutMs?: number
+  /** Called with the reason if the database is down. */
+  onDown?: (error: Error) => void
 }): Promise<Readiness> {
-  const [database, redis, clock] = await Promise.all([
+  const [{ database, problem }, redis, clock] = await Promise.all([
     readDatabaseState(process),
     readRedisState(process),
     process.readClock(),
   ])
   const parts = { database, redis, server: process.isStopping ? ('shutting down' as const) : ('up' as const) }
-  if (database !== 'up' || process.isStopping) return { status: 'unavailable', parts, clock, version }
-  return { status: redis === 'down' ? 'degraded' : 'ready', parts, clock, version }
+  if (database !== 'up' || process.isStopping) return { status: 'unavailable', parts, problem, clock, version }
+  return { status: redis === 'down' ? 'degraded' : 'ready', parts, problem, clock, version }
 }
 
-const down = () => 'down' as const
+interface DatabaseState {
+  database: Readiness['parts']['database']
+  problem: string | null
+}
 
-function readDatabaseState({ db, timeoutMs }: { db: Db; timeoutMs?: number }) {
-  const state = hasPendingMigrations(db).then((pending) =>
-    pending ? ('migrations pending' as const) : ('up' as const),
-  )
-  return withTimeout(state, timeoutMs).catch(down)
+async function readDatabaseState(process: {
+  db: Db
+  timeoutMs?: number
+  onDown?: (error: Error) => void
+}): Promise<DatabaseState> {
+  try {
+    const isPending = await withTimeout(hasPendingMigrations(process.db), process.timeoutMs)
+    return { database: isPending ? 'migrations pending' : 'up', problem: null }
+  } catch (error) {
+    process.onDown?.(error as Error)
+    return { database: 'down', problem: describeDatabaseProblem(error) }
+  }
 }
 
 async function readRedisState({ pingRedis, timeoutMs }: { pingRedis: Ping | undefined; timeoutMs?: number }) {
@@ -62,5 +76,5 @@ async function readRedisState({ pingRedis, timeoutMs }: { pingRedis: Ping | unde
   return withTimeout(
     pingRedis().then(() => 'up' as const),
     timeoutMs,
-  ).catch(down)
+  ).catch(() => 'down' as const)
 }

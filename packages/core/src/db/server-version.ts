@@ -10,10 +10,16 @@ const oldestMajorVersion = 15
 
 /**
  * Throws a ConfigError if the server is too old. Resolves if the version cannot be read within two seconds: a process
- * starts without its database and waits for it.
+ * starts without its database and waits for it. `onUnavailable` is then called with the reason.
  */
-export async function assertSupportedServer(db: Parameters<typeof readVersion>[0]): Promise<void> {
-  const [version] = await withTimeout(readVersion(db)).catch(() => [])
+export async function assertSupportedServer(
+  db: Parameters<typeof readVersion>[0],
+  onUnavailable: (error: Error) => void = () => {},
+): Promise<void> {
+  const [version] = await withTimeout(readVersion(db)).catch((error: unknown) => {
+    onUnavailable(error as Error)
+    return []
+  })
   const major = version?.major ?? oldestMajorVersion
   if (major < oldestMajorVersion) {
     throw new ConfigError(`PostgreSQL ${major} is too old: ${oldestMajorVersion} or newer is needed`)

@@ -3546,6 +3546,10 @@ export type Readiness = {
         server: 'up' | 'shutting down';
     };
     /**
+     * Why the database is down; null if it is not.
+     */
+    problem: string | null;
+    /**
      * The clock of this process compared with that of the database.
      */
     clock: {

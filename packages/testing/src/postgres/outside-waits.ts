@@ -37,20 +37,17 @@ export function watchOutsideWaits(): void {
   channel.start.bindStore(handled, (message) => message)
   watchTransactions()
   for (const name of ['resolveTxt', 'resolveCname', 'resolveMx', 'resolve4', 'resolve6'] as const)
-    notify(dns.Resolver.prototype, name, () => 'DNS')
-  notify(dns, 'lookup', () => 'DNS')
+    notify(dns.Resolver.prototype, name, () => note('DNS'))
+  notify(dns, 'lookup', () => note('DNS'))
   syncBuiltinESMExports()
   subscribe('undici:request:create', () => note('HTTP'))
-  notify(net.Socket.prototype, 'connect', () =>
-    isOfStore(new Error('connecting').stack ?? '') ? undefined : 'a server',
-  )
+  notify(net.Socket.prototype, 'connect', () => {
+    if (isInTransaction() && !isOfStore(new Error('connecting').stack ?? '')) note('a server')
+  })
 }
 
 function watchTransactions(): void {
-  const { prototype } = pg.Client
-  const query = prototype.query as (...parameters: unknown[]) => unknown
-  prototype.query = function (this: object, ...parameters: unknown[]) {
-    const [text] = parameters
+  notify(pg.Client.prototype, 'query', function (this: object, text) {
     if (typeof text === 'string' && text.startsWith('begin')) {
       const outer = current.getStore()
       const opened = { isOpen: true, outer: outer && findOpen(outer) }
@@ -60,8 +57,7 @@ function watchTransactions(): void {
     }
     const ended = text === 'commit' || text === 'rollback' ? transactions.get(this) : undefined
     if (ended) ended.isOpen = false
-    return query.apply(this, parameters)
-  } as typeof prototype.query
+  })
 }
 
 const findOpen = (transaction: OpenTransaction): OpenTransaction | undefined =>
@@ -70,15 +66,12 @@ const findOpen = (transaction: OpenTransaction): OpenTransaction | undefined =>
 /** The pools of PostgreSQL and Redis connect when they need to. */
 const isOfStore = (stack: string) => /node_modules\/(?:pg|pg-pool|ioredis|bullmq)\//.test(stack)
 
-function notify<Name extends string>(
-  target: Record<Name, unknown> | object,
-  name: Name,
-  describe: () => string | undefined,
-): void {
-  const methods = target as Record<Name, (...parameters: unknown[]) => unknown>
-  const method = methods[name]
-  methods[name] = function (this: unknown, ...parameters: unknown[]) {
-    if (isInTransaction()) note(describe())
+/** Calls `onCall` before each call of a method. */
+function notify(target: object, name: string, onCall: (this: object, ...parameters: unknown[]) => void): void {
+  const methods = target as Record<string, (...parameters: unknown[]) => unknown>
+  const method = methods[name] ?? (() => {})
+  methods[name] = function (this: object, ...parameters: unknown[]) {
+    onCall.apply(this, parameters)
     return method.apply(this, parameters)
   }
 }
@@ -88,8 +81,8 @@ const isInTransaction = () => {
   return transaction !== undefined && findOpen(transaction) !== undefined
 }
 
-function note(what: string | undefined): void {
-  if (what === undefined || !isInTransaction()) return
+function note(what: string): void {
+  if (!isInTransaction()) return
   const { method = '', url = '' } = handled.getStore()?.route ?? {}
   found.push(`${url ? `${method} ${url}` : 'work'} awaits ${what} within a transaction`)
 }
