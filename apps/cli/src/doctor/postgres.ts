@@ -1,5 +1,5 @@
 import { type DatabaseFacts, readDatabaseFacts } from '@rapport/core/db/database-facts.ts'
-import { type Database, poolSize } from '@rapport/core/db/client.ts'
+import { type Database, formats, poolSize } from '@rapport/core/db/client.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
 import { rootMessageOf } from '@rapport/core/kernel/errors.ts'
 import { maxSnapshots } from '@rapport/core/db/snapshot.ts'
@@ -21,6 +21,7 @@ export const postgresCheck: Check = {
       const facts = await readDatabaseFacts(database.db)
       return [
         ...checkServer(facts),
+        ...checkFormats(facts),
         ...checkDurability(facts),
         checkConnectionLimit(facts, config),
         ...(await checkSchema(database, facts)),
@@ -31,18 +32,45 @@ export const postgresCheck: Check = {
   },
 }
 
-function checkServer({ version, encoding, isStandby, isReadOnly, switches }: DatabaseFacts): Finding[] {
+function checkServer({ version, encoding, isStandby, isReadOnly }: DatabaseFacts): Finding[] {
   if (isStandby) return [fail('the server is a standby, which rejects writes', 'Set DATABASE_URL to the primary.')]
   if (isReadOnly) {
     return [fail('transactions are read-only by default', 'Set default_transaction_read_only to off for this account.')]
   }
   if (encoding !== 'UTF8') return [fail(`the encoding is ${encoding}`, 'Create the database with the encoding UTF8.')]
-  // Rapport sets it on each connection, except behind a pooler.
-  const { DateStyle: dateStyle = 'ISO' } = switches
-  if (!dateStyle.startsWith('ISO')) {
-    return [fail(`the date style is ${dateStyle}`, 'Run "alter role … set datestyle to \'ISO\'" for this account.')]
-  }
   return [ok(`version ${version}`)]
+}
+
+/** No statement depends on these. They are named for the SQL of others: reports, and programs that read the database. */
+function checkFormats({ switches, defaults, collation }: DatabaseFacts): Finding[] {
+  const findings: Finding[] = []
+  // Rapport sets them on each connection. A pooler may drop that.
+  for (const [name, wanted] of Object.entries(formats)) {
+    const found = switches[name]
+    if (found === undefined || found.split(',')[0] === wanted.split(',')[0]) continue
+    const remedy = `Run "alter role … set ${name} to '${wanted}'" for this account.`
+    // Dates that are not ISO cannot be read.
+    const find = name === 'DateStyle' ? fail : warn
+    findings.push(find(`${name} is ${found}, although Rapport asks for ${wanted}: a pooler ignores it`, remedy))
+  }
+  if (defaults.length > 0)
+    findings.push(ok(`the database sets ${defaults.join(', ')}; Rapport uses ISO dates in UTC on its own connections`))
+  const { name, lowersAscii, lowersOthers } = collation
+  if (!lowersAscii)
+    findings.push(
+      warn(
+        `the collation ${name} lowers "I" to a dotless i. Rapport compares addresses without it`,
+        'In your own SQL, write lower(email collate "C"), or create the database with the collation C.UTF-8.',
+      ),
+    )
+  if (!lowersOthers)
+    findings.push(
+      warn(
+        `the collation ${name} lowers ASCII letters only: a search does not ignore the case of others, such as Cyrillic`,
+        'Create the database with the collation C.UTF-8.',
+      ),
+    )
+  return findings
 }
 
 /** The API promises that every 2xx write is durable, which depends on these settings. */

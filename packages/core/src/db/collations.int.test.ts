@@ -2,6 +2,8 @@ import { createDatabase, type TestDatabase } from '@rapport/testing/postgres/dat
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { afterEach, expect, inject, test } from 'vitest'
 import { createContact } from '../contacts/create-contact.ts'
+import type { ContactQuery } from '../contacts/listing/contact-query.schema.ts'
+import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { findContactByEmail } from '../contacts/find-contact.ts'
 import { openDatabase } from './client.ts'
 import { migrate } from './migrate.ts'
@@ -22,7 +24,7 @@ async function create(options: string, settings: readonly string[] = []) {
 }
 
 test.each([
-  ['C', "template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'"],
+  ['C', "template template0 encoding 'UTF8' locale_provider libc lc_collate 'C' lc_ctype 'C'"],
   ['tr-TR', icu('tr-TR')],
   ['az', icu('az')],
   ['de-DE', icu('de-DE')],
@@ -35,6 +37,27 @@ test.each([
   })
   expect((await findContactByEmail(ctx, 'iNfO@example.COM'))?.id).toBe(contact.id)
   expect(contact.tags).toHaveLength(4)
+})
+
+test.each([
+  ['C', "template template0 encoding 'UTF8' locale_provider libc lc_collate 'C' lc_ctype 'C'"],
+  ['tr-TR', icu('tr-TR')],
+  ['az', icu('az')],
+  ['de-DE', icu('de-DE')],
+])('a search ignores case and accents, with the collation %s', async (name, options) => {
+  const { db } = await create(options)
+  const ctx = await createTestCtx(db)
+  const { id } = await createContact(ctx, {
+    email: 'info@example.com',
+    firstName: 'İPEK',
+    company: 'LIMITED Işık Çelik',
+  })
+  const find = async (filter: Partial<ContactQuery>) =>
+    (await listContacts(ctx, { limit: 10, customFields: {}, ...filter })).data.map((contact) => contact.id)
+  for (const search of ['INFO', 'info', 'ipek', 'IPEK', 'limited', 'LİMİTED', 'ISIK', 'celik', 'ÇELİK'])
+    expect([name, search, await find({ search })]).toEqual([name, search, [id]])
+  for (const contains of ['limited', 'LIMITED', 'çelik'])
+    expect(await find({ filter: { all: [{ field: 'company', contains }] } })).toEqual([id])
 })
 
 test('moments are the same whatever the date style and the time zone of the database', async () => {

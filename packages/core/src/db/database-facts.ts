@@ -7,14 +7,25 @@ import { bool, float, int, json, nullable, text } from './statements/sql-types.t
 export interface DatabaseFacts {
   version: string
   encoding: string
+  collation: Collation
   isStandby: boolean
   isReadOnly: boolean
-  /** Boolean settings by name. */
+  /** Settings of this connection by name. */
   switches: Record<string, string>
+  /** What the database or the role sets for every connection that does not say otherwise: `TimeZone=Europe/Berlin`. */
+  defaults: string[]
   extensions: string[]
   /** How many connections the server, the database and the role allow. */
   maxConnections: number
   connections: number
+}
+
+export interface Collation {
+  name: string
+  /** False with a Turkish collation, which has a dotless i: `lower(email)` then takes `INFO@` and `info@` for two addresses. */
+  lowersAscii: boolean
+  /** False with the collation C. */
+  lowersOthers: boolean
 }
 
 /** Reads all facts in one round trip. */
@@ -28,19 +39,33 @@ const selectFacts = namedStatement('read database facts', {
   columns: {
     version: text,
     encoding: text,
+    collation: json<Collation>(),
     isStandby: bool,
     isReadOnly: bool,
     switches: json<Record<string, string>>(),
+    defaults: json<string[]>(),
     extensions: json<string[]>(),
     maxConnections: int,
     connections: int,
   },
   sql: () => sql`
     select current_setting('server_version') as version,
-      current_setting('server_encoding') as encoding, pg_is_in_recovery() as is_standby,
+      current_setting('server_encoding') as encoding,
+      (select json_build_object(
+          'name', coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale', d.datcollate),
+          'lowersAscii', lower('I' collate "default") = 'i', 'lowersOthers', lower('Д' collate "default") = 'д')
+        from pg_database d where datname = current_database()) as collation,
+      pg_is_in_recovery() as is_standby,
       current_setting('default_transaction_read_only')::bool as is_read_only,
       (select json_object_agg(name, setting) from pg_settings
-        where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'DateStyle')) as switches,
+        where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum',
+          'DateStyle', 'IntervalStyle', 'TimeZone')) as switches,
+      (select coalesce(json_agg(distinct setting), '[]')
+        from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase or s.setdatabase = 0
+          cross join unnest(s.setconfig) as setting
+        where d.datname = current_database()
+          and s.setrole in (0, (select oid from pg_roles where rolname = current_user))
+          and setting ~* '^(DateStyle|IntervalStyle|TimeZone)=') as defaults,
       (select coalesce(json_agg(extname), '[]') from pg_extension) as extensions,
       least(
         current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int

@@ -4,12 +4,13 @@
 const prologue = `-- Search by parts of words, and indexes that start with the workspace.
 CREATE EXTENSION IF NOT EXISTS pg_trgm;--> statement-breakpoint
 CREATE EXTENSION IF NOT EXISTS btree_gin;--> statement-breakpoint
--- Search without regard to case and accents. An index takes only an IMMUTABLE function, and unaccent() is STABLE, because
+-- Search without regard to case and accents. "C" lowers ASCII letters, so that the collation tr-TR does not turn I into a
+-- dotless i. An index takes only an IMMUTABLE function, and unaccent() is STABLE, because
 -- its dictionary can be replaced. A body of this form is stored with resolved names, so it works with any search_path, as
 -- during the restore of a dump.
 CREATE EXTENSION IF NOT EXISTS unaccent;--> statement-breakpoint
 CREATE FUNCTION fold_text(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-  RETURN lower(unaccent('unaccent'::regdictionary, value));--> statement-breakpoint
+  RETURN lower(lower(unaccent('unaccent'::regdictionary, value) COLLATE "C") COLLATE "default");--> statement-breakpoint
 `
 
 /** After the last statement. */
