@@ -48,14 +48,14 @@ const outputs: Record<string, { words?: string[]; fields: string[]; record?: obj
   'workspace list': { fields: ['data'] },
   'workspace show': {
     words: ['WORKSPACE'],
-    fields: ['workspace', 'members', 'senderDomains', 'usage', 'counts', 'failingWebhooks'],
+    fields: ['workspace', 'members', 'invites', 'senderDomains', 'usage', 'counts', 'failingWebhooks'],
   },
   'workspace create': { words: ['--name', 'X', '--owner-email', 'x@example.com'], fields: ['workspace', 'invite'] },
   'workspace invite': {
     words: ['WORKSPACE', '--email', 'y@example.com', '--role', 'ADMIN'],
     fields: ['id', 'email', 'role', 'createdBy', 'expiresAt', 'createdAt'],
   },
-  'workspace set-senders': { words: ['WORKSPACE', 'a.example'], fields: ['workspaceId', 'domains'] },
+  'workspace set-senders': { words: ['WORKSPACE', 'a.example'], fields: ['workspaceId', 'domains', 'shared'] },
   'workspace set-quota': { words: ['WORKSPACE', 'lists=1', 'forms=default'], fields: ['workspaceId', 'quotas'] },
   'workspace set-tracking': { words: ['WORKSPACE', 'OFF'], fields: ['workspaceId', 'trackingWithoutConsent'] },
   'workspace suspend': { words: ['WORKSPACE'], fields: ['workspaceId', 'suspendedAt'] },

@@ -38,6 +38,21 @@ test('workspace set-senders replaces the domains, and removes them with ""', asy
   ])
 })
 
+test('workspace set-senders names the workspaces that have a domain too', async () => {
+  const [one, other, third] = [
+    await createTestCtx(database.db),
+    await createTestCtx(database.db),
+    await createTestCtx(database.db),
+  ]
+  await run(['workspace', 'set-senders', one.workspaceId, 'shared.example'])
+  await run(['workspace', 'set-senders', third.workspaceId, 'unshared.example'])
+  const output = await run(['workspace', 'set-senders', other.workspaceId, 'shared.example,own.example'])
+  expect(output).toContain(`Warning: ${one.workspaceId} has shared.example too, and may send from it.`)
+  expect(output).not.toContain(third.workspaceId)
+  const part = await run(['workspace', 'set-senders', third.workspaceId, 'news.shared.example'])
+  for (const { workspaceId } of [one, other]) expect(part).toContain(`Warning: ${workspaceId} has shared.example too`)
+})
+
 test('workspace set-quota sets several quotas, and "default" resets one', async () => {
   const ctx = await createTestCtx(database.db)
   await run(['workspace', 'set-quota', ctx.workspaceId, 'contacts=7', 'lists=0', 'forms=3'])

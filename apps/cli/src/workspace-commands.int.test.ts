@@ -35,12 +35,13 @@ async function createOwnedWorkspace(email: string, workspaceName = 'Analytical E
   return { ...base, workspaceId: workspace.id }
 }
 
-test('workspace show prints members, senders, quotas and failing webhooks', async () => {
+test('workspace show prints members, invites, senders, quotas and failing webhooks', async () => {
   const ctx = await createOwnedWorkspace('show@example.com')
   await createTestContact(ctx)
   await createTestDeal(ctx)
   await setSenderDomains(ctx, ['engines.example'])
   await run('workspace', 'set-quota', ctx.workspaceId, 'lists=7', 'forms=0')
+  await run('workspace', 'invite', ctx.workspaceId, '--email', 'pending@example.com', '--role', 'OWNER')
   const { stdout: healthy } = await run('workspace', 'show', ctx.workspaceId)
   expect(healthy).toContain('No webhook has failed for an hour.')
   const webhook = await createTestWebhook(ctx, { url: 'https://example.com/hooks/secret?token=secret' })
@@ -53,6 +54,8 @@ test('workspace show prints members, senders, quotas and failing webhooks', asyn
     /^Sender domains {2}engines\.example$/m,
     /^Deals {11}1$/m,
     /^show@example\.com +OWNER /m,
+    /^invited +role +until +id$/m,
+    /^pending@example\.com +OWNER +20\S+Z +inv_\w+$/m,
     /^lists +0 +7$/m,
     /^forms +0 +–$/m,
     /^contacts +2 +5,000,000$/m,
@@ -67,6 +70,7 @@ test('workspace show prints members, senders, quotas and failing webhooks', asyn
     members: [
       { id: expect.any(String), email: 'show@example.com', name: 'Ada', role: 'OWNER', createdAt: expect.any(String) },
     ],
+    invites: [expect.objectContaining({ email: 'pending@example.com', role: 'OWNER' })],
     senderDomains: ['engines.example'],
     usage: expect.objectContaining({ lists: { used: 0, isEstimate: false, limit: 7 } }),
     counts: { deals: 1, tasks: 0, campaigns: {} },

@@ -2,6 +2,7 @@
 import { and, eq, inArray, ne } from 'drizzle-orm'
 import { domains, senderDomains } from '../db/schema/index.ts'
 import { conflict, invalidField } from '../kernel/errors.ts'
+import type { WorkspaceId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { findDomainByName } from './domains.ts'
 import { mailDomain } from '../mail/outgoing-mail.ts'
@@ -100,6 +101,23 @@ export async function listSenderDomains(ctx: WorkspaceRef): Promise<string[]> {
     .where(eq(senderDomains.workspaceId, ctx.workspaceId))
     .orderBy(senderDomains.domain)
   return rows.map(({ domain }) => domain)
+}
+
+export interface SharedDomain {
+  domain: string
+  /** Another workspace with the domain, a parent of it, or a part of it. */
+  workspaceId: WorkspaceId
+}
+
+/** Lists the workspaces to which the operator gave the same domains, for the operator. */
+export async function listSharedDomains(ctx: WorkspaceRef, given: readonly string[]): Promise<SharedDomain[]> {
+  const rows = await ctx.db
+    .select({ domain: senderDomains.domain, workspaceId: senderDomains.workspaceId })
+    .from(senderDomains)
+    .where(ne(senderDomains.workspaceId, ctx.workspaceId))
+    .orderBy(senderDomains.domain, senderDomains.workspaceId)
+  const isSame = (one: string, other: string) => withParents(one).includes(other) || withParents(other).includes(one)
+  return rows.filter((row) => given.some((domain) => isSame(domain, row.domain)))
 }
 
 async function isGivenToOther(ctx: Ctx, domain: string): Promise<boolean> {

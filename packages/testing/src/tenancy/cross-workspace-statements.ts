@@ -30,6 +30,7 @@ export const acrossWorkspaces: Readonly<Record<string, string>> = {
   [`${core}/operations/overviews/senders-of-others.ts listSendersOfOthers`]: operator,
   [`${core}/domains/verify-domain.ts recheckDomains`]: 'Finds the domains of all workspaces that are due for a check.',
   [`${core}/domains/sending-domains.ts listSendingDomains`]: operator,
+  [`${core}/domains/senders.ts listSharedDomains`]: operator,
   [`${core}/domains/senders.ts isGivenToOther`]: 'A sender domain belongs to one workspace of the installation.',
   [`${core}/domains/senders.ts isVerifiedByOther`]: 'A verified domain belongs to the workspaces that verified it.',
   [`${core}/operations/mail/known-reports.ts purgeMailReports`]: purge,

@@ -1,3 +1,4 @@
+import { listSharedDomains } from '@rapport/core/domains/senders.ts'
 import { setSenderDomains } from '@rapport/core/domains/set-sender-domains.ts'
 import { IdOption } from '../../id-option.ts'
 import { normalizeEmail } from '@rapport/core/kernel/validation.ts'
@@ -33,11 +34,18 @@ export const workspaceSetSenders = defineCommand({
   notes: [
     'The workspace then sends only from these domains, from those that it has verified, and from MAIL_FROM where it names',
     'no sender. Workspaces without domains of their own can no longer send from them. Removes the domains that the',
-    'workspace had before. The command connects to the database directly and is recorded in the audit log of the workspace.',
+    'workspace had before, and warns if another workspace has one of them too. The command connects to the database directly and is recorded in the audit log of the workspace.',
   ].join('\n'),
   async run(cli, { workspace, domains, json }) {
-    await withWorkspace(cli, workspace, (ctx) => setSenderDomains(ctx, domains))
-    cli.terminal.print(json ? JSON.stringify({ workspaceId: workspace, domains }) : domains.join('\n'))
+    const shared = await withWorkspace(cli, workspace, async (ctx) => {
+      await setSenderDomains(ctx, domains)
+      return listSharedDomains(ctx, domains)
+    })
+    cli.terminal.print(json ? JSON.stringify({ workspaceId: workspace, domains, shared }) : domains.join('\n'))
+    for (const { domain, workspaceId } of shared)
+      cli.terminal.log(
+        `Warning: ${workspaceId} has ${domain} too, and may send from it. To take it away, set its senders.`,
+      )
     cli.terminal.log(
       domains.length > 0
         ? `${workspace} sends only from these domains, and from those that it has verified.`

@@ -25,7 +25,7 @@ export const workspaceShow = defineCommand({
 })
 
 function format(overview: WorkspaceOverview, terminal: Terminal): string {
-  const { workspace, members, senderDomains, usage, counts, failingWebhooks } = overview
+  const { workspace, members, invites, senderDomains, usage, counts, failingWebhooks } = overview
   const campaigns = Object.entries(counts.campaigns).map(([status, count]) => `${formatCount(count)} ${status}`)
   const facts = [
     ['Id', workspace.id],
@@ -51,11 +51,18 @@ function format(overview: WorkspaceOverview, terminal: Terminal): string {
       ...members.map((one) => [one.email, one.role, one.createdAt, one.id]),
     ]),
     '',
+    ...(invites.length > 0 ? [formatInvites(invites), ''] : []),
     formatTable([['quota', 'used', 'limit'], ...quotas]),
     '',
     formatFailingWebhooks(failingWebhooks),
   ].join('\n')
 }
+
+const formatInvites = (invites: WorkspaceOverview['invites']) =>
+  formatTable([
+    ['invited', 'role', 'until', 'id'],
+    ...invites.map((one) => [one.email, one.role, one.expiresAt, one.id]),
+  ])
 
 const describeTracking = {
   OFF: 'OFF: opens and clicks are not tracked',

@@ -4,8 +4,9 @@ import { campaigns, deals, tasks, type campaignStatuses } from '../../db/schema/
 import { listSenderDomains } from '../../domains/senders.ts'
 import { readAllPages } from '../../request/paging.ts'
 import type { Ctx } from '../../request/context.ts'
+import { listInvites } from '../../team/invites.ts'
 import { listMembers } from '../../team/members.ts'
-import type { Member } from '../../team/team.schema.ts'
+import type { Invite, Member } from '../../team/team.schema.ts'
 import { listFailingWebhooks, type FailingWebhookState } from '../../webhooks/health/failing-webhooks.ts'
 import type { Workspace } from '../../workspaces/workspaces.schema.ts'
 import { readWorkspace } from '../../workspaces/workspaces.ts'
@@ -15,6 +16,8 @@ import type { Usage } from './workspace-usage.schema.ts'
 export interface WorkspaceOverview {
   workspace: Workspace
   members: Member[]
+  /** The invites that were not accepted: of a workspace of `rapport workspace create`, also that of its owner. */
+  invites: Invite[]
   /** The domains that the operator gave to the workspace. */
   senderDomains: string[]
   /** The use and the limit of each quota, as in `GET /workspace/usage`. */
@@ -25,15 +28,16 @@ export interface WorkspaceOverview {
 }
 
 export async function readWorkspaceOverview(ctx: Ctx): Promise<WorkspaceOverview> {
-  const [workspace, members, senderDomains, usage, counts, failingWebhooks] = await Promise.all([
+  const [workspace, members, invites, senderDomains, usage, counts, failingWebhooks] = await Promise.all([
     readWorkspace(ctx),
     readAllPages((page) => listMembers(ctx, { ...page, sort: 'createdAt' })),
+    readAllPages((page) => listInvites(ctx, { ...page, sort: 'createdAt' })),
     listSenderDomains(ctx),
     readUsage(ctx),
     readCounts(ctx),
     listFailingWebhooks(ctx.db, { workspaceId: ctx.workspaceId }),
   ])
-  return { workspace, members, senderDomains, usage, counts, failingWebhooks }
+  return { workspace, members, invites, senderDomains, usage, counts, failingWebhooks }
 }
 
 async function readCounts({ db, workspaceId }: Ctx): Promise<WorkspaceOverview['counts']> {
