@@ -78,3 +78,18 @@ test('a suppressed address gets neither a test email nor an invite', async () =>
   ]
   for (const response of sent) expect(expectError(response, 409)).toMatchObject({ code: 'opted_out' })
 })
+
+test('an opt-out of one list refuses test emails of that list, and of no other', async () => {
+  const email = freshEmail()
+  const [list, other] = [
+    await api.create('/lists', workspace.key, { name: 'A' }),
+    await api.create('/lists', workspace.key, { name: 'B' }),
+  ]
+  await suppress({ email, reason: 'OPTED_OUT', listId: list['id'] })
+  const sendTest = async (listId: unknown) => {
+    const campaign = await api.create('/campaigns', workspace.key, { name: 'a', subject: 'b', listId })
+    return api.call('POST', `/campaigns/${String(campaign['id'])}/send-test`, { key: workspace.key, body: { email } })
+  }
+  expect(expectError(await sendTest(list['id']), 409)).toMatchObject({ code: 'opted_out' })
+  expect((await sendTest(other['id'])).status).toBe(202)
+})

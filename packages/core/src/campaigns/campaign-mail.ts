@@ -165,7 +165,7 @@ export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contac
 /**
  * Enqueues one test mail. The campaign can have any status. With `contactId`, the mail shows the values of that
  * contact. Throws `validation_error` if a template exceeds its limits, `quota_exceeded` if the workspace has used up
- * its quotas of emails, `opted_out` if the address is suppressed, and `forbidden` if the operator requires an owner with
+ * its quotas of emails, `opted_out` if the address is suppressed for all lists or for that of the campaign, and `forbidden` if the operator requires an owner with
  * a verified address and there is none.
  */
 export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
@@ -176,7 +176,7 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
     await requireVerifiedOwner(ctx, email)
     // Before the lock of the address, as in every change of a contact.
     await requireMailQuota(ctx, 'CAMPAIGN_TEST', email)
-    await requireNotSuppressed(ctx, email)
+    await requireNotSuppressed(ctx, email, listId ?? undefined)
     if (listId === null || !(await lockList(ctx, listId))) throw createListDeletedError()
     await enqueueMail(ctx, {
       kind: 'CAMPAIGN_TEST',

@@ -150,9 +150,9 @@ export async function readSuppressions(
   return rows.filter(listId === undefined ? (row) => row.listId === null : coversList(listId))
 }
 
-/** Throws `opted_out` if anything stands against mails to an address that the person has not asked for. */
-export async function requireNotSuppressed(ctx: Ctx, email: string): Promise<void> {
-  const rows = await readSuppressions(ctx, { email })
+/** Throws `opted_out` if anything stands against mails to an address that the person has not asked for; also for a list, if given. */
+export async function requireNotSuppressed(ctx: Ctx, email: string, listId?: ListId): Promise<void> {
+  const rows = await readSuppressions(ctx, { email, listId })
   if (rows.length > 0) throw createSuppressedError(rows)
 }
 
