@@ -163,11 +163,14 @@ function invalidValues({ type, maxLength, maxItems, anyOf = [] }: Schema): unkno
 }
 
 /** Every example body with one invalid field, and the name of that field. */
-function* invalidBodies({ requestBody }: DocumentedOperation): Generator<{ field: string; body: Json }> {
+function* invalidBodies({ method, requestBody }: DocumentedOperation): Generator<{ field: string; body: Json }> {
   const { schema, example } = requestBody?.content['application/json'] ?? {}
-  const { properties = {} } = schemas[schema?.$ref?.split('/').at(-1) ?? ''] ?? {}
+  const { properties = {}, required = [] } = schemas[schema?.$ref?.split('/').at(-1) ?? ''] ?? {}
   for (const [field, fieldSchema] of Object.entries(properties)) {
-    for (const value of invalidValues(fieldSchema)) yield { field, body: { ...example, [field]: value } }
+    // In a POST, null is as if an optional field were left out.
+    const isRejected = (value: unknown) => value !== null || method !== 'POST' || required.includes(field)
+    for (const value of invalidValues(fieldSchema).filter(isRejected))
+      yield { field, body: { ...example, [field]: value } }
   }
 }
 

@@ -137,13 +137,15 @@ test('a slash after the URL of an opt-out or of a mail hook is ignored', async (
 })
 
 /** RFC 3986: a different path. And `/contacts/` may be a contact whose id is empty by mistake: a page would hide that. */
-test('a path with a trailing slash is not the path', async () => {
+test('a path with a trailing slash is a 404 that names the path without it', async () => {
   for (const operation of operations.filter(({ path, template }) => path !== '/' && !repaired.test(template))) {
-    const { status, body } = await call(operation, { path: `${pathOf(operation)}/` })
+    const path = pathOf(operation).split('?', 1)[0] ?? ''
+    const { status, body } = await call(operation, { path: `${path}/` })
+    const message = `Route not found: use ${path}, without the slash at the end`
     expect([nameOf(operation), status, body]).toEqual([
       nameOf(operation),
       404,
-      expect.objectContaining({ code: 'not_found' }),
+      expect.objectContaining({ code: 'not_found', message }),
     ])
   }
 })

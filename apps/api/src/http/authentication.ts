@@ -1,4 +1,5 @@
 import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
+import { readBearerToken } from '@rapport/core/auth/bearer-token.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { workspaceSuspended } from '@rapport/core/request/suspended-workspace.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -32,7 +33,8 @@ export const authentication = fp(
   { name: 'authentication', dependencies: ['request-context', 'rate-limits'] },
 )
 
-/** The bearer token of a request (RFC 6750); undefined if there is none. */
+/** The bearer token of a request; undefined if there is none. */
 export function bearerToken(request: FastifyRequest): string | undefined {
-  return /^Bearer ([\w-]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1]
+  const token = readBearerToken(request.headers.authorization)
+  return /^[\w-]{1,200}$/.test(token) ? token : undefined
 }

@@ -1,5 +1,6 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
+import { readBearerToken } from '@rapport/core/auth/bearer-token.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { registerRedisMetrics, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
 import { registerMailRateMetrics } from '@rapport/core/operations/overviews/mail-rates.ts'
@@ -73,7 +74,7 @@ export const metrics = fp(
         },
       },
       async (request, reply) => {
-        if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) {
+        if (!isSameSecret(readBearerToken(request.headers.authorization), token)) {
           throw unauthenticated('Authorization: Bearer <METRICS_TOKEN>')
         }
         reply.type(registry.contentType)

@@ -1,4 +1,5 @@
 import { AppError, invalidField, invalidFields, type Issue } from '@rapport/core/kernel/errors.ts'
+import { parseLenient } from '@rapport/core/kernel/parse-lenient.ts'
 import { describeQueryIssue, toIssues } from '@rapport/core/kernel/zod-messages.ts'
 import type { FastifyInstance, FastifySchema, FastifySchemaCompiler } from 'fastify'
 import fp from 'fastify-plugin'
@@ -26,10 +27,11 @@ function fieldsOfRecord({ response = {} }: FastifySchema): string[] {
 }
 
 function compileValidator(recordFields: WeakMap<object, string[]>): FastifySchemaCompiler<z.ZodType> {
-  return ({ schema, httpPart }) => {
+  return ({ schema, httpPart, method }) => {
     const options = httpPart === 'querystring' ? { error: describeQueryIssue } : {}
+    const isPost = httpPart === 'body' && method.toUpperCase() === 'POST'
     return (data) => {
-      const { success, data: value, error } = schema.safeParse(data, options)
+      const { success, data: value, error } = isPost ? parseLenient(schema, data) : schema.safeParse(data, options)
       return success ? { value } : { error: toError(toIssues(error, recordFields.get(schema)), httpPart) }
     }
   }

@@ -16,6 +16,10 @@ export const unknownRoutes = fp(
     })
     // For `reply.callNotFound()`, which skips the hooks above.
     scope.setNotFoundHandler(sendNotFound)
+
+    function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+      return reply.notFound(scope.describeMissingRoute(pathOf(request)))
+    }
   },
   {
     name: 'unknown-routes',
@@ -32,7 +36,3 @@ export const unknownRoutes = fp(
     ],
   },
 )
-
-function sendNotFound(_request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return reply.notFound('Route not found')
-}

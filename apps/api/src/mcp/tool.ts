@@ -3,9 +3,10 @@ import type { Tool as ToolDefinition } from '@modelcontextprotocol/server'
 import type { Role } from '@rapport/core/db/schema/index.ts'
 import { type AppError, invalidFields } from '@rapport/core/kernel/errors.ts'
 import { completeJsonSchema, simplifySchemas } from '@rapport/core/kernel/json-schema.ts'
-import { Token } from '@rapport/core/kernel/validation.ts'
+import { parseLenient } from '@rapport/core/kernel/parse-lenient.ts'
 import { toIssues } from '@rapport/core/kernel/zod-messages.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
+import { Cursor } from '@rapport/core/request/paging.ts'
 import { z } from 'zod'
 
 /** What a client may assume about a tool. All of them are required, because their defaults assume the worst. */
@@ -73,7 +74,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodObject>(
 
 /** Parses the input of a tool. Throws `validation_error` with an issue for each invalid argument. */
 export function parseInput<Input extends z.ZodType>(schema: Input, input: unknown): z.output<Input> {
-  const { success, data, error } = schema.safeParse(input)
+  const { success, data, error } = parseLenient(schema, input)
   if (!success) throw invalidFields(toIssues(error))
   return data
 }
@@ -88,9 +89,9 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): ToolDefinition
 /** The arguments of a tool that returns a page. */
 export const pageInput = {
   limit: z.int().min(1).max(100).default(20).describe('The maximum number of records on the page.'),
-  cursor: Token(600)
-    .optional()
-    .describe('The `nextCursor` of the previous page, with the same filters. Omit it to get the first page.'),
+  cursor: Cursor.describe(
+    'The `nextCursor` of the previous page, with the same filters. Omit it to get the first page.',
+  ),
 }
 
 /** The order of every listing, so that a tool needs no argument for it. */

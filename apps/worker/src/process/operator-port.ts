@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http'
+import { readBearerToken } from '@rapport/core/auth/bearer-token.ts'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import type { ClockWatch } from '@rapport/core/db/clock-offset.ts'
@@ -67,7 +68,7 @@ async function handleRequest(
     return jsonResponse(readiness.status === 'unavailable' ? 503 : 200, readiness)
   }
   if (path !== '/metrics') return jsonResponse(404)
-  if (token !== undefined && !isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`))
+  if (token !== undefined && !isSameSecret(readBearerToken(request.headers.authorization), token))
     return jsonResponse(401)
   return { status: 200, type: metrics.registry.contentType, body: await metrics.registry.metrics() }
 }

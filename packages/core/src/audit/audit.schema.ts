@@ -104,6 +104,6 @@ export type AuditEntry = z.output<typeof AuditEntry>
 export const AuditQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
   action: z.enum(auditActions).optional().describe('Only entries with this action.'),
-  actorId: SingleLine(40).optional().describe('Only entries of the user or API key with this id.'),
+  actorId: SingleLine(40, 1).optional().describe('Only entries of the user or API key with this id.'),
 })
 export type AuditQuery = z.output<typeof AuditQuery>

@@ -1,6 +1,14 @@
 import { z } from 'zod'
 import { maxWorkspaceName, Workspace } from '../workspaces/workspaces.schema.ts'
-import { CreatedAt, Email, SingleLine, Timestamp, TimestampInput, LinkToken } from '../kernel/validation.ts'
+import {
+  CreatedAt,
+  Email,
+  EmptyAsNull,
+  SingleLine,
+  Timestamp,
+  TimestampInput,
+  LinkToken,
+} from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
@@ -150,10 +158,9 @@ export const ApiKeyInput = z
   .strictObject({
     name: SingleLine(200, 1).describe('The name of the key.'),
     role: z.enum(['VIEWER', 'MEMBER', 'ADMIN']).default('MEMBER').describe('The role of the key, at most your own.'),
-    expiresAt: TimestampInput.refine((moment) => moment.getTime() > Date.now(), 'must be in the future')
-      .nullable()
+    expiresAt: EmptyAsNull(TimestampInput.refine((moment) => moment.getTime() > Date.now(), 'must be in the future'))
       .default(null)
-      .describe('When the key stops working. `null` if it does not expire.'),
+      .describe('When the key stops working. `null` or empty if it does not expire.'),
   })
   .meta({ id: 'ApiKeyCreate', description: 'A new API key.', examples: [{ name: 'Website', role: 'MEMBER' }] })
 export type ApiKeyInput = z.output<typeof ApiKeyInput>

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { CreatedAt, Email, OptionalObject, SingleLine, Timestamp, UpdatedAt, Verbatim } from '../kernel/validation.ts'
+import {
+  CreatedAt,
+  Email,
+  OptionalObject,
+  SearchText,
+  SingleLine,
+  Timestamp,
+  UpdatedAt,
+  Verbatim,
+} from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { BounceClass, BounceCode } from '../mail/bounces/bounce.schema.ts'
 import { describeSender } from '../domains/senders.ts'
@@ -137,7 +146,7 @@ export const CampaignQuery = PageQuery.extend({
   status: z.enum(campaignStatuses).optional().describe('Only campaigns with this status.'),
   listId: Id('lst').optional().describe('Only campaigns for this list.'),
   segmentId: Id('seg').optional().describe('Only campaigns with this segment.'),
-  search: SingleLine(200, 1).optional().describe('Part of the name or the subject, ignoring case and accents.'),
+  search: SearchText.describe('Part of the name or the subject, ignoring case and accents.'),
 })
 export type CampaignQuery = z.output<typeof CampaignQuery>
 

@@ -93,10 +93,11 @@ export const DeletedContact = z.object({ id: RecordId('con') }).meta({
 
 const emptyToNull = <T extends z.ZodType<string>>(schema: T) => schema.nullable().transform((value) => value || null)
 
+/** An empty tag is none: forms and Rails send `[""]` for no tags. */
 export const Tags = z
-  .array(SingleLine(100, 1))
+  .array(SingleLine(100))
   .max(100, 'must have at most 100 tags')
-  .transform((tags) => [...new Set(tags)])
+  .transform((tags) => [...new Set(tags)].filter((tag) => tag !== ''))
 
 /** Fits `form:` and the longest form name. */
 export const sourceLength = 205

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CreatedAt, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, SearchText, SingleLine, Timestamp, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Repeatable, Sort } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
@@ -126,7 +126,7 @@ export const DealQuery = PageQuery.extend({
   status: Repeatable(z.enum(dealStatuses))
     .optional()
     .describe('Only deals with this status. Repeatable: deals with any of the statuses.'),
-  search: SingleLine(200, 1).optional().describe('Only deals with this part of the name, ignoring case and accents.'),
+  search: SearchText.describe('Only deals with this part of the name, ignoring case and accents.'),
   valueCentsMin: CentsParameter.optional().describe('Only deals with at least this `valueCents`.'),
   valueCentsMax: CentsParameter.optional().describe('Only deals with at most this `valueCents`.'),
   ...timeRange('updated'),

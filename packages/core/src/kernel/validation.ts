@@ -1,6 +1,7 @@
 /** Schemas that all slices share. */
 import { domainToASCII } from 'node:url'
 import { z } from 'zod'
+import { normalizeMoment } from './values/iso-moment.ts'
 import { showInvisible, trimInvisible } from './values/text.ts'
 import { describeIssue } from './zod-messages.ts'
 
@@ -137,19 +138,42 @@ export const dateNote = 'A timestamp, or a date, which means its first instant i
 const timestampMessage = 'must be a timestamp such as 2026-11-21T06:35:49Z or a date such as 2026-11-21'
 /** A plus sign that is not encoded in a URL is a space. */
 const hintAtPlus = (input: unknown) =>
-  /:[\d.]+ \d\d:?\d\d$/.test(String(input)) ? ': in a URL, send a plus sign as %2B' : ''
+  /:\d\d[\d:.,]* \d\d(?::?\d\d)?$/.test(String(input)) ? ': in a URL, send a plus sign as %2B' : ''
 
 /**
- * A timestamp in a request: ISO 8601 with an offset, in a year that a response can show with four digits. A date means
- * its first instant in UTC.
+ * A timestamp in a request: ISO 8601 with an offset, as `normalizeMoment` reads it, in a year that a response can show with four
+ * digits. A date means its first instant in UTC.
  */
 export const TimestampInput = z
-  .union([z.iso.datetime({ offset: true }).max(40), z.iso.date()], {
-    error: ({ input }) => (input === undefined ? undefined : timestampMessage + hintAtPlus(input)),
-  })
+  .preprocess(
+    (input) => (typeof input === 'string' ? normalizeMoment(input) : input),
+    z.union([z.iso.datetime({ offset: true }).max(40), z.iso.date()], {
+      error: ({ input }) => (input === undefined ? undefined : timestampMessage + hintAtPlus(input)),
+    }),
+  )
   .transform((text) => new Date(text))
   .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999, 'must be in the years 1 to 9999')
   .describe(dateNote)
+
+/**
+ * For a field or parameter that may be left out: an empty text means the same, and is dropped from an array. Not for ids, where it
+ * is an error.
+ */
+export function EmptyAsNone<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((input) => (isBlank(input) ? undefined : dropEmpty(input)), schema.optional()).optional()
+}
+
+/** Like `EmptyAsNone`, for a field that `null` clears. */
+export function EmptyAsNull<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((input) => (isBlank(input) ? null : input), schema.nullable())
+}
+
+const isBlank = (input: unknown) => typeof input === 'string' && trimInvisible(input) === ''
+const dropEmpty = (input: unknown): unknown =>
+  Array.isArray(input) ? (input as unknown[]).filter((one) => !isBlank(one)) : input
+
+/** What a listing searches for. */
+export const SearchText = EmptyAsNone(SingleLine(200, 1))
 
 /** A boolean in a query string: `true` or `false`. */
 export const QueryBoolean = z

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CreatedAt, Email, MultiLine, SingleLine, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, Email, MultiLine, SearchText, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { OptionalLocale } from '../kernel/values/locale.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -81,7 +81,7 @@ export const ListChange = z
 export type ListChange = z.output<typeof ListChange>
 
 export const ListQuery = PageQuery.extend({
-  search: SingleLine(200, 1).optional().describe('Only lists with this part of the name, ignoring case and accents.'),
+  search: SearchText.describe('Only lists with this part of the name, ignoring case and accents.'),
   sort: Sort(['createdAt']),
 })
 export type ListQuery = z.output<typeof ListQuery>

@@ -4,10 +4,12 @@ import type { Ctx } from './context.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { decryptPayload, encryptPayload } from '../kernel/crypto.ts'
-import { Token } from '../kernel/validation.ts'
+import { EmptyAsNone, Token } from '../kernel/validation.ts'
 import { timeRange } from './time-range.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
+
+export const Cursor = EmptyAsNone(Token(600))
 
 /**
  * The query of a listing, to be extended with its filters and sorts. Unknown parameters are rejected. Every listing
@@ -27,9 +29,9 @@ export const PageQuery = z.strictObject({
       maximum: 100,
       description: 'The maximum number of records on the page.',
     }),
-  cursor: Token(600)
-    .optional()
-    .describe('The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.'),
+  cursor: Cursor.describe(
+    'The `nextCursor` of the previous page, with the same filters and sort. Omit it to get the first page.',
+  ),
   ...timeRange('created'),
 })
 export type PageQuery = z.output<typeof PageQuery>

@@ -1,21 +1,23 @@
 /** Time ranges of listings: `createdAfter` and `createdBefore`, and the same for other moments. */
 import { and, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
-import type { z } from 'zod'
 import { uuidAt } from '../kernel/ids.ts'
-import { dateNote, TimestampInput } from '../kernel/validation.ts'
+import { dateNote, EmptyAsNone, TimestampInput } from '../kernel/validation.ts'
 
 type RangeParameter<Name extends string> = `${Name}After` | `${Name}Before`
+
+const Bound = EmptyAsNone(TimestampInput)
+type Bound = typeof Bound
 
 /** The parameters of a range: `timeRange('created')` has `createdAfter` and `createdBefore`. */
 export function timeRange<const Name extends 'created' | 'updated' | 'due' | 'closed'>(
   name: Name,
-): Record<RangeParameter<Name>, z.ZodOptional<typeof TimestampInput>> {
+): Record<RangeParameter<Name>, Bound> {
   const capitalized = name.replace(/^./, (letter) => letter.toUpperCase())
   const parameters = {
-    [`${name}After`]: TimestampInput.optional().describe(`${capitalized} at or after this time. ${dateNote}`),
-    [`${name}Before`]: TimestampInput.optional().describe(`${capitalized} before this time. ${dateNote}`),
+    [`${name}After`]: Bound.describe(`${capitalized} at or after this time. ${dateNote}`),
+    [`${name}Before`]: Bound.describe(`${capitalized} before this time. ${dateNote}`),
   }
-  return parameters as Record<RangeParameter<Name>, z.ZodOptional<typeof TimestampInput>>
+  return parameters as Record<RangeParameter<Name>, Bound>
 }
 
 interface TimeRange {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { dealStatuses, subscriptionStatuses } from '../db/schema/index.ts'
 import { Id } from '../kernel/ids.ts'
 import { isExactNumber } from '../kernel/values/exact-number.ts'
+import { normalizeMoment } from '../kernel/values/iso-moment.ts'
 import { MultiLine, normalizeText, SingleLine, TimestampInput, Verbatim } from '../kernel/validation.ts'
 
 const maxDepth = 4
@@ -16,11 +17,14 @@ const ExactText = Verbatim(2_000)
 const Num = z.number('must be a number').refine(isExactNumber, 'cannot be compared exactly: it is beyond 2^53')
 const Cents = Num.int('must be a whole number of cents')
 
-/** Kept as text, so that the filter is stored as it was written. */
-const Moment = z.string().superRefine((text, check) => {
-  const message = TimestampInput.safeParse(text).error?.issues[0]?.message
-  if (message !== undefined) check.addIssue({ code: 'custom', message })
-})
+/** Kept as text, so that the filter is stored as it was written, in a form that `Date` reads. */
+const Moment = z
+  .string()
+  .overwrite(normalizeMoment)
+  .superRefine((text, check) => {
+    const message = TimestampInput.safeParse(text).error?.issues[0]?.message
+    if (message !== undefined) check.addIssue({ code: 'custom', message })
+  })
 
 const Period = z
   .string()

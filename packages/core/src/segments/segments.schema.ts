@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { RecordId } from '../kernel/ids.ts'
-import { CreatedAt, SingleLine, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, SearchText, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { ContactFilter, type Filter, FilterNode } from './filter.schema.ts'
 
@@ -56,9 +56,7 @@ export const SegmentChange = z
 export type SegmentChange = z.output<typeof SegmentChange>
 
 export const SegmentQuery = PageQuery.extend({
-  search: SingleLine(200, 1)
-    .optional()
-    .describe('Only segments with this part of the name, ignoring case and accents.'),
+  search: SearchText.describe('Only segments with this part of the name, ignoring case and accents.'),
   sort: Sort(['createdAt']),
 })
 export type SegmentQuery = z.output<typeof SegmentQuery>

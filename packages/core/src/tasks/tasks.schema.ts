@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { CreatedAt, MultiLine, SingleLine, Timestamp, TimestampInput, UpdatedAt } from '../kernel/validation.ts'
+import {
+  CreatedAt,
+  EmptyAsNull,
+  MultiLine,
+  SingleLine,
+  Timestamp,
+  TimestampInput,
+  UpdatedAt,
+} from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, SortBy } from '../request/paging.ts'
 import { timeRange } from '../request/time-range.ts'
@@ -43,7 +51,7 @@ export type Task = z.output<typeof Task>
 const writable = {
   title: SingleLine(300, 1).describe('What to do.'),
   notes: MultiLine(20_000).describe('Details, as plain text, at most 16 KiB.'),
-  dueAt: TimestampInput.nullable().describe('When the task is due. `null` for no due date.'),
+  dueAt: EmptyAsNull(TimestampInput).describe('When the task is due. `null` or empty for no due date.'),
   assigneeId: Id('usr').nullable().describe('The id of a user who is a member of the workspace. `null` for none.'),
 }
 

@@ -7,6 +7,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The methods that the routes of a path have; empty if there is no route with any method. */
     findAllowedMethods: (path: string) => string[]
+    /** The 404 for a path without a route: it names the path that was meant, if only slashes are wrong. */
+    describeMissingRoute: (path: string) => string
   }
 }
 
@@ -24,6 +26,19 @@ export const allowedMethods = fp(
       const exact = methodsByRoute.get(path)
       const routes = exact ? [exact] : [...methodsByRoute.values()].filter(({ pattern }) => pattern.test(path))
       return [...new Set(routes.flatMap(({ methods }) => [...methods]))].toSorted()
+    })
+    app.decorate('describeMissingRoute', (path: string) => {
+      const meant = path.replace(/^\/+/, '/').replace(/(?<=.)\/+$/, '')
+      const isMeant = meant !== path && app.findAllowedMethods(meant).length > 0
+      return isMeant
+        ? `Route not found: use ${meant}, without the slash at the ${path.endsWith('/') ? 'end' : 'start'}`
+        : 'Route not found'
+    })
+    // `GET /contacts/` matches `/contacts/:id`, as if a contact without an id were missing.
+    app.addHook('preValidation', async (request) => {
+      const path = pathOf(request)
+      if (request.routeOptions.url?.includes(':') && path.endsWith('/'))
+        throw new AppError('not_found', app.describeMissingRoute(path))
     })
     // `GET /contacts/batch` matches `/contacts/:id`, although the path has a route of its own.
     app.addHook('preValidation', async (request, reply) => {

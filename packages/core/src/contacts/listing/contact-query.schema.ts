@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { emailSubscribedStatuses } from '../../db/schema/index.ts'
 import { Id } from '../../kernel/ids.ts'
-import { QueryBoolean, SingleLine } from '../../kernel/validation.ts'
-import { PageOf, PageQuery, SortBy } from '../../request/paging.ts'
+import { EmptyAsNone, QueryBoolean, SearchText, SingleLine } from '../../kernel/validation.ts'
+import { PageOf, PageQuery, Repeatable, SortBy } from '../../request/paging.ts'
 import { timeRange } from '../../request/time-range.ts'
 import { FilterParameter } from '../../segments/filter.schema.ts'
 import { Contact, contactExample, sourceLength } from '../contacts.schema.ts'
@@ -16,18 +16,12 @@ export const contactFilterFields = {
   externalId: ExternalId.optional().describe(
     'Only the contact with this external id, or the contact into which a contact with this external id was merged.',
   ),
-  search: SingleLine(200, 1)
-    .optional()
-    .describe(
-      'Part of a name, email, company or phone; tolerates a typo. Without `sort`, returns the best matches first, at most 1,000.',
-    ),
-  tag: z
-    .union([
-      z.array(SingleLine(100, 1)).max(20, 'must have at most 20 tags'),
-      SingleLine(100, 1).transform((tag) => [tag]),
-    ])
-    .optional()
-    .describe('Only contacts with this tag. Repeatable: contacts must have all of the tags.'),
+  search: SearchText.describe(
+    'Part of a name, email, company or phone; tolerates a typo. Without `sort`, returns the best matches first, at most 1,000.',
+  ),
+  tag: EmptyAsNone(Repeatable(SingleLine(100, 1))).describe(
+    'Only contacts with this tag. Repeatable: contacts must have all of the tags.',
+  ),
   listId: Id('lst').optional().describe('Only contacts with a subscription to this list, in any status.'),
   emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional().describe('Only contacts with this status.'),
   source: SingleLine(sourceLength).optional().describe('Only contacts from exactly this source.'),
