@@ -93,7 +93,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'campaigns.sendTest',
         summary: 'Send a test email',
         description:
-          'Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.',
+          'Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 409 (`opted_out`) if the address has opted out of the list of the campaign, or of all. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.',
         params,
         querystring: NoQuery,
         body: SendTestInput,
@@ -133,7 +133,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     [
       'pause',
       'Pause a campaign',
-      'Stops a SENDING campaign within seconds. Recipients not yet sent remain PENDING.',
+      'Stops a SENDING campaign within seconds: each worker still sends the groups that it has claimed, at most 80 emails. The other recipients remain PENDING.',
       pauseCampaign,
     ],
     ['resume', 'Resume a campaign', 'Continues a PAUSED campaign with the PENDING recipients.', resumeCampaign],

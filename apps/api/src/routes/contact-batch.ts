@@ -15,7 +15,7 @@ export const contactBatchRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'contacts.batch',
         summary: 'Create or update up to 100 contacts',
         description: [
-          'Each contact succeeds or fails by itself, and the results are in the order of the contacts. Contacts with the same email take effect one after the other. Emits `contact.created` or `contact.updated` for each contact that changed; a no-op update is `UPDATED` and emits no event.',
+          'Each contact succeeds or fails by itself, and the results are in the order of the contacts. Contacts with the same email take effect one after the other. Emits `contact.created` or `contact.updated` for each contact that changed; a no-op update is `UNCHANGED` and emits no event.',
           'The limit counts one request: 20 requests sync 2,000 contacts. A body has at most 1 MiB and 10,000 values. For larger amounts, use `POST /contacts/import`.',
           'The contacts that succeed are written in one transaction. After a 503 or a lost response, send the request again: with the same `Idempotency-Key` it takes effect once, and with `onConflict` `skip` or `update` it creates no contact twice.',
         ].join('\n\n'),

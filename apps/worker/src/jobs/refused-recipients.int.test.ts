@@ -64,7 +64,7 @@ test('a recipient whose address does not exist is FAILED and suppressed, with an
   expect(suppressed).toEqual(['BOUNCED', undefined, undefined])
   expect((await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')).toHaveLength(3)
   const bouncesByClass = { HARD: 1, SOFT: 1, MESSAGE: 0, POLICY: 1 }
-  expect(await readStats(ctx, id)).toMatchObject({ sent: 3, failed: 3, bounced: 0, bouncesByClass })
+  expect(await readStats(ctx, id)).toMatchObject({ sent: 3, failed: 3, bounced: 1, bouncesByClass })
 })
 
 test('a temporary refusal is a SOFT bounce only after the last attempt', async () => {

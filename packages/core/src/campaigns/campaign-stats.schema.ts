@@ -23,7 +23,7 @@ export const CampaignStats = z
     unsubscribed: count.describe(
       'Recipients who unsubscribed by a link of this campaign, also on the preferences page.',
     ),
-    bounced: count.describe('Recipients whose email had a `HARD` bounce after it was sent.'),
+    bounced: count.describe('Recipients whose address does not exist: `bouncesByClass.HARD`.'),
     complained: count.describe('Recipients who reported the email as spam.'),
     bouncesByClass: z
       .object({
@@ -51,7 +51,7 @@ export const CampaignStats = z
         anonymousOpens: 301,
         anonymousClicks: 48,
         unsubscribed: 4,
-        bounced: 6,
+        bounced: 7,
         complained: 1,
         bouncesByClass: { HARD: 7, SOFT: 2, MESSAGE: 0, POLICY: 0 },
       },

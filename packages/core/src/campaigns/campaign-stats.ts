@@ -26,7 +26,6 @@ export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats
       anonymousOpens: sum(campaignBatches.anonymousOpens),
       anonymousClicks: sum(campaignBatches.anonymousClicks),
       unsubscribed: sum(campaignBatches.unsubscribed),
-      bounced: sum(campaignBatches.bounced),
       complained: sum(campaignBatches.complained),
     })
     .from(campaigns)
@@ -39,7 +38,8 @@ export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats
   if (!row) throw notFound('Campaign')
   const { queued, sent, failed, skipped, interrupted } = row
   const pending = queued - sent - failed - skipped - interrupted
-  return { ...row, pending, bouncesByClass: await countBounces(ctx, id) }
+  const bouncesByClass = await countBounces(ctx, id)
+  return { ...row, pending, bounced: bouncesByClass.HARD, bouncesByClass }
 }
 
 async function countBounces(ctx: Ctx, id: CampaignId): Promise<CampaignStats['bouncesByClass']> {

@@ -632,7 +632,7 @@ export class Contacts extends Resource {
   /**
    * Create or update up to 100 contacts.
    *
-   * Each contact succeeds or fails by itself, and the results are in the order of the contacts. Contacts with the same email take effect one after the other. Emits `contact.created` or `contact.updated` for each contact that changed; a no-op update is `UPDATED` and emits no event.
+   * Each contact succeeds or fails by itself, and the results are in the order of the contacts. Contacts with the same email take effect one after the other. Emits `contact.created` or `contact.updated` for each contact that changed; a no-op update is `UNCHANGED` and emits no event.
    *
    * The limit counts one request: 20 requests sync 2,000 contacts. A body has at most 1 MiB and 10,000 values. For larger amounts, use `POST /contacts/import`.
    *
@@ -1225,7 +1225,7 @@ export class Campaigns extends Resource {
   /**
    * Send a test email.
    *
-   * Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.
+   * Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 409 (`opted_out`) if the address has opted out of the list of the campaign, or of all. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.
    *
    * Requires the role MEMBER.
    */
@@ -1247,7 +1247,7 @@ export class Campaigns extends Resource {
   /**
    * Pause a campaign.
    *
-   * Stops a SENDING campaign within seconds. Recipients not yet sent remain PENDING. Repeating the request is a no-op. Returns 409 for any other status.
+   * Stops a SENDING campaign within seconds: each worker still sends the groups that it has claimed, at most 80 emails. The other recipients remain PENDING. Repeating the request is a no-op. Returns 409 for any other status.
    *
    * Requires the role MEMBER.
    */

@@ -93,7 +93,7 @@ export type ApiKeyCreate = {
      */
     role?: 'VIEWER' | 'MEMBER' | 'ADMIN';
     /**
-     * When the key stops working. `null` if it does not expire.
+     * When the key stops working. `null` or empty if it does not expire.
      */
     expiresAt?: string | string | null;
 };
@@ -639,7 +639,7 @@ export type CampaignStats = {
      */
     unsubscribed: number;
     /**
-     * Recipients whose email had a `HARD` bounce after it was sent.
+     * Recipients whose address does not exist: `bouncesByClass.HARD`.
      */
     bounced: number;
     /**
@@ -1015,9 +1015,9 @@ export type ContactBatchResults = {
  */
 export type ContactBatchSuccess = {
     /**
-     * `UPDATED` also if the contact already had these values; that emits no event.
+     * `UNCHANGED` if the contact already had these values; that emits no event.
      */
-    status: 'CREATED' | 'UPDATED' | 'SKIPPED';
+    status: 'CREATED' | 'UPDATED' | 'UNCHANGED' | 'SKIPPED';
     contact: Contact;
 };
 
@@ -4122,7 +4122,7 @@ export type TaskCreate = {
      */
     notes?: string;
     /**
-     * When the task is due. `null` for no due date.
+     * When the task is due. `null` or empty for no due date.
      */
     dueAt?: string | string | null;
     /**
@@ -4158,7 +4158,7 @@ export type TaskUpdate = {
      */
     notes?: string;
     /**
-     * When the task is due. `null` for no due date.
+     * When the task is due. `null` or empty for no due date.
      */
     dueAt?: string | string | null;
     /**

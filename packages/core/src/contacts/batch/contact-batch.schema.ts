@@ -29,8 +29,8 @@ export type ContactBatch = z.output<typeof ContactBatch>
 const ContactBatchSuccess = z
   .object({
     status: z
-      .enum(['CREATED', 'UPDATED', 'SKIPPED'])
-      .describe('`UPDATED` also if the contact already had these values; that emits no event.'),
+      .enum(['CREATED', 'UPDATED', 'UNCHANGED', 'SKIPPED'])
+      .describe('`UNCHANGED` if the contact already had these values; that emits no event.'),
     contact: Contact,
   })
   .meta({ id: 'ContactBatchSuccess', description: 'The entry was written, or skipped because of `onConflict: skip`.' })

@@ -92,9 +92,9 @@ test('an update equals PUT /contacts for every field', async () => {
   )
 })
 
-test('an update that changes nothing is UPDATED and emits no event', async () => {
+test('an update that changes nothing is UNCHANGED and emits no event', async () => {
   const known = await createTestContact(ctx, person(1))
-  expect(await write([person(1)], 'update')).toEqual([{ status: 'UPDATED', contact: known }])
+  expect(await write([person(1)], 'update')).toEqual([{ status: 'UNCHANGED', contact: known }])
   expect(await listEventTypes(ctx)).toEqual(['contact.created'])
 })
 

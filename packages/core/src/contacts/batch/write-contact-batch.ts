@@ -1,5 +1,6 @@
 import { isDatabaseUnavailable, isRowSpecificError } from '../../db/database-errors.ts'
 import { type AppError, invalidFields, type Issue, limitIssues } from '../../kernel/errors.ts'
+import { parseLenient } from '../../kernel/parse-lenient.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { toContact } from '../contact-record.ts'
@@ -45,7 +46,7 @@ export async function writeContactBatch(
   const results: Results = new Map()
   const entries: Entry[] = []
   for (const [index, contact] of contacts.entries()) {
-    const { data: input, error } = ContactInput.safeParse(contact)
+    const { data: input, error } = parseLenient(ContactInput, contact)
     if (error) results.set(index, invalidEntry(limitIssues(toIssues(error, Object.keys(Contact.shape)))))
     else entries.push({ index, input })
   }
@@ -99,9 +100,10 @@ async function writeTogether(ctx: Ctx, entries: readonly Entry[], onConflict: On
 function toResult(outcome: ContactOutcome, onConflict: OnConflict): ContactBatchResult {
   if (outcome.status === 'REJECTED') return rejectedEntry(outcome.error)
   const { contact, matchedBy } = outcome
-  if (outcome.status === 'CREATED') return { status: 'CREATED', contact: toContact(contact) }
-  if (onConflict === 'fail') return rejectedEntry(keyTaken(matchedBy, contact.id))
-  return { status: onConflict === 'skip' ? 'SKIPPED' : 'UPDATED', contact: toContact(contact) }
+  const isExisting = outcome.status !== 'CREATED'
+  if (isExisting && onConflict === 'fail') return rejectedEntry(keyTaken(matchedBy, contact.id))
+  const status = isExisting && onConflict === 'skip' ? 'SKIPPED' : outcome.status
+  return { status, contact: toContact(contact) }
 }
 
 function invalidEntry(issues: Issue[]): ContactBatchFailure {
