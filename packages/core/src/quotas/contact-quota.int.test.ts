@@ -26,7 +26,7 @@ test('a small quota is exact: a creation waits for one that has not committed', 
   const others = Promise.allSettled([createContact(ctx, person(3)), writeBatch([1, 4])])
   await waitUntilBlocked(database.db, 2)
   await creating.commit()
-  expect(await others).toMatchObject([{ reason: exceeded }, { value: ['UPDATED', 'FAILED'] }])
+  expect(await others).toMatchObject([{ reason: exceeded }, { value: ['UNCHANGED', 'FAILED'] }])
 })
 
 test('a large quota includes what the process has created since its count', async () => {
@@ -35,7 +35,7 @@ test('a large quota includes what the process has created since its count', asyn
     insert into contacts (workspace_id, id, email)
     select ${uuidOf(ctx.workspaceId)}::uuid, uuidv7(), 'known-' || n || '@example.com' from generate_series(1, 10000) n`)
   await createContact(ctx, person(1))
-  expect(await writeBatch([1, 2, 3])).toEqual(['UPDATED', 'CREATED', 'CREATED'])
-  expect(await writeBatch([1, 4, 5, 6, 7])).toEqual(['UPDATED', 'CREATED', 'CREATED', 'CREATED', 'FAILED'])
+  expect(await writeBatch([1, 2, 3])).toEqual(['UNCHANGED', 'CREATED', 'CREATED'])
+  expect(await writeBatch([1, 4, 5, 6, 7])).toEqual(['UNCHANGED', 'CREATED', 'CREATED', 'CREATED', 'FAILED'])
   await expect(createContact(ctx, person(7))).rejects.toMatchObject(exceeded)
 })

@@ -86,9 +86,13 @@ test('an update equals PUT /contacts for every field', async () => {
     pairs.map(({ entry }) => entry),
     'update',
   )
+  const statuses = ['UNCHANGED', 'UPDATED', 'UPDATED', 'UNCHANGED']
   const same = { id: expect.any(String), createdAt: expect.any(String), updatedAt: expect.any(String) }
   expect(results).toEqual(
-    pairs.map(({ expected, entry }) => ({ status: 'UPDATED', contact: { ...expected, ...same, email: entry.email } })),
+    pairs.map(({ expected, entry }, n) => ({
+      status: statuses[n],
+      contact: { ...expected, ...same, email: entry.email },
+    })),
   )
 })
 
