@@ -1,5 +1,5 @@
 import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
-import { readBearerToken } from '@rapport/core/auth/bearer-token.ts'
+import { readBearerToken } from '@rapport/core/request/bearer-token.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { workspaceSuspended } from '@rapport/core/request/suspended-workspace.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'

@@ -1,6 +1,6 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
-import { readBearerToken } from '@rapport/core/auth/bearer-token.ts'
+import { readBearerToken } from '@rapport/core/request/bearer-token.ts'
 import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { registerRedisMetrics, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
 import { registerMailRateMetrics } from '@rapport/core/operations/overviews/mail-rates.ts'

@@ -1,5 +1,5 @@
 import { AppError, invalidField, invalidFields, type Issue } from '@rapport/core/kernel/errors.ts'
-import { parseLenient } from '@rapport/core/kernel/parse-lenient.ts'
+import { parseLenient } from '@rapport/core/request/parse-lenient.ts'
 import { describeQueryIssue, toIssues } from '@rapport/core/kernel/zod-messages.ts'
 import type { FastifyInstance, FastifySchema, FastifySchemaCompiler } from 'fastify'
 import fp from 'fastify-plugin'

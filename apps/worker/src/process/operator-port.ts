@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http'
-import { readBearerToken } from '@rapport/core/auth/bearer-token.ts'
+import { readBearerToken } from '@rapport/core/request/bearer-token.ts'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import type { ClockWatch } from '@rapport/core/db/clock-offset.ts'

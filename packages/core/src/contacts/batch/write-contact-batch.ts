@@ -1,6 +1,6 @@
 import { isDatabaseUnavailable, isRowSpecificError } from '../../db/database-errors.ts'
 import { type AppError, invalidFields, type Issue, limitIssues } from '../../kernel/errors.ts'
-import { parseLenient } from '../../kernel/parse-lenient.ts'
+import { parseLenient } from '../../request/parse-lenient.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { toContact } from '../contact-record.ts'

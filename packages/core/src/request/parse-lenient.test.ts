@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { parseLenient } from './parse-lenient.ts'
-import { SingleLine } from './validation.ts'
+import { SingleLine } from '../kernel/validation.ts'
 
 const Item = z.strictObject({ name: SingleLine(100), note: z.string().optional() })
 const Input = z.strictObject({
