@@ -1,12 +1,13 @@
 /**
  * Vitest setup of every test file: kills processes that the file left running, and fails if it left handles open or if
- * the application sent a statement that crosses workspaces or returned other columns than it declares, or awaited another
- * server within a transaction.
+ * the application sent a statement that crosses workspaces or returned other columns than it declares, awaited another
+ * server within a transaction, or wrote a subscription without the lock of its contact.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll } from 'vitest'
 import { collectStatementResults, requireDeclaredColumns } from './postgres/collect-results.ts'
 import { takeOutsideWaits, watchOutsideWaits } from './postgres/outside-waits.ts'
+import { takeUnlockedSubscriptions, watchSubscriptions } from './postgres/unlocked-subscriptions.ts'
 import { killStartedProcesses } from './processes/processes.ts'
 import { recordStatementsOfApplication, takeRecordedStatements } from './tenancy/record-statements-patch.ts'
 
@@ -16,6 +17,7 @@ const before = countOpenHandles()
 recordStatementsOfApplication()
 collectStatementResults()
 watchOutsideWaits()
+watchSubscriptions()
 
 // Registered before the hooks of the test file, so it runs after them.
 afterAll(async () => {
@@ -36,6 +38,11 @@ afterAll(requireDeclaredColumns)
 afterAll(() => {
   const waits = new Set(takeOutsideWaits())
   if (waits.size > 0) throw new Error(`No connection may be held meanwhile: ${[...waits].join('; ')}`)
+})
+
+afterAll(() => {
+  const count = takeUnlockedSubscriptions()
+  if (count > 0) throw new Error(`${count} times, subscriptions were written without the lock of their contact`)
 })
 
 afterAll(async () => {
