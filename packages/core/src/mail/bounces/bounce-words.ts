@@ -71,8 +71,12 @@ export const wordRows: readonly WordRow[] = [
   },
   {
     class: 'POLICY',
-    source: 'the same in Japanese: Google Groups',
-    words: '権限',
+    source: 'no permission to post: Google Groups, in the language of the group',
+    words: `
+      권한 | 権限 | 權限 | 权限 | berechtigung* | permisos necesarios | permissão | autorizzazione | toestemming | pas
+      autorisé* | nemáte oprávnění | uprawnień | не маєте дозволу | нет разрешения | μην έχετε δικαίωμα | غير مصرح |
+      مجوز لازم | אין לך אישור | अनुमति
+    `,
   },
   {
     class: 'SOFT',

@@ -29,6 +29,22 @@ test.each([
   expect(classifyBounce({ text })).toEqual({ class: expected, code })
 })
 
+test.each([
+  'Sie haben nicht die nötigen Berechtigungen, um dieser Gruppe zu schreiben.',
+  'No tienes los permisos necesarios para publicar en este grupo.',
+  "Ce groupe n'existe pas, ou vous n'êtes pas autorisé à lui écrire.",
+  'Do této skupiny nemáte oprávnění přispívat.',
+  'Ви не маєте дозволу писати в цю групу.',
+  'Μπορεί να μην έχετε δικαίωμα ανάρτησης.',
+  'أنت غير مصرح لك بالكتابة إلى هذه المجموعة',
+  'אין לך אישור לכתוב לקבוצה',
+  'आपको इस समूह में लिखने की अनुमति नहीं है',
+  '您沒有在此群組張貼的權限。',
+  'このグループに投稿する権限がありません。',
+])('a group that only members may write to refuses the sender: %s', (text) => {
+  expect(classifyBounce({ text })).toEqual({ class: 'POLICY', code: null })
+})
+
 test('the code of the quoted response comes before the stated one', () => {
   expect(classifyBounce({ enhancedCode: '5.0.0', text: '550 5.1.1 unknown' })).toEqual({ class: 'HARD', code: '5.1.1' })
   expect(classifyBounce({ enhancedCode: '5.0.0', text: '550 unknown' })).toEqual({ class: 'SOFT', code: '5.0.0' })
