@@ -6,16 +6,14 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { isSameSecret } from '../../kernel/crypto.ts'
+import { findTokenOf, readAddress, Text } from './hook-fields.ts'
 import { type HookReader, isRecent, malformedMessage, parseJson, parseSeconds, refusedMessage } from './hook-message.ts'
 import {
   describeBounce,
   describeComplaint,
   describeOptOut,
   describeUntried,
-  findTokenOf,
   type ProviderReport,
-  readAddress,
-  Text,
 } from './provider-report.ts'
 
 const Signed = z.object({

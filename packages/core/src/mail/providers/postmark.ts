@@ -6,15 +6,9 @@
  */
 import { z } from 'zod'
 import { isSameSecret } from '../../kernel/crypto.ts'
+import { readAddress, Text } from './hook-fields.ts'
 import { type HookReader, malformedMessage, parseJson, refusedMessage } from './hook-message.ts'
-import {
-  describeBounce,
-  describeComplaint,
-  describeOptOut,
-  type ProviderReport,
-  readAddress,
-  Text,
-} from './provider-report.ts'
+import { describeBounce, describeComplaint, describeOptOut, type ProviderReport } from './provider-report.ts'
 import type { BounceClass } from '../bounces/bounce.schema.ts'
 
 const Message = z.object({

@@ -1,9 +1,6 @@
-/** A bounce, a complaint or an opt-out that a provider reports, and what all providers have in common. */
-import { z } from 'zod'
+/** A bounce, a complaint or an opt-out that a provider reports. */
 import type { BounceClass } from '../bounces/bounce.schema.ts'
 import { classifyBounce } from '../bounces/classify-bounce.ts'
-import { cleanText } from '../bounces/clean-text.ts'
-import { findToken } from '../bounces/recipient-token.ts'
 
 export interface ProviderReport {
   /** OPT_OUT: the person unsubscribed at the provider. */
@@ -25,13 +22,6 @@ export interface ProviderReport {
 }
 
 type Facts = Pick<ProviderReport, 'type' | 'class' | 'code' | 'detail'>
-
-/** A text of a provider, or null for anything else: a value of another type must not hide the other properties. */
-export const Text = z
-  .string()
-  .nullish()
-  .catch(null)
-  .transform((text) => (text && cleanText(text)) || null)
 
 /**
  * Describes a bounce. A status code and the words of the response decide the class, but an address is HARD only if the
@@ -78,18 +68,3 @@ export const describeOptOut = (eventId: string | null): Facts & Pick<ProviderRep
   code: null,
   detail: '',
 })
-
-/** The address in `"Lovelace, Ada" <ada@example.com>`. Null if the text names none, or several. */
-export function readAddress(text: string | null | undefined): string | null {
-  const withoutNames = (text ?? '').slice(0, 2_000).replace(/"(?:[^"\\]|\\.)*"(?!@)/g, ' ')
-  const inBrackets = [...withoutNames.matchAll(/<([^<>\s]+@[^<>\s]+)>/g)].map(([, address = '']) => address)
-  const found = inBrackets.length > 0 ? inBrackets : (withoutNames.match(/[^\s<>,;()]+@[^\s<>,;()]+/g) ?? [])
-  const [first = null] = found
-  return found.every((other) => other === first) ? first : null
-}
-
-/** The token of the recipient in the envelope sender that a provider reports. */
-export function findTokenOf(envelopeSender: string | null | undefined): string | null {
-  const [localPart = ''] = envelopeSender?.replace(/^</, '').split('@') ?? []
-  return findToken(localPart) ?? null
-}

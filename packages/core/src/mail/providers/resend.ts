@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { isSameSecret } from '../../kernel/crypto.ts'
+import { readAddress, Text } from './hook-fields.ts'
 import {
   type HookReader,
   type HookRequest,
@@ -11,7 +12,7 @@ import {
   parseSeconds,
   refusedMessage,
 } from './hook-message.ts'
-import { describeComplaint, describeUntried, type ProviderReport, readAddress, Text } from './provider-report.ts'
+import { describeComplaint, describeUntried, type ProviderReport } from './provider-report.ts'
 import { describeSesBounce } from './ses-words.ts'
 
 /** Each attempt is signed with its own time. The limit is that of Standard Webhooks. */

@@ -5,6 +5,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
 import type { BounceClass } from '../bounces/bounce.schema.ts'
+import { readAddress, Text } from './hook-fields.ts'
 import { type HookReader, isRecent, malformedMessage, parseJson, parseSeconds, refusedMessage } from './hook-message.ts'
 import {
   describeBounce,
@@ -12,8 +13,6 @@ import {
   describeOptOut,
   describeUntried,
   type ProviderReport,
-  readAddress,
-  Text,
 } from './provider-report.ts'
 
 const Event = z.object({

@@ -4,16 +4,9 @@
  */
 import { z } from 'zod'
 import { isComplaint } from '../bounces/feedback-type.ts'
+import { findTokenOf, readAddress, Text } from './hook-fields.ts'
 import { type HookReader, malformedMessage, parseJson } from './hook-message.ts'
-import {
-  describeComplaint,
-  describeOptOut,
-  describeUntried,
-  findTokenOf,
-  type ProviderReport,
-  readAddress,
-  Text,
-} from './provider-report.ts'
+import { describeComplaint, describeOptOut, describeUntried, type ProviderReport } from './provider-report.ts'
 import { describeSesBounce } from './ses-words.ts'
 import { readSnsMessage } from './sns.ts'
 

@@ -1,0 +1,26 @@
+/** How the fields in the messages of all providers are read. */
+import { z } from 'zod'
+import { cleanText } from '../bounces/clean-text.ts'
+import { findToken } from '../bounces/recipient-token.ts'
+
+/** A text of a provider, or null for anything else: a value of another type must not hide the other properties. */
+export const Text = z
+  .string()
+  .nullish()
+  .catch(null)
+  .transform((text) => (text && cleanText(text)) || null)
+
+/** The address in `"Lovelace, Ada" <ada@example.com>`. Null if the text names none, or several. */
+export function readAddress(text: string | null | undefined): string | null {
+  const withoutNames = (text ?? '').slice(0, 2_000).replace(/"(?:[^"\\]|\\.)*"(?!@)/g, ' ')
+  const inBrackets = [...withoutNames.matchAll(/<([^<>\s]+@[^<>\s]+)>/g)].map(([, address = '']) => address)
+  const found = inBrackets.length > 0 ? inBrackets : (withoutNames.match(/[^\s<>,;()]+@[^\s<>,;()]+/g) ?? [])
+  const [first = null] = found
+  return found.every((other) => other === first) ? first : null
+}
+
+/** The token of the recipient in the envelope sender that a provider reports. */
+export function findTokenOf(envelopeSender: string | null | undefined): string | null {
+  const [localPart = ''] = envelopeSender?.replace(/^</, '').split('@') ?? []
+  return findToken(localPart) ?? null
+}
