@@ -40,7 +40,7 @@ const sequences = [
   'bounce · leave A · move to b · as c · confirm A · as b · merge into c · lift at a · A is UNSUBSCRIBED',
   'as b · create · as a · merge into b · A is CONFIRMED',
   'as b · confirm A · remove A · as a · merge into b · A is UNSUBSCRIBED · B is CONFIRMED',
-  'changes must be confirmed · bounce · move to b · A is PENDING · B is PENDING',
+  'changes must be confirmed · bounce · move to b · A is PENDING · B is PENDING · mails to b are 2',
   'as b · file UNSUBSCRIBED A · file CONFIRMED A · A is UNSUBSCRIBED',
   'as b · suppress as BOUNCED · ask A · A is none · lift · ask A · A is PENDING',
   'complain · ask A · link A · A is CONFIRMED · complain · A is COMPLAINED',

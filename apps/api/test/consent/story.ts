@@ -149,3 +149,8 @@ export async function readLostRows(story: Story): Promise<string> {
   const { settings, db } = ctxOf(story)
   return String((await countLostRows(db, { keys: settings.keys, timeoutMs: 60_000 })).count)
 }
+
+export async function countMails(story: Story, name: string): Promise<string> {
+  const [row] = await story.api.query('select count(*) from mails where to_address = $1', [emailOf(story, name)])
+  return String(row?.['count'])
+}

@@ -16,6 +16,7 @@ import {
   choose,
   clickTwice,
   countAudience,
+  countMails,
   emailOf,
   findContact,
   importRow,
@@ -106,6 +107,7 @@ const looks: Record<string, Look> = {
   '_ reaches': async (story, [list = '']) => String(await countAudience(story, list)),
   'rows are': async (story) => ((await readRows(story)) === story.rowsSeen ? 'the same' : 'others'),
   'lost rows are': readLostRows,
+  'mails to _ are': (story, [name = '']) => countMails(story, name),
   'events are': async (story) => (await readEvents(story)).slice(story.eventsSeen).join(', '),
 }
 
