@@ -29,7 +29,7 @@ export async function readRecipe(): Promise<Edit[]> {
 export interface Copy {
   directory: string
   apply: (edit: Edit) => Promise<void>
-  /** Runs a command of the workspace in the copy, and returns its exit code and what it printed. */
+  /** Runs a command of the workspace in the copy, with one thread for tsc. Returns its exit code and what it printed. */
   run: (command: string, env?: Record<string, string>) => Promise<{ code: number | null; output: string }>
   close: () => Promise<void>
 }
@@ -60,7 +60,11 @@ export async function copyRepository(tests: readonly string[]): Promise<Copy> {
     apply: (edit) => applyEdit(directory, edit),
     async run(command, env = {}) {
       const script = `cd '${directory}' && exec ${command}`
-      const started = await startCommand({ command: 'bash', parameters: ['-c', script], env: { PATH: path, ...env } })
+      const started = await startCommand({
+        command: 'bash',
+        parameters: ['-c', script],
+        env: { PATH: path, GOMAXPROCS: '1', ...env },
+      })
       const { code } = await started.exited
       return { code, output: started.stdout() + started.stderr() }
     },

@@ -4,7 +4,7 @@ import { type HttpReceiver, type ReceivedRequest, startHttpReceiver } from '@rap
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { countOpenWork, queueBackends, type Stack, startStack } from './stack.ts'
+import { chooseBackends, countOpenWork, type Stack, startStack } from './stack.ts'
 
 interface Event {
   id: string
@@ -20,7 +20,7 @@ interface Delivery {
   status: string
 }
 
-describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
+describe.each(chooseBackends({ gate: 'postgres' }))('with the queues in %s, a receiver', (backend) => {
   let stack: Stack
   let key: string
   let webhook: { id: string; secret: string }

@@ -5,10 +5,13 @@ const projects = ['unit', 'integration', 'postgres-15', 'slow']
 const longest = [
   'packages/testing/src/conventions/static-checks.test.ts',
   'apps/e2e/src/add-a-resource.slow.test.ts',
-  'apps/e2e/src/rolling-restart.slow.test.ts',
   'apps/e2e/src/rolling-upgrade.slow.test.ts',
   'apps/e2e/src/campaign-faults.slow.test.ts',
   'apps/e2e/src/documentation.slow.test.ts',
+  'apps/e2e/src/command-line-examples.slow.test.ts',
+  'apps/e2e/src/redis-high-availability.slow.test.ts',
+  'apps/e2e/src/webhook-chaos.slow.test.ts',
+  'apps/e2e/src/attack/attack.slow.test.ts',
 ]
 
 /** One project after the other without a pause between them, and each as Vitest orders it: larger files first. */

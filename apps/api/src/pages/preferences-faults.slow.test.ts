@@ -16,7 +16,7 @@ import { countStatuses, freshAddress, freshEmail, startTestApi } from '../../tes
 const api = useForFile(() => startTestApi())
 
 const seed = chooseSeed(20_261_126)
-const rounds = countRuns({ gate: 2, full: 20 })
+const rounds = countRuns({ gate: 1, full: 20 })
 const peoplePerButton = 6
 const requestsAtOnce = 12
 
