@@ -116,6 +116,7 @@ const slowOnCitus = {
     exclude: [nodeModules, citusFaults, 'apps/local/**', 'apps/cli/src/backup/**', simulations],
     sequence: { groupOrder: 2 },
     maxWorkers: 3,
+    testTimeout: 300_000,
   },
 }
 
@@ -127,7 +128,6 @@ const faultsOnCitus = {
     include: [citusFaults],
     exclude: [nodeModules],
     sequence: { groupOrder: 3 },
-    testTimeout: 300_000,
   },
 }
 
