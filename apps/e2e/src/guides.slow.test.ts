@@ -64,6 +64,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     '"responseStatus": 204',
     'read contact.created grace@example.com',
   ],
+  'webhook-delivery': [/\n\d+\n/],
   newsletters: [
     '"CONFIRMED"',
     'News for Langley',
@@ -95,6 +96,10 @@ const expected: Record<string, (string | RegExp)[]> = {
     'true\n"de-CH"\n',
     '"Bitte füllen Sie dieses Feld aus."',
   ],
+  imports: ['"QUEUED"'],
+  // Its examples are rendered by template-docs.test.ts.
+  templates: [],
+  privacy: ['"nextCursor"'],
 }
 const slugs = Object.keys(expected)
 

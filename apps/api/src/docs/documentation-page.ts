@@ -32,14 +32,6 @@ const guideTemplate = engine.parse(`${head}
 <body>
 ${header}
 <div class="columns">
-<nav class="guides" aria-label="Guides">
-<ul>
-{%- for entry in guides %}
-<li><a href="{{ entry.href }}"{% if entry.slug == guide.slug %} aria-current="page"{% endif %}>{{ entry.title }}</a></li>
-{%- endfor %}
-<li><a href="reference">API reference</a></li>
-</ul>
-</nav>
 <main id="content">
 {{ content | raw }}
 <footer>
@@ -49,6 +41,14 @@ ${header}
 <a href="{{ guide.slug }}.md">This page as Markdown</a>
 </footer>
 </main>
+<nav class="guides" aria-label="Guides">
+<ul>
+{%- for entry in guides %}
+<li><a href="{{ entry.href }}"{% if entry.slug == guide.slug %} aria-current="page"{% endif %}>{{ entry.title }}</a></li>
+{%- endfor %}
+<li><a href="reference">API reference</a></li>
+</ul>
+</nav>
 </div>
 </body>
 </html>

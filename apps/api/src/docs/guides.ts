@@ -1,8 +1,8 @@
-/** The guides: Markdown files of the folder `docs`, which the API serves as pages. */
+/** The guides: Markdown files of the folder `docs/guides`, which the API serves as pages. */
 import { readFileSync } from 'node:fs'
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 
-const folder = resolve(import.meta.dirname, '../../../../docs')
+const folder = resolve(import.meta.dirname, '../../../../docs/guides')
 
 export interface Guide {
   /** The name in URLs: `/docs/errors` is the page, `/docs/errors.md` its Markdown. The first page is `/docs/`. */
@@ -16,37 +16,37 @@ export interface Guide {
 
 /** In reading order. */
 export const guides: readonly Guide[] = [
-  readGuide('guides/index.md'),
-  readGuide('guides/typescript.md'),
-  readGuide('guides/authentication.md'),
-  readGuide('guides/requests.md'),
-  readGuide('guides/errors.md'),
-  readGuide('guides/paging.md'),
-  readGuide('guides/limits.md'),
-  readGuide('guides/idempotency.md'),
-  readGuide('guides/webhooks.md'),
-  readGuide('guides/contacts.md'),
-  readGuide('imports.md'),
-  readGuide('guides/moving.md'),
-  readGuide('guides/identity.md'),
-  readGuide('guides/segments.md'),
-  readGuide('guides/deals.md'),
-  readGuide('guides/forms.md'),
-  readGuide('guides/newsletters.md'),
-  readGuide('templates.md'),
-  readGuide('guides/sending-domain.md'),
-  readGuide('guides/consent.md'),
-  readGuide('guides/languages.md'),
-  readGuide('privacy.md'),
-  readGuide('guides/agents.md'),
-  readGuide('guides/leaving.md'),
+  readGuide('index'),
+  readGuide('typescript'),
+  readGuide('authentication'),
+  readGuide('requests'),
+  readGuide('errors'),
+  readGuide('paging'),
+  readGuide('limits'),
+  readGuide('idempotency'),
+  readGuide('webhooks'),
+  readGuide('webhook-delivery'),
+  readGuide('contacts'),
+  readGuide('imports'),
+  readGuide('moving'),
+  readGuide('identity'),
+  readGuide('segments'),
+  readGuide('deals'),
+  readGuide('forms'),
+  readGuide('newsletters'),
+  readGuide('templates'),
+  readGuide('sending-domain'),
+  readGuide('consent'),
+  readGuide('languages'),
+  readGuide('privacy'),
+  readGuide('agents'),
+  readGuide('leaving'),
 ]
 
-function readGuide(path: string): Guide {
-  // The API serves all guides in one folder.
-  const markdown = readFileSync(resolve(folder, path), 'utf8').replaceAll(/\]\((?:\.\.|guides)\//g, '](')
+function readGuide(slug: string): Guide {
+  const markdown = readFileSync(resolve(folder, `${slug}.md`), 'utf8')
   const [, title = '', summary = ''] = /^# (.+)\n\n([^]+?)\n\n/.exec(markdown) ?? []
-  return { slug: basename(path, '.md'), title, summary: toSummary(summary), markdown }
+  return { slug, title, summary: toSummary(summary), markdown }
 }
 
 function toSummary(paragraph: string): string {

@@ -49,7 +49,7 @@ export const retentionCheck: Check = {
     return [
       findingsAbout('RETENTION_EVENTS_DAYS').warn(
         `what quotes a deleted contact is kept for up to ${days + partitionDays} days, not ${usual + partitionDays}`,
-        `Set it to ${usual} or less, or tell people this period: docs/privacy.md.`,
+        `Set it to ${usual} or less, or tell people this period: docs/guides/privacy.md.`,
       ),
     ]
   },

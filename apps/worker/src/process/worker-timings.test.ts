@@ -3,7 +3,7 @@ import { defaultTimings } from './worker-timings.ts'
 
 test('the real worker has the intervals and timeouts that the documentation names', () => {
   expect(defaultTimings).toMatchObject({
-    // docs/webhooks.md
+    // docs/guides/webhook-delivery.md
     requestTimeoutMs: 10_000,
     // docs/architecture.md
     heartbeatIntervalMs: 3_000,

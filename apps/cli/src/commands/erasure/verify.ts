@@ -32,7 +32,7 @@ export const erasureVerify = defineCommand({
     'set, for the spellings of a person: as text, in URLs, HTML, quoted-printable and base64. Prints where something is',
     'left, and why. Exits with 1 if there is a trace without a reason, such as a contact that was not deleted. It reads all',
     'data, so it takes minutes in a large database. To check a backup, restore it into another database and set',
-    'DATABASE_URL to it. See docs/privacy.md.',
+    'DATABASE_URL to it. See docs/guides/privacy.md.',
   ].join('\n'),
   async run({ terminal, environment, stopping }, { person, json }) {
     const spellings = [...new Set(person.flatMap(spellingsOf))]

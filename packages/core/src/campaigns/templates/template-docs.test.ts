@@ -1,4 +1,4 @@
-/** The tables of variables and filters, and the examples in `docs/templates.md`, are those of the code. */
+/** The tables of variables and filters, and the examples in `docs/guides/templates.md`, are those of the code. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { findFaults } from './check-template.ts'
@@ -6,7 +6,7 @@ import { createEngine } from './engine/liquid.ts'
 import { templateFilters } from './template-filters.ts'
 import { templateVariables } from './template-variables.ts'
 
-const chapter = readFileSync(new URL('../../../../../docs/templates.md', import.meta.url), 'utf8')
+const chapter = readFileSync(new URL('../../../../../docs/guides/templates.md', import.meta.url), 'utf8')
 const customFieldKeys = ['plan', 'seats', 'renewal']
 const engine = createEngine()
 

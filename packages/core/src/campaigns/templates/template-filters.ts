@@ -1,4 +1,4 @@
-/** The filters of templates, for `GET /template-variables` and `docs/templates.md`. A test renders each example. */
+/** The filters of templates, for `GET /template-variables` and `docs/guides/templates.md`. A test renders each example. */
 import type { TemplateType } from './template-variables.ts'
 
 export interface TemplateFilter {

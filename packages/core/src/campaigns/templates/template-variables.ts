@@ -1,6 +1,6 @@
 /**
  * The variables of templates. This table is the source of the check when a template is saved, of
- * `GET /template-variables`, of the example contact of a preview, and of the table in `docs/templates.md`.
+ * `GET /template-variables`, of the example contact of a preview, and of the table in `docs/guides/templates.md`.
  */
 import type { CustomField } from '../../custom-fields/custom-fields.schema.ts'
 
