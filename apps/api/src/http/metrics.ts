@@ -14,7 +14,6 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { probeRedis } from './rate-limit/redis-connection.ts'
 import type { ApiPublisher } from '../queues/publisher.ts'
-import { NoQuery } from '../routes/shapes.ts'
 import { registerProcessMetrics } from '@rapport/core/db/process-metrics.ts'
 
 interface Options {
@@ -68,7 +67,6 @@ export const metrics = fp(
           summary: 'Retrieve metrics',
           description: 'Returns metrics in the Prometheus text format. Requires `METRICS_TOKEN` as the bearer token.',
           security: [{ metricsToken: [] }],
-          querystring: NoQuery,
           produces: ['text/plain'],
           response: { 200: z.string() },
         },

@@ -6,12 +6,16 @@ import fp from 'fastify-plugin'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 
+/** Rejects every parameter: the default of documented routes. */
+const noQuery = z.strictObject({})
+
 /** Validates requests and serializes responses with the Zod schemas of the routes. */
 export const schemaCompilers = fp(
   async (app: FastifyInstance) => {
     /** The fields of the record that a body creates or changes, by the schema of the body. */
     const recordFields = new WeakMap<object, string[]>()
     app.addHook('onRoute', ({ schema }) => {
+      if (schema && !schema.hide) schema.querystring ??= noQuery
       if (schema?.body) recordFields.set(schema.body, fieldsOfRecord(schema))
     })
     app.setValidatorCompiler(compileValidator(recordFields))

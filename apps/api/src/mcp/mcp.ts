@@ -1,7 +1,7 @@
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { Empty, NoQuery } from '../routes/shapes.ts'
+import { Empty } from '../routes/shapes.ts'
 import { templateBodyLimit } from '../routes/campaigns.ts'
 import { McpError, McpRequest, McpResponse } from './mcp-message.schema.ts'
 
@@ -37,7 +37,6 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
           summary: 'Call a tool as an agent',
           description:
             'The endpoint for clients of the [Model Context Protocol](https://modelcontextprotocol.io), version 2026-07-28 and those of 2025: Streamable HTTP without sessions. `tools/list` returns the tools that the role of the credential may call. Returns 202 for a notification, 404 for an unknown method, and 403 for the `Origin` of another website. A failed tool call returns 200 with `isError: true` in its result.',
-          querystring: NoQuery,
           body: McpRequest,
           response: {
             200: McpResponse,

@@ -4,7 +4,6 @@ import fp from 'fastify-plugin'
 import { z } from 'zod'
 import { version } from '@rapport/core/runtime/version.ts'
 import { staticResponse } from '../http/conditional-requests/static-response.ts'
-import { NoQuery } from '../routes/shapes.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
 import { withErrorResponses } from './error-responses.ts'
 
@@ -81,7 +80,6 @@ export const openApi = fp(
           operationId: 'openApi.get',
           summary: 'Retrieve this document',
           description: 'Returns the OpenAPI 3.1 document of this API. `/docs` has guides, and shows it as a reference.',
-          querystring: NoQuery,
           response: { 200: OpenApiDocument, 304: z.null().describe('Not modified') },
         },
       },

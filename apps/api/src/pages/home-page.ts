@@ -2,6 +2,7 @@ import { Readiness } from '@rapport/core/db/readiness.ts'
 import { english } from '@rapport/core/kernel/values/languages.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { PublicQuery } from '../routes/shapes.ts'
 import { acceptsHtml, engine, pageResponse, sendDocument } from './document.ts'
 
 // The links are relative, so that they also work behind a proxy that adds a path.
@@ -38,6 +39,7 @@ export const homePage: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         tags: ['Operators'],
+        querystring: PublicQuery,
         operationId: 'pages.showHome',
         summary: 'Show the home page',
         description:

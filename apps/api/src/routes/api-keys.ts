@@ -4,7 +4,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['API keys'], security: [{ bearer: [] }] }
 const params = IdParams('key')
@@ -21,7 +21,6 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'apiKeys.create',
         summary: 'Create an API key',
         description: 'The role of the key is at most your own. `key` is returned in this response only.',
-        querystring: NoQuery,
         body: ApiKeyInput,
         response: { 201: CreatedApiKey },
       },
@@ -59,7 +58,6 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve an API key',
         description: 'Returns the name, the role and the prefix of the key, but not the key itself.',
         params,
-        querystring: NoQuery,
         response: { 200: ApiKey },
       },
     },
@@ -76,7 +74,6 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Revoke an API key',
         description: 'Takes effect immediately: the next request with the key returns 401.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },

@@ -24,7 +24,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../http/authentication.ts'
 import { type ConstantTime, roundUpDuration } from '../http/constant-time.ts'
 import { readVisitorLocale } from '../pages/page-language.ts'
-import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
+import { Empty, IdParams, EmptyBody } from './shapes.ts'
 
 const tags = ['Authentication']
 
@@ -40,7 +40,6 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         summary: 'Sign up',
         description:
           'Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to verify the address, in the language of `Accept-Language`; verification is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.',
-        querystring: NoQuery,
         body: SignupInput,
         response: { 201: Session },
       },
@@ -62,7 +61,6 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         summary: 'Log in',
         description:
           'Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures in total, attempts from clients that have not logged in during the last 90 days return 429 too.',
-        querystring: NoQuery,
         body: LoginInput,
         response: { 200: Session },
       },
@@ -80,7 +78,6 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         summary: 'Request a password reset',
         description:
           'Emails a reset link that expires after one hour, in the language of `Accept-Language`, or else of the workspace. An unknown address gets the same response, but no email.',
-        querystring: NoQuery,
         body: ForgotPasswordInput,
         response: { 202: Empty },
       },
@@ -103,7 +100,6 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         summary: 'Reset a password',
         description:
           'Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was never verified, someone else may have signed up with it: the API keys and invites that the user created are revoked, and the webhooks of their workspaces are disabled.',
-        querystring: NoQuery,
         body: ResetPasswordInput,
         response: { 204: Empty },
       },
@@ -124,7 +120,6 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         summary: 'Verify an email address',
         description:
           'Requires the token from the email and the password. Returns 401 if the password is wrong. Verifying an address again is a no-op.',
-        querystring: NoQuery,
         body: VerifyEmailInput,
         response: { 204: Empty },
       },
@@ -145,7 +140,6 @@ export const credentialRoutes: FastifyPluginAsyncZod<ConstantTime> = async (app,
         summary: 'Accept an invite',
         description:
           'Adds a user to the workspace with the token from the email. Creates the user if the address has no account. Otherwise `password` must be the password of the account; a wrong one returns 401.',
-        querystring: NoQuery,
         body: AcceptInviteInput,
         response: { 204: Empty },
       },
@@ -168,7 +162,6 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve the current credential',
         description: 'Returns the user or API key that made the request, its role and its workspace.',
         security: [{ bearer: [] }],
-        querystring: NoQuery,
         response: { 200: Me },
       },
     },
@@ -187,7 +180,6 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Resend the verification email',
         description:
           'Emails a new link to verify your address, in the language of `Accept-Language`, or else of the workspace, at most once an hour; more requests return 409 with `retry-after`. Returns 409 if the address is already verified, and 403 for an API key, which has no address.',
-        querystring: NoQuery,
         body: EmptyBody,
         response: { 202: Empty },
       },
@@ -224,7 +216,6 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'End a session',
         description: 'The token of the session is invalid immediately. You can end only your own sessions.',
         params: IdParams('ses'),
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },
@@ -262,7 +253,6 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Ends the session of the request; its token is invalid immediately. Returns 403 for an API key, which has no session: to revoke a key, delete it.',
         security: [{ bearer: [] }],
-        querystring: NoQuery,
         body: EmptyBody,
         response: { 204: Empty },
       },

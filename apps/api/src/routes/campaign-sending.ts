@@ -20,7 +20,7 @@ import { CampaignStats } from '@rapport/core/campaigns/campaign-stats.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { IdParams, EmptyBody, NoQuery } from './shapes.ts'
+import { IdParams, EmptyBody } from './shapes.ts'
 
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
 const params = IdParams('cmp')
@@ -38,7 +38,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Counts the subscribers that would receive the campaign now, and those that would not, by reason. Returns 409 if something that the segment of the campaign refers to was deleted.',
         params,
-        querystring: NoQuery,
         response: { 200: Audience },
       },
     },
@@ -55,7 +54,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Renders the campaign for a contact, or for an example contact. Sends no email and adds no tracking; the unsubscribe link does nothing. Returns 400 if a template takes too long to render, or if the subject or the body is empty.',
         params,
-        querystring: NoQuery,
         body: PreviewInput,
         response: { 200: Preview },
       },
@@ -73,7 +71,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none, or if the operator no longer allows the sender. Returns 409 with issues if a template uses a variable, a filter or a custom field that does not exist (anymore), or if the subject is empty for the example contact of a preview. A recipient whose subject or body is empty becomes FAILED. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.',
         params,
-        querystring: NoQuery,
         body: EmptyBody,
         response: { 202: Sending },
       },
@@ -95,7 +92,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Sends one email with `[Test]` in its subject, in any status of the campaign. Its unsubscribe link does nothing. Returns 409 (`opted_out`) if the address has opted out of the list of the campaign, or of all. Returns 400 if a template takes too long to render, or if the subject or the body is empty. By default, an address receives at most five test emails a day, all its forms (upper case, `+tag`) together, and a workspace sends at most 500 test emails and invites a day; more requests return 409 with `retry-after`. If the operator requires a verified email address, only members receive test emails until an owner has verified theirs: other addresses return 403.',
         params,
-        querystring: NoQuery,
         body: SendTestInput,
         response: { 202: SendResult },
       },
@@ -117,7 +113,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Sends the campaign again to FAILED recipients. INTERRUPTED recipients are included only with `includeInterrupted: true`, because they may receive the email twice. `queued` is the number of recipients.',
         params,
-        querystring: NoQuery,
         body: RetryInput,
         response: { 202: SendResult },
       },
@@ -154,7 +149,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
           summary,
           description: `${description} Repeating the request is a no-op. Returns 409 for any other status.`,
           params,
-          querystring: NoQuery,
           body: EmptyBody,
           response: { 200: Campaign },
         },
@@ -173,7 +167,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Counts the recipients by status. At any time, queued = sent + failed + skipped + interrupted + pending.',
         params,
-        querystring: NoQuery,
         response: { 200: CampaignStats },
       },
     },

@@ -20,7 +20,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { entityTagOf } from '../http/conditional-requests/entity-tags.ts'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
 const params = IdParams('cmp')
 /** A template may have 1 MiB; JSON escapes can make it longer. */
@@ -38,7 +38,6 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create a campaign',
         description:
           'Creates a DRAFT for one list. Without `html` and `text`, it gets a plain template. Templates are written in Liquid. A syntax error, an unknown variable, an unknown filter or a custom field that does not exist returns 400 with line and column; see `GET /template-variables`. Also returns 400 if a template has more than 5,000 tags and outputs or more than 5,000 filters, or takes too long to parse.',
-        querystring: NoQuery,
         body: CampaignInput,
         response: { 201: Campaign },
       },
@@ -75,7 +74,6 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a campaign',
         description: 'Returns the campaign with its templates.',
         params,
-        querystring: NoQuery,
         response: { 200: Campaign },
       },
     },
@@ -94,7 +92,6 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Only a DRAFT can be updated. Any other status returns 409. Templates are checked as when a campaign is created.',
         params,
-        querystring: NoQuery,
         body: CampaignChange,
         response: { 204: Empty },
       },
@@ -117,7 +114,6 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Only a DRAFT can be deleted. Any other status returns 409, because the campaign is the record of who received the email.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },
@@ -137,7 +133,6 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'List the variables and filters of templates',
         description:
           'Returns every variable, the custom fields of the workspace among them, and every filter that a campaign template can use. The response is not paged.',
-        querystring: NoQuery,
         response: { 200: TemplateVariables },
       },
     },

@@ -8,7 +8,7 @@ import { TrackingConsent, TrackingConsentInput } from '@rapport/core/consent/tra
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { IdParams, NoQuery } from './shapes.ts'
+import { IdParams } from './shapes.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')
@@ -27,7 +27,6 @@ export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Records what the person said by telephone or letter. It is as good as their own unsubscribing: only they revert it. With `listId` they leave this list, otherwise every list, also those to come. Emits `subscription.unsubscribed` for each list. The proof of consent keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. Once more is no error: the proof and the audit log have it each time. An admin can undo a mistake for ten minutes.',
         params,
-        querystring: NoQuery,
         body: OptOutInput,
         response: { 200: Contact },
       },
@@ -64,7 +63,6 @@ export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Returns whether opens and clicks of the contact may be recorded. The export of the contact contains the proofs.',
         params,
-        querystring: NoQuery,
         response: { 200: TrackingConsent },
       },
     },
@@ -82,7 +80,6 @@ export const consentRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Records what the person said by telephone or letter. It counts at once, also for emails that were sent before: their pixels and links still work, and record nothing of the contact. The proof keeps it as `OPERATOR`, with the user or API key and the note, and the audit log records it. `GRANTED` is refused with 409 and the code `consent_required`: only the person can grant, by a form field with the purpose `TRACKING` or on their preferences page. Once more is a no-op. Emits `tracking_consent.changed`.',
         params,
-        querystring: NoQuery,
         body: TrackingConsentInput,
         response: { 200: TrackingConsent },
       },

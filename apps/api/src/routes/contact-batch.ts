@@ -3,7 +3,6 @@ import { writeContactBatch } from '@rapport/core/contacts/batch/write-contact-ba
 import { withoutParameters } from '@rapport/core/kernel/errors.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { NoQuery } from './shapes.ts'
 
 export const contactBatchRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -19,7 +18,6 @@ export const contactBatchRoutes: FastifyPluginAsyncZod = async (app) => {
           'The limit counts one request: 20 requests sync 2,000 contacts. A body has at most 1 MiB and 10,000 values. For larger amounts, use `POST /contacts/import`.',
           'The contacts that succeed are written in one transaction. After a 503 or a lost response, send the request again: with the same `Idempotency-Key` it takes effect once, and with `onConflict` `skip` or `update` it creates no contact twice.',
         ].join('\n\n'),
-        querystring: NoQuery,
         body: ContactBatch,
         response: { 200: ContactBatchResults },
       },

@@ -29,7 +29,7 @@ import { z } from 'zod'
 import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import type { ApiTimings } from '../http/server/api-timings.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')
@@ -52,7 +52,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         summary: 'Create a contact',
         description:
           'Emits `contact.created`. Returns 409 with `contactId` if the workspace already has a contact with this email address or external id; for the external id, `issues` names the field.',
-        querystring: NoQuery,
         body: NewContact,
         response: { 201: Contact },
       },
@@ -76,7 +75,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
           'Looks for the contact by `externalId`, then by `email`; the header `matched-by` says which one found it. Sets the fields in the body and leaves the others unchanged. Safe to call concurrently.',
           'A contact that is found by `externalId` gets another `email` if no contact has it. A contact without an external id that is found by `email` gets `externalId`. Returns 409 `identity_conflict` with `contactIds` if the keys belong to different contacts, or if the address belongs to a contact with another external id.',
         ].join('\n\n'),
-        querystring: NoQuery,
         body: ContactInput,
         response: { 200: Contact, 201: Contact },
       },
@@ -149,7 +147,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         summary: 'Retrieve a contact',
         description: 'Returns the contact with its tags and custom field values.',
         params,
-        querystring: NoQuery,
         response: { 200: Contact },
       },
     },
@@ -167,7 +164,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         description:
           'Merges `customFieldValues` (`null` removes a key) and replaces `tags`. Emits `contact.updated`; a no-op update emits no event.',
         params,
-        querystring: NoQuery,
         body: ContactChange,
         response: { 200: Contact },
       },
@@ -185,7 +181,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         description:
           'Deletes the contact with its deals, tasks, submissions, subscriptions and emails. Emits `contact.deleted` with the id, and `deal.deleted` or `task.deleted` for each deal and task, but no events of the subscriptions. Within a minute, the `data` of its events becomes `{ id, redacted: true }`, and the responses to these events and its errors as a recipient are removed. What quotes an address elsewhere expires by retention, 37 days by default. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },
@@ -207,7 +202,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         description:
           'Returns everything that is kept about a person as one JSON file, for the right of access: the contact, subscriptions with their proofs of consent, submissions, deals, tasks, emails and activity. The audit log records it as `contact.exported`. The response is streamed: if the contact is deleted meanwhile, it is cut off.',
         params,
-        querystring: NoQuery,
         response: { 200: PersonExport },
       },
     },
@@ -229,7 +223,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         description:
           'Adds the tags that the contact does not have yet. Emits `contact.updated`; a no-op emits no event.',
         params,
-        querystring: NoQuery,
         body: TagsInput,
         response: { 200: Contact },
       },
@@ -246,7 +239,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         summary: 'Remove a tag from a contact',
         description: 'Removing a tag that the contact does not have is a no-op.',
         params: tagParams,
-        querystring: NoQuery,
         response: { 200: Contact },
       },
     },
@@ -263,7 +255,6 @@ export const contactRoutes: FastifyPluginAsyncZod<Pick<ApiTimings, 'exportIdleMs
         description:
           'Fills empty fields from the duplicate, combines tags and custom field values, and moves the deals, tasks and subscriptions of the duplicate. The strictest opt-out wins. Deletes the duplicate. Emits `contact.merged`, and `deal.updated` or `task.updated` for each deal and task that moves.',
         params,
-        querystring: NoQuery,
         body: MergeInput,
         response: { 200: Contact },
       },

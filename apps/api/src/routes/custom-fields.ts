@@ -16,7 +16,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('cfd')
@@ -32,7 +32,6 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create a custom field',
         description:
           'Values of contacts are validated against the type and the options of the field. Returns 409 if `key` is already in use.',
-        querystring: NoQuery,
         body: CustomFieldInput,
         response: { 201: CustomField },
       },
@@ -69,7 +68,6 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a custom field',
         description: 'Returns the definition of the custom field.',
         params,
-        querystring: NoQuery,
         response: { 200: CustomField },
       },
     },
@@ -86,7 +84,6 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Update a custom field',
         description: 'Updates `label` and `options`. `key` and `type` cannot be changed.',
         params,
-        querystring: NoQuery,
         body: CustomFieldChange,
         response: { 200: CustomField },
       },
@@ -104,7 +101,6 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },

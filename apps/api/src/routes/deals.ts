@@ -9,7 +9,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Deals'], security: [{ bearer: [] }] }
 const params = IdParams('dea')
@@ -33,7 +33,6 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create a deal',
         description:
           'A new deal is OPEN. It starts in the first stage of the pipeline, or in the stage that `stageId` names. Emits `deal.created`.',
-        querystring: NoQuery,
         body: DealInput,
         response: { 201: Deal },
       },
@@ -71,7 +70,6 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a deal',
         description: 'Returns the deal.',
         params,
-        querystring: NoQuery,
         response: { 200: Deal },
       },
     },
@@ -90,7 +88,6 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
           'A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. ' +
           'A change to WON or LOST emits `deal.won` or `deal.lost`. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.',
         params,
-        querystring: NoQuery,
         body: DealChange,
         response: { 200: Deal },
       },
@@ -107,7 +104,6 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Delete a deal',
         description: 'Deletes the deal and its activity. Emits `deal.deleted`.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },

@@ -10,7 +10,7 @@ import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { IdParams, EmptyBody, NoQuery } from './shapes.ts'
+import { IdParams, EmptyBody } from './shapes.ts'
 
 const common = { tags: ['Webhooks'], security: [{ bearer: [] }] }
 const params = IdParams('whk')
@@ -43,7 +43,6 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a delivery',
         description: 'Returns one delivery with the response of the receiver.',
         params: deliveryParams,
-        querystring: NoQuery,
         response: { 200: Delivery },
       },
     },
@@ -60,7 +59,6 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Sends a `webhook.test` event to this webhook only; its `data` is the webhook. Returns 409 if the webhook is disabled.',
         params,
-        querystring: NoQuery,
         body: EmptyBody,
         response: { 202: Delivery },
       },
@@ -82,7 +80,6 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Creates a new delivery of the same event with the same `webhook-id`. Returns 409 if the delivery is still PENDING or the webhook is disabled.',
         params: deliveryParams,
-        querystring: NoQuery,
         body: EmptyBody,
         response: { 202: Delivery },
       },
@@ -105,7 +102,6 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has SUCCEEDED or is PENDING. Without a body, the FAILED and INTERRUPTED deliveries of the last 24 hours match. Returns 400 if more than 100,000 events match. With `dryRun`, events are only counted.',
         params,
-        querystring: NoQuery,
         body: RedeliverInput,
         response: { 202: RedeliverResult },
       },

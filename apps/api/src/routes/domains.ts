@@ -14,7 +14,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { commitOnce, idempotentAfter } from '../http/handlers/idempotency.ts'
-import { Empty, EmptyBody, IdParams, NoQuery } from './shapes.ts'
+import { Empty, EmptyBody, IdParams } from './shapes.ts'
 
 const common = { tags: ['Domains'], security: [{ bearer: [] }] }
 const params = IdParams('dom')
@@ -31,7 +31,6 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Add a sending domain',
         description:
           'Returns the DNS records to publish. Once the first DKIM record is found, the domain is VERIFIED: the workspace may send from it, and its emails are signed. Other workspaces may have the same domain: each has records of its own. A workspace has at most 20 domains.',
-        querystring: NoQuery,
         body: DomainInput,
         response: { 201: Domain },
       },
@@ -71,7 +70,6 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a sending domain',
         description: 'Returns the domain, with its records as of the last check.',
         params,
-        querystring: NoQuery,
         response: { 200: Domain },
       },
     },
@@ -89,7 +87,6 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Deletes the domain and its keys. Remove the DKIM records seven days later: receivers still verify emails that are on their way.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },
@@ -111,7 +108,6 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Reads the records from DNS now, and returns the domain with the results. Emits `domain.verified` or `domain.failed` if the status changes. If no name server answers, the results before still hold.',
         params,
-        querystring: NoQuery,
         body: EmptyBody,
         response: { 200: Domain },
       },
@@ -133,7 +129,6 @@ export const domainRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Signs with the next key from now on, and returns the domain with the record of a new next key to publish. Keep the record of the former key for seven days, while it is listed. Returns 409 if the last check did not find the record of the next key, or within seven days of a rotation.',
         params,
-        querystring: NoQuery,
         body: EmptyBody,
         response: { 200: Domain },
       },

@@ -4,7 +4,7 @@ import { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { listEvents, readEvent } from '@rapport/core/webhooks/event-feed.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { IdParams, NoQuery } from './shapes.ts'
+import { IdParams } from './shapes.ts'
 
 const common = { tags: ['Events'], security: [{ bearer: [] }] }
 
@@ -36,7 +36,6 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Returns one event. Events are kept for at least 30 days, unless the operator has set another time.',
         params: IdParams('evt'),
-        querystring: NoQuery,
         response: { 200: Event },
       },
     },

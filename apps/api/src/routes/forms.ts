@@ -10,7 +10,7 @@ import type { z } from 'zod'
 import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Forms'], security: [{ bearer: [] }] }
 const params = IdParams('frm')
@@ -35,7 +35,6 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           operationId: 'forms.create',
           summary: 'Create a form',
           description: 'A field without `id` gets one that is derived from its label.',
-          querystring: NoQuery,
           body: FormInput,
           response: { 201: Form },
         },
@@ -72,7 +71,6 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           summary: 'Retrieve a form',
           description: 'Returns the form with its fields.',
           params,
-          querystring: NoQuery,
           response: { 200: Form },
         },
       },
@@ -88,7 +86,6 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           summary: 'Update a form',
           description: '`fields` replaces all fields. Existing submissions are not changed.',
           params,
-          querystring: NoQuery,
           body: FormChange,
           response: { 200: Form },
         },
@@ -109,7 +106,6 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           summary: 'Delete a form',
           description: 'Deletes the form and its submissions. The contacts that it created are kept.',
           params,
-          querystring: NoQuery,
           response: { 204: Empty },
         },
       },
@@ -147,7 +143,6 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           summary: 'Retrieve a submission',
           description: 'Returns one submission with the exact wording of each consent.',
           params: submissionParams,
-          querystring: NoQuery,
           response: { 200: Submission },
         },
       },
@@ -163,7 +158,6 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           summary: 'Delete a submission',
           description: 'Deletes the submission. Its contact is kept.',
           params: submissionParams,
-          querystring: NoQuery,
           response: { 204: Empty },
         },
       },

@@ -2,7 +2,6 @@ import { Readiness } from '@rapport/core/db/readiness.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { NoQuery } from './shapes.ts'
 
 const Health = z
   .object({
@@ -22,7 +21,6 @@ export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'health.get',
         summary: 'Check health',
         description: 'Returns 200 while the process runs.',
-        querystring: NoQuery,
         response: { 200: Health },
       },
     },
@@ -40,7 +38,6 @@ export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Returns 503 if the process cannot serve requests; `parts` shows why. While Redis is unavailable, `status` is `degraded` and the response is still 200: requests are accepted, and their background work runs once Redis is available again. ' +
           'If `clock.status` is `off`, the ids and timestamps that this process creates are wrong; this does not affect `status`.',
-        querystring: NoQuery,
         response: { 200: Readiness, 503: Readiness },
       },
     },

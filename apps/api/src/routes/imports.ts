@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { fileTypes } from '../http/uploads/file-formats.ts'
 import { acceptFiles, idempotentUpload, type Upload, type UploadTimings } from '../http/uploads/idempotent-upload.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Imports'], security: [{ bearer: [] }] }
 const params = IdParams('imp')
@@ -112,7 +112,6 @@ export const importRoutes: FastifyPluginAsyncZod<UploadTimings> = async (app, ti
         description:
           'Returns the import with its counts so far. Request it again until `status` is `COMPLETED`, `FAILED` or `CANCELED`.',
         params,
-        querystring: NoQuery,
         response: { 200: Import },
       },
     },
@@ -130,7 +129,6 @@ export const importRoutes: FastifyPluginAsyncZod<UploadTimings> = async (app, ti
         description:
           'Stops an import. Its status becomes `CANCELED`, the contacts and opt-outs that it has imported remain, and its file is deleted. Emits `import.completed` unless it was a dry run or still being uploaded; the upload then fails with 409. An import that has ended returns 409.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },

@@ -23,7 +23,7 @@ import { PageQuery } from '../pages/page-language.ts'
 import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
 import { type ConstantTime, roundUpDuration } from '../http/constant-time.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const SubscribeResult = z
   .object({ success: z.literal(true).describe('Always `true`.') })
@@ -51,7 +51,6 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'lists.create',
         summary: 'Create a list',
         description: 'A new list has no subscribers.',
-        querystring: NoQuery,
         body: ListInput,
         response: { 201: List },
       },
@@ -88,7 +87,6 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a list',
         description: 'Returns the list with its number of confirmed subscribers.',
         params,
-        querystring: NoQuery,
         response: { 200: List },
       },
     },
@@ -104,7 +102,6 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Update a list',
         description: 'A change of `doubleOptIn` or `publicSignup` affects new subscribers only.',
         params,
-        querystring: NoQuery,
         body: ListChange,
         response: { 200: List },
       },
@@ -123,7 +120,6 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Deletes the list and its subscriptions. Emits `list.deleted`, but no events of the subscriptions. The `emailSubscribedStatus` of the subscribers follows within seconds, and within minutes for a million of them. Returns 409 while a campaign to the list is SENDING or PAUSED.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },
@@ -160,7 +156,6 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'CONFIRMED is your word that the contact has consented: single opt-in is built with it, by a call from your own back end. With PENDING, sends a confirmation email within the limits of `POST /public/lists/{id}/subscribe`; beyond them, the response is the same. Returns 200 if the contact is PENDING or CONFIRMED; a confirmed subscription stays confirmed. Returns 409 with the code `opted_out` if the contact has opted out: then only the contact can subscribe again. A contact that you removed from the list can be subscribed again.',
         params,
-        querystring: NoQuery,
         body: SubscriberInput,
         response: { 200: Subscription, 201: Subscription },
       },
@@ -183,7 +178,6 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a subscription',
         description: 'Returns 404 if the contact never had a subscription to the list.',
         params: subscriberParams,
-        querystring: NoQuery,
         response: { 200: Subscription },
       },
     },
@@ -200,7 +194,6 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'The subscription is kept with the status UNSUBSCRIBED and emits `subscription.unsubscribed`. This is not an opt-out: the contact can be subscribed again.',
         params: subscriberParams,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },

@@ -3,7 +3,6 @@ import { MailEventInput, MailReportResult } from '@rapport/core/operations/mail/
 import { toMailReport } from '@rapport/core/operations/mail/mail-report.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { NoQuery } from './shapes.ts'
 
 export const mailEventRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -16,7 +15,6 @@ export const mailEventRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Report a bounce or a complaint',
         description:
           'Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op; without `messageId`, on the same day, or for a bounce that is not permanent.',
-        querystring: NoQuery,
         body: MailEventInput,
         response: { 202: MailReportResult },
       },

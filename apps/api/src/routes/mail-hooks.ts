@@ -10,7 +10,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Mail hooks'], security: [{ bearer: [] }] }
 const params = IdParams('mhk')
@@ -28,7 +28,6 @@ export const mailHookRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create a mail hook',
         description:
           'Enter `url` at the provider. Its bounces and complaints then count for this workspace alone, so create a hook here only if the account of the provider sends for no other workspace. The operator creates the hooks of an account that sends for several, with `rapport mail-hook create`. A workspace has at most 20 mail hooks.',
-        querystring: NoQuery,
         body: MailHookInput,
         response: { 201: MailHook },
       },
@@ -66,7 +65,6 @@ export const mailHookRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a mail hook',
         description: 'Returns the mail hook without its secret.',
         params,
-        querystring: NoQuery,
         response: { 200: MailHook },
       },
     },
@@ -83,7 +81,6 @@ export const mailHookRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Delete a mail hook',
         description: 'Messages to its URL are refused from now on.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },

@@ -18,7 +18,7 @@ import {
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Pipelines'], security: [{ bearer: [] }] }
 const params = IdParams('pip')
@@ -33,7 +33,6 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'pipelines.create',
         summary: 'Create a pipeline',
         description: 'Creates a pipeline with its stages, in the order in which deals pass through them.',
-        querystring: NoQuery,
         body: PipelineInput,
         response: { 201: Pipeline },
       },
@@ -70,7 +69,6 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a pipeline',
         description: 'Returns the pipeline with its stages in their order.',
         params,
-        querystring: NoQuery,
         response: { 200: Pipeline },
       },
     },
@@ -88,7 +86,6 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           '`stages` replaces all stages and sets their order. A stage with an `id` is kept and updated with the fields that are present, a stage without an `id` is created, and all other stages are removed. Removing a stage that has deals returns 409 with `dealCount`.',
         params,
-        querystring: NoQuery,
         body: PipelineChange,
         response: { 200: Pipeline },
       },
@@ -106,7 +103,6 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Delete a pipeline',
         description: 'Returns 409 with `dealCount` if the pipeline has deals.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },
@@ -126,7 +122,6 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve the summary of a pipeline',
         description: 'Returns the number and value of the OPEN deals, per stage and in total.',
         params,
-        querystring: NoQuery,
         response: { 200: PipelineSummary },
       },
     },

@@ -24,7 +24,7 @@ import {
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Segments'], security: [{ bearer: [] }] }
 const params = IdParams('seg')
@@ -40,7 +40,6 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create a segment',
         description:
           'Saves a filter. Returns 400 with the path of each part that names an unknown field, list, campaign or pipeline, or that does not fit the type of its field.',
-        querystring: NoQuery,
         body: SegmentInput,
         response: { 201: Segment },
       },
@@ -77,7 +76,6 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Preview a filter',
         description:
           'Counts the contacts that match a filter, and returns some of them. Saves nothing. Returns 503 if the filter takes longer than five seconds.',
-        querystring: NoQuery,
         body: PreviewInput,
         response: { 200: FilterPreview },
       },
@@ -95,7 +93,6 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a segment',
         description: 'Returns the segment with its filter.',
         params,
-        querystring: NoQuery,
         response: { 200: Segment },
       },
     },
@@ -111,7 +108,6 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Update a segment',
         description: 'A new filter does not affect campaigns that were sent: their recipients are fixed.',
         params,
-        querystring: NoQuery,
         body: SegmentChange,
         response: { 200: Segment },
       },
@@ -130,7 +126,6 @@ export const segmentRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Returns 409 while a campaign that is a DRAFT, SENDING or PAUSED has the segment. Ended campaigns lose it.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },

@@ -7,12 +7,9 @@ export function IdParams<Prefix extends IdPrefix>(prefix: Prefix) {
   return z.object({ id: Id(prefix) })
 }
 
-/** The query of a route without parameters. Any parameter is an error. */
-export const NoQuery = z.strictObject({})
-
 /**
- * The query of a public route: extend it with the parameters of the route. Unknown parameters are ignored, because
- * other programs add their own to links: `utm_source`, `fbclid`, `v=2`.
+ * The query of a public route: extend it with the parameters of the route. Unknown parameters are ignored, because other
+ * programs add their own to links: `utm_source`, `fbclid`, `v=2`. A route without `querystring` rejects every parameter.
  */
 export const PublicQuery = z.object({})
 

@@ -11,7 +11,7 @@ import {
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Suppressions'], security: [{ bearer: [] }] }
 const params = IdParams('sup')
@@ -27,7 +27,6 @@ export const suppressionRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Suppress an address',
         description:
           'The workspace sends nothing to the address from now on, on the list or on any, whichever contact has it. Its subscriptions end at once, with `subscription.unsubscribed` for each. Returns 200 if the same was said before: then `saidAt` is renewed. The audit log records it each time.',
-        querystring: NoQuery,
         body: SuppressionInput,
         response: { 200: Suppression, 201: Suppression },
       },
@@ -69,7 +68,6 @@ export const suppressionRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a suppression',
         description: 'Returns one statement against email to an address.',
         params,
-        querystring: NoQuery,
         response: { 200: Suppression },
       },
     },
@@ -87,7 +85,6 @@ export const suppressionRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Lifts a bounce or a block of the address, from whatever source. Subscriptions that only this ended are again what they were. What the person said (OPTED_OUT, COMPLAINED) is theirs to revert: the response is 409 with the code `opted_out`. The audit log records the note.',
         params,
-        querystring: NoQuery,
         body: SuppressionLift,
         response: { 204: Empty },
       },

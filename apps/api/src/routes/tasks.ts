@@ -7,7 +7,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Empty, IdParams } from './shapes.ts'
 
 const common = { tags: ['Tasks'], security: [{ bearer: [] }] }
 const params = IdParams('tsk')
@@ -24,7 +24,6 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create a task',
         description: 'Creates a task for the contact. Emits `task.created`.',
         params: contactParams,
-        querystring: NoQuery,
         body: TaskInput,
         response: { 201: Task },
       },
@@ -77,7 +76,6 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a task',
         description: 'Returns the task.',
         params,
-        querystring: NoQuery,
         response: { 200: Task },
       },
     },
@@ -94,7 +92,6 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'DONE sets `completedAt`; OPEN clears it. A change to DONE emits `task.completed`. Any other change, including reopening, emits `task.updated`. A no-op update emits no event.',
         params,
-        querystring: NoQuery,
         body: TaskChange,
         response: { 200: Task },
       },
@@ -111,7 +108,6 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Delete a task',
         description: 'Emits `task.deleted`.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },

@@ -20,7 +20,7 @@ import { Workspace, WorkspaceChange, WorkspaceDeletion } from '@rapport/core/wor
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { type CurrentRecord, ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
+import { Empty, IdParams, EmptyBody } from './shapes.ts'
 
 const common = { tags: ['Team'], security: [{ bearer: [] }] }
 const inviteParams = IdParams('inv')
@@ -47,7 +47,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'workspace.get',
         summary: 'Retrieve the workspace',
         description: 'Returns the workspace of the credential.',
-        querystring: NoQuery,
         response: { 200: Workspace },
       },
     },
@@ -63,7 +62,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve the usage of the quotas',
         description:
           'Returns the use and the limit of each quota of the workspace. What happens at a limit depends on the quota: most reject a request with 409 and the code `quota_exceeded`.',
-        querystring: NoQuery,
         response: { 200: Usage },
       },
     },
@@ -80,7 +78,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Update the workspace',
         description:
           'Updates the name, the currency, the language, the sender and the postal address of newsletters, the logo and the accent color of hosted pages, and the rules for changed addresses and for tracking without consent. Omitted fields stay unchanged.',
-        querystring: NoQuery,
         body: WorkspaceChange,
         response: { 200: Workspace },
       },
@@ -98,7 +95,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Delete the workspace',
         description:
           'Deletes the workspace and everything in it, permanently. `name` must be its name. All API keys and sessions end immediately. Users without another workspace are deleted too.',
-        querystring: NoQuery,
         body: WorkspaceDeletion,
         response: { 204: Empty },
       },
@@ -120,7 +116,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create an invite',
         description:
           'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.',
-        querystring: NoQuery,
         body: InviteInput,
         response: { 201: Invite },
       },
@@ -158,7 +153,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve an invite',
         description: 'Returns a pending invite. Accepted and deleted invites are not found.',
         params: inviteParams,
-        querystring: NoQuery,
         response: { 200: Invite },
       },
     },
@@ -176,7 +170,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one invite in 10 minutes and three a day, all its forms (upper case, `+tag`) together, also after an invite was deleted. By default, a workspace sends at most 500 invites and test emails a day. More requests return 409 with `retry-after`. Returns 403 if the operator requires a verified email address and no owner has verified theirs.',
         params: inviteParams,
-        querystring: NoQuery,
         body: EmptyBody,
         response: { 202: Invite },
       },
@@ -197,7 +190,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Revoke an invite',
         description: 'The link in the email is invalid immediately.',
         params: inviteParams,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },
@@ -233,7 +225,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a member',
         description: 'Returns the user and the role in the workspace.',
         params: memberParams,
-        querystring: NoQuery,
         response: { 200: Member },
       },
     },
@@ -251,7 +242,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'The new role is at most your own. API keys that the member created are lowered to the new role, and invites that the new role may not create are revoked. Returns 409 for the last OWNER.',
         params: memberParams,
-        querystring: NoQuery,
         body: MemberChange,
         response: { 200: Member },
       },
@@ -270,7 +260,6 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Ends the sessions of the member immediately, revokes the API keys and invites that they created, and clears the assignee of their tasks, with a `task.updated` event for each. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.',
         params: memberParams,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },

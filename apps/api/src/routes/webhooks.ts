@@ -18,7 +18,7 @@ import {
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ifMatch, recordById } from '../http/conditional-requests/if-match.ts'
 import { idempotent } from '../http/handlers/idempotency.ts'
-import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
+import { Empty, IdParams, EmptyBody } from './shapes.ts'
 
 const common = { tags: ['Webhooks'], security: [{ bearer: [] }] }
 const params = IdParams('whk')
@@ -35,7 +35,6 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create a webhook',
         description:
           'Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks by default (`QUOTA_WEBHOOKS`).',
-        querystring: NoQuery,
         body: WebhookInput,
         response: { 201: CreatedWebhook },
       },
@@ -72,7 +71,6 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Retrieve a webhook',
         description: 'Returns the webhook and how its deliveries have been going, without its secret.',
         params,
-        querystring: NoQuery,
         response: { 200: Webhook },
       },
     },
@@ -89,7 +87,6 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Updates the URL, the event types or `enabled`. When a webhook is disabled, its pending deliveries fail; requests that were already taken may still arrive within ten seconds.',
         params,
-        querystring: NoQuery,
         body: WebhookChange,
         response: { 200: Webhook },
       },
@@ -107,7 +104,6 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Deletes the webhook and its deliveries. Requests that were already taken may still arrive within ten seconds.',
         params,
-        querystring: NoQuery,
         response: { 204: Empty },
       },
     },
@@ -128,7 +124,6 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Returns the new `secret`, in this response only. For 24 hours, deliveries are signed with both secrets, so that the receiver can switch without downtime. More than 5 rotations in 24 hours return 409.',
         params,
-        querystring: NoQuery,
         body: EmptyBody,
         response: { 200: CreatedWebhook },
       },
