@@ -74,13 +74,12 @@ export const concurrentRequests = fp(
      * handler still runs: its slot is not free, or a client could start any number of handlers.
      */
     function holdUntilEnded(request: FastifyRequest, raw: FastifyReply['raw'], release: () => void) {
-      let left = 2
-      const end = () => {
-        left -= 1
-        if (left === 0) release()
+      const unfinished = new Set(['handler', 'response'])
+      const finish = (part: 'handler' | 'response') => {
+        if (unfinished.delete(part) && unfinished.size === 0) release()
       }
-      raw.once('close', end)
-      endings.set(request, end)
+      raw.once('close', () => finish('response'))
+      endings.set(request, () => finish('handler'))
     }
 
     scope.addHook('preHandler', ({ ctx }, _reply, done) => runForWorkspace(ctx.workspaceId, done))
