@@ -125,6 +125,14 @@ test('PUBLIC_URL loses its trailing slash', () => {
   expect(readApiConfig(shared).PUBLIC_URL).toBe('https://crm.example.com')
 })
 
+test('a value in quotation marks is named: docker --env-file keeps them', () => {
+  const quoted = { ...shared, PUBLIC_URL: '"https://crm.example.com"', SECRET_KEY: `'${shared.SECRET_KEY}'` }
+  expect(() => readApiConfig(quoted)).toThrow(
+    /^Invalid configuration:\n {2}\S+: remove the quotation marks.*\n {2}\S+: remove the/,
+  )
+  expect(() => readApiConfig(quoted)).toThrow('SECRET_KEY: remove the quotation marks')
+})
+
 test('a configuration is frozen', () => {
   expect(Object.isFrozen(readWorkerConfig(forWorker))).toBe(true)
 })

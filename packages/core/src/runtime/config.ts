@@ -269,10 +269,17 @@ function parseEnvironment<Schema extends z.ZodObject>(
   environment: Environment,
 ): Readonly<z.output<Schema>> {
   const result = schema.safeParse(withoutEmpty(environment))
-  if (result.success) return Object.freeze(result.data)
-  const problems = result.error.issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`)
+  const quoted = Object.keys(schema.shape).filter((name) => isQuoted(environment[name]))
+  if (result.success && quoted.length === 0) return Object.freeze(result.data)
+  const issues = result.error?.issues.filter(({ path: [name] }) => !quoted.includes(String(name))) ?? []
+  const problems = [
+    ...quoted.map((name) => `  ${name}: remove the quotation marks around it, which "docker run --env-file" keeps`),
+    ...issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`),
+  ]
   throw new ConfigError(`Invalid configuration:\n${problems.join('\n')}`)
 }
+
+const isQuoted = (text = '') => /^(?:"[^"]*"|'[^']*')$/.test(text)
 
 /** Treats an empty variable as unset: compose files set variables to an empty string. */
 function withoutEmpty(environment: Environment): Environment {
