@@ -1,6 +1,6 @@
 import type { Upload } from './upload.ts'
 
-type Value = string | number | boolean | undefined
+type Value = string | number | boolean | null | undefined
 export interface Query {
   readonly [name: string]: Value | readonly Value[]
 }

@@ -76,6 +76,12 @@ test('the base URL may have a path and a trailing slash', async () => {
   expect(sent[0]?.path).toBe('/api/contacts/con_1')
 })
 
+test('null in a query is left out, as of a caller without types', async () => {
+  const { rapport, sent } = createFakeClient([ok])
+  await rapport.contacts.list({ cursor: null as never, limit: 2 })
+  expect(sent[0]?.path).toBe('/contacts?limit=2')
+})
+
 test('an invalid option is a TypeError at once', () => {
   const invalid = ['', 'crm.example', '//crm.example', 'ftp://crm.example', 'https://', 'https://a b', 'https://a?b=1']
   for (const baseUrl of invalid) expect(() => new Rapport({ baseUrl })).toThrow('baseUrl: must be')

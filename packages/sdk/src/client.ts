@@ -98,11 +98,11 @@ export function encodePath(texts: TemplateStringsArray, ...parameters: string[])
   return String.raw({ raw: texts }, ...encoded)
 }
 
-/** An array is repeated: `{ tag: ['a', 'b'] }` becomes `?tag=a&tag=b`. */
+/** An array is repeated: `{ tag: ['a', 'b'] }` becomes `?tag=a&tag=b`. `null`, such as the `nextCursor` of the last page, is left out. */
 function serializeQuery(query: Query = {}): string {
   const pairs = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
-    for (const item of [value].flat()) if (item !== undefined) pairs.append(name, String(item))
+    for (const item of [value].flat()) if (item !== undefined && item !== null) pairs.append(name, String(item))
   }
   return pairs.size === 0 ? '' : `?${pairs}`
 }
