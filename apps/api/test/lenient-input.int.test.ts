@@ -139,6 +139,20 @@ test('slashes before a path, or behind it, are named in the 404', async () => {
   expect((await api.call('GET', '/')).status).toBe(200)
 })
 
+test('a tool takes arguments as clients and models write them', async () => {
+  const call = async (name: string, given: object) => {
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, ...given } }
+    return (await api.call('POST', '/mcp', { key: workspace.key, body })).body
+  }
+  const succeeded = { result: expect.not.objectContaining({ isError: true }) as unknown }
+  for (const given of [{}, { arguments: null }, { arguments: '' }, { arguments: '{}' }, { arguments: '{"limit":"2"}' }])
+    expect([given, await call('list_lists', given)]).toMatchObject([given, succeeded])
+  expect(await call('search_contacts', { arguments: { limit: '1', tags: '', search: '' } })).toMatchObject(succeeded)
+  for (const given of [{ arguments: '[]' }, { arguments: 'x' }, { arguments: '{' }])
+    expect([given, await call('list_lists', given)]).toMatchObject([given, { error: { code: -32_602 } }])
+  expect(await call('list_lists', { arguments: { limit: '0' } })).toMatchObject({ result: { isError: true } })
+})
+
 test('a tool takes null and empty texts of an agent that fills in every argument', async () => {
   for (const { name, definition } of tools.filter((tool) => tool.annotations.readOnlyHint)) {
     const { properties = {}, required = [] } = definition.inputSchema as Schema

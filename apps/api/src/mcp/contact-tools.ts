@@ -6,6 +6,7 @@ import { upsertContact } from '@rapport/core/contacts/upsert-contact.ts'
 import { Activity, Contact, ContactInput, Tags } from '@rapport/core/contacts/contacts.schema.ts'
 import { contactFilterFields } from '@rapport/core/contacts/listing/contact-query.schema.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
+import { EmptyAsNone } from '@rapport/core/kernel/validation.ts'
 import { readTrackingConsent } from '@rapport/core/operations/contacts/tracking-consent.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { TrackingConsent } from '@rapport/core/consent/tracking/tracking-consent.schema.ts'
@@ -36,7 +37,7 @@ const searchContacts = defineTool({
     search: search.describe('Part of a name, email, company or phone; tolerates a typo.'),
     email,
     externalId,
-    tags: Tags.optional().describe('Only contacts with all of these tags.'),
+    tags: EmptyAsNone(Tags).describe('Only contacts with all of these tags.'),
     listId,
     emailSubscribedStatus,
     createdAfter,
@@ -84,7 +85,7 @@ const upsert = defineTool({
   },
 })
 
-const tags = Tags.default(() => [])
+const tags = EmptyAsNone(Tags).transform((given) => given ?? [])
 const tagContacts = defineTool({
   name: 'tag_contacts',
   title: 'Add and remove tags',

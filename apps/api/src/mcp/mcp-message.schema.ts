@@ -2,6 +2,25 @@
 import { z } from 'zod'
 import { ErrorBody } from '../http/errors/error-handler.ts'
 
+/**
+ * Some clients send `null` or an empty text for no arguments, and others send them as a text, as models write them. The SDK takes
+ * only an object.
+ */
+function readArguments(params: Record<string, unknown>): Record<string, unknown> {
+  const { arguments: given, ...others } = params
+  if (given === null || given === '') return others
+  const parsed = typeof given === 'string' && given.startsWith('{') ? parseObject(given) : undefined
+  return parsed === undefined ? params : { ...params, arguments: parsed }
+}
+
+function parseObject(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 export const McpRequest = z
   .strictObject({
     jsonrpc: z.literal('2.0').describe('Always `2.0`.'),
@@ -10,7 +29,11 @@ export const McpRequest = z
       .optional()
       .describe('The id of the request, which the response repeats. A notification has none.'),
     method: z.string().max(100).describe('The method, such as `tools/list` or `tools/call`.'),
-    params: z.record(z.string(), z.unknown()).optional().describe('The parameters of the method.'),
+    params: z
+      .record(z.string(), z.unknown())
+      .transform(readArguments)
+      .optional()
+      .describe('The parameters of the method.'),
   })
   .meta({
     id: 'McpRequest',

@@ -88,7 +88,11 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): ToolDefinition
 
 /** The arguments of a tool that returns a page. */
 export const pageInput = {
-  limit: z.int().min(1).max(100).default(20).describe('The maximum number of records on the page.'),
+  // Models write numbers as texts.
+  limit: z
+    .preprocess((limit) => (/^\d{1,3}$/.test(String(limit)) ? Number(limit) : limit), z.int().min(1).max(100))
+    .default(20)
+    .describe('The maximum number of records on the page.'),
   cursor: Cursor.describe(
     'The `nextCursor` of the previous page, with the same filters. Omit it to get the first page.',
   ),
