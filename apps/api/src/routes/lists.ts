@@ -1,6 +1,7 @@
 import { canonicalLocale } from '@rapport/core/kernel/values/locale.ts'
 import { lockContact } from '@rapport/core/contacts/lock-contact.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
+import { countSubscribers } from '@rapport/core/lists/count-subscribers.ts'
 import { deleteList } from '@rapport/core/lists/delete-list.ts'
 import { lockListForUpdate, updateList, createList, listLists, readList } from '@rapport/core/lists/lists.ts'
 import {
@@ -9,6 +10,7 @@ import {
   ListInput,
   ListQuery,
   SubscribeInput,
+  SubscriberCounts,
   SubscriberInput,
   SubscriberQuery,
 } from '@rapport/core/lists/lists.schema.ts'
@@ -128,6 +130,22 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
       reply.code(204)
       return null
     }),
+  )
+
+  app.get(
+    '/lists/:id/counts',
+    {
+      schema: {
+        ...common,
+        operationId: 'lists.countSubscribers',
+        summary: 'Count the subscribers of a list',
+        description: 'Returns the exact number of subscriptions in each status, such as after an import.',
+        params,
+        querystring: NoQuery,
+        response: { 200: SubscriberCounts },
+      },
+    },
+    (request) => countSubscribers(request.ctx, request.params.id),
   )
 
   app.get(

@@ -49,6 +49,22 @@ export const List = z
   })
 export type List = z.output<typeof List>
 
+const count = z.number().int()
+export const SubscriberCounts = z
+  .object({
+    PENDING: count.describe('The contacts that were asked and have not confirmed.'),
+    CONFIRMED: count.describe('The contacts that campaigns are sent to.'),
+    UNSUBSCRIBED: count.describe('The contacts that left the list, or were removed from it.'),
+    BOUNCED: count.describe('The contacts whose address accepts no email.'),
+    COMPLAINED: count.describe('The contacts that reported an email as spam.'),
+  })
+  .meta({
+    id: 'SubscriberCounts',
+    description: 'The exact number of subscriptions to a list, by status.',
+    examples: [{ PENDING: 12, CONFIRMED: 1207, UNSUBSCRIBED: 96, BOUNCED: 4, COMPLAINED: 1 }],
+  })
+export type SubscriberCounts = z.output<typeof SubscriberCounts>
+
 export const ListInput = z
   .strictObject({
     name: SingleLine(200, 1).describe('The name of the list. Subscribers see it.'),

@@ -752,15 +752,15 @@ export class Imports extends Resource {
    *
    * The body is a file in UTF-8, or in another `encoding`, of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab, or as a first line such as `sep=;` says), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`, at most to a hundredth of its size.
    *
-   * Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. `name` is split at its first space. `columns` maps other names, and `source` reads the export of another system as it is. An unknown column returns 400, unless `unknownColumns=ignore`. Tags are separated by `;` or `,`. Empty cells at the end of a row may be missing. A cell such as `="0049"` is a text. An exported file can be imported without changes.
+   * Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. `name` is split at its first space. `columns` maps other names, and `source` reads the export of another system as it is. An unknown column returns 400, unless `unknownColumns=ignore`, which never leaves out a column whose name or values speak of consent, opt-in or opt-out: map it to `status`, or to `null`. Well-known ones such as `subscribed_to_emails`, `Unsubscribed from all email`, `do_not_contact` and `Email Opt Out` are read without a mapping, with yes and no in six languages. Tags are separated by `;` or `,`. Empty cells at the end of a row may be missing. A cell such as `="0049"` is a text. An exported file can be imported without changes.
    *
    * Numbers may have a decimal comma and thousands separators. The whole column decides: with `1.234,56` in a column, `1.234` is 1234. A column with both marks, or only with numbers that can be read in two ways, fails the import before a contact is written.
    *
-   * The column `status` says what a person wants: `CONFIRMED`, `PENDING`, `UNSUBSCRIBED`, `BOUNCED`, `COMPLAINED`, or a word of other systems such as `subscribed`, `active`, `unconfirmed`, `blocklisted`, `cleaned`, `archived`. An unknown word is an error of its row, which lists the known ones. `UNSUBSCRIBED` with `listId` is an opt-out of the list; without it, and for `blocklisted`, bounces and complaints, the address is suppressed in the workspace. `PENDING` subscribes without an email. `non-subscribed`, `archived` and an empty cell make a contact without a subscription.
+   * The column `status` says what a person wants: `CONFIRMED`, `PENDING`, `UNSUBSCRIBED`, `BOUNCED`, `COMPLAINED`, or a word of other systems such as `subscribed`, `active`, `unconfirmed`, `blocklisted`, `cleaned`, `archived`. An unknown word is an error of its row, which lists the known ones. A row with `unsubscribedAt` is an opt-out, whatever its status says, and so is one whose `emailSubscribedStatus` is that of an export of Rapport. `UNSUBSCRIBED` with `listId` is an opt-out of the list; without it, and for `blocklisted`, bounces and complaints, the address is suppressed in the workspace. `PENDING` subscribes without an email. `non-subscribed`, `archived` and an empty cell make a contact without a subscription.
    *
-   * **An import never widens consent.** The file is read twice: the first pass commits all opt-outs, bounces and complaints, also of rows that become no contact, and the second writes people. So these win over every confirmation of the same address or `externalId`, in whatever order the rows stand, and over what is stored; an import that is canceled or fails between its rows makes no address mailable that the whole file does not. `confirmedAt` and `optInAddress` go into the proof of consent, marked `claimed`; `unsubscribedAt` is the moment of an opt-out or bounce. Moments are ISO 8601 or as other systems write them (`2026-11-21 06:35:49`, `21-11-2026`), in UTC without a time zone. A moment up to a day in the future becomes the present; a later one is an error of its row.
+   * **An import never widens consent.** The file is read twice: the first pass commits all opt-outs, bounces and complaints, also of rows that become no contact, and the second writes people. So these win over every confirmation of the same address or `externalId`, in whatever order the rows stand, and over what is stored; an import that is canceled or fails between its rows makes no address mailable that the whole file does not. `confirmedAt` and `optInAddress` go into the proof of consent, marked `claimed`; `unsubscribedAt` is the moment of an opt-out or bounce. Moments are ISO 8601 or as other systems write them (`2026-11-21 06:35:49`, `21-11-2026`, `21 Nov 2026 6:35 AM`, seconds or milliseconds since 1970), in UTC without a time zone, if they can be read in one way only; a date of zeros is none.
    *
-   * The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.
+   * The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. A value that cannot be read is left out with a warning, and does not fail its row, unless it is a key, a status or a consent. An `externalId` such as `1.23457E+14` is an error, because a spreadsheet has shortened it. A row of NDJSON with a key twice is an error, and a 400 if it is in the first MiB. An import emits one `import.completed` event instead of one event per contact. With `events=each`, it also emits the event of each contact.
    *
    * A workspace can have 5 imports that are received, queued or running; one more returns 409 with the code `quota_exceeded`. Imports take turns, so a large one delays the others little.
    *
@@ -808,7 +808,7 @@ export class Suppressions extends Resource {
   /**
    * Import suppressions.
    *
-   * Suppresses all addresses of a file of any length, up to 4 GiB. The body is CSV (`text/csv`) or NDJSON (`application/x-ndjson`), in UTF-8 or another `encoding`, and may be compressed with `content-encoding: gzip`. One column of addresses will do, with the header `email` or without a header. The columns `reason` and `createdAt` are read if there. `reason` is `COMPLAINED`, `OPTED_OUT`, `BOUNCED` or `MANUAL`, or a word of another system such as `unsubscribed`, `blocklisted`, `cleaned` or `spam`; an unknown word is an error of its row. Moments are read as in an import of contacts.
+   * Suppresses all addresses of a file of any length, up to 4 GiB. The body is CSV (`text/csv`) or NDJSON (`application/x-ndjson`), in UTF-8 or another `encoding`, and may be compressed with `content-encoding: gzip`. One column of addresses will do, with the header `email` or without a header. The columns `reason`, `saidAt` (`createdAt`, `created`) and `listId` are read if there, also in the files of SendGrid, Mailgun, Postmark, Brevo, Keila, Ghost, HubSpot and Loops. `reason` is `COMPLAINED`, `OPTED_OUT`, `BOUNCED` or `MANUAL`, a word of another system such as `unsubscribed`, `blocklisted`, `cleaned` or `spam`, or the response of a mail server. **An address that can be read is suppressed, whatever else its row says**: an unknown reason is that of the parameter, a moment that cannot be read is now, an unknown list is all of them; each is a warning. Moments are read as in an import of contacts.
    *
    * Reasons add up, and each known one stays. The subscriptions of contacts with these addresses end at once. The import is an Import as those of contacts, with the kind `SUPPRESSIONS`: `created` counts new suppressions, `updated` those that got another reason, `skipped` rows that changed nothing, and `suppressed` all of them. Imports of both kinds share the quota.
    *
@@ -1007,6 +1007,17 @@ export class Lists extends Resource {
    */
   delete(id: string, options?: RequestOptions): ApiPromise<void> {
     return this.client.request({ method: 'DELETE', path: encodePath`/lists/${id}` }, options)
+  }
+
+  /**
+   * Count the subscribers of a list.
+   *
+   * Returns the exact number of subscriptions in each status, such as after an import.
+   *
+   * Requires the role VIEWER.
+   */
+  countSubscribers(id: string, options?: RequestOptions): ApiPromise<types.ListsCountSubscribersResponse> {
+    return this.client.request({ path: encodePath`/lists/${id}/counts` }, options)
   }
 
   /**

@@ -2417,7 +2417,7 @@ export type Import = {
      */
     suppressed: number;
     /**
-     * The first 100 errors, and warnings about rows that suppress their address.
+     * The first 100 errors, and warnings about values that are left out: such rows do not count as `failed`.
      */
     errors: Array<{
         /**
@@ -2430,7 +2430,7 @@ export type Import = {
         message: string;
     }>;
     /**
-     * All errors, counted by column and message: the first 100 of these.
+     * All errors and warnings, counted by column and message: the first 100 of these.
      */
     errorCounts: Array<{
         /**
@@ -3887,6 +3887,32 @@ export type SubscribeResult = {
      * Always `true`.
      */
     success: true;
+};
+
+/**
+ * The exact number of subscriptions to a list, by status.
+ */
+export type SubscriberCounts = {
+    /**
+     * The contacts that were asked and have not confirmed.
+     */
+    PENDING: number;
+    /**
+     * The contacts that campaigns are sent to.
+     */
+    CONFIRMED: number;
+    /**
+     * The contacts that left the list, or were removed from it.
+     */
+    UNSUBSCRIBED: number;
+    /**
+     * The contacts whose address accepts no email.
+     */
+    BOUNCED: number;
+    /**
+     * The contacts that reported an email as spam.
+     */
+    COMPLAINED: number;
 };
 
 /**
@@ -9609,7 +9635,7 @@ export type ImportsCreateData = {
          */
         listId?: string;
         /**
-         * Confirms that all contacts of the file have consented, except those with another status. Required with `listId`, unless `status` is another than `CONFIRMED`.
+         * Confirms that all contacts of the file have consented, except those with another status. Required with `listId`, unless `status` is another than `CONFIRMED`, or the file says what each person wants: then a row that would be confirmed without it is an error.
          */
         consent?: 'confirmed';
         /**
@@ -9619,13 +9645,13 @@ export type ImportsCreateData = {
         /**
          * Reads the CSV file that this system exports, as it is. With `listId`, a file in which no column says who is subscribed needs `status`: files of Mailchimp, and of Brevo without `_SUBSCRIBED` and `_BLOCKLISTED`.
          */
-        source?: 'listmonk' | 'mailchimp' | 'brevo' | 'resend';
+        source?: 'listmonk' | 'mailchimp' | 'brevo' | 'resend' | 'loops';
         /**
          * Maps columns of a CSV file, as a JSON object: header → property, `customField.<key>`, or `null` to leave it out. Takes precedence over `source` and over names.
          */
         columns?: string;
         /**
-         * Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out.
+         * Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out. An import of contacts leaves out no column whose name or values speak of consent, opt-in or opt-out: map it to `status` or to `null`, else 400, or the import fails before it writes a contact.
          */
         unknownColumns?: 'error' | 'ignore';
         /**
@@ -9721,7 +9747,7 @@ export type SuppressionsImportData = {
          */
         columns?: string;
         /**
-         * Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out.
+         * Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out. An import of contacts leaves out no column whose name or values speak of consent, opt-in or opt-out: map it to `status` or to `null`, else 400, or the import fails before it writes a contact.
          */
         unknownColumns?: 'error' | 'ignore';
         /**
@@ -10900,6 +10926,56 @@ export type ListsUpdateResponses = {
 };
 
 export type ListsUpdateResponse = ListsUpdateResponses[keyof ListsUpdateResponses];
+
+export type ListsCountSubscribersData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the list.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/lists/{id}/counts';
+};
+
+export type ListsCountSubscribersErrors = {
+    /**
+     * The request is invalid. `issues` lists each invalid field.
+     */
+    400: Error;
+    /**
+     * The credential is missing or invalid.
+     */
+    401: Error;
+    /**
+     * The record does not exist in this workspace.
+     */
+    404: Error;
+    /**
+     * The client has sent too many requests to this endpoint.
+     */
+    429: Error;
+    /**
+     * Internal error. The log has the details under the `requestId` of the response.
+     */
+    500: Error;
+    /**
+     * Temporarily unavailable. Try again.
+     */
+    503: Error;
+};
+
+export type ListsCountSubscribersError = ListsCountSubscribersErrors[keyof ListsCountSubscribersErrors];
+
+export type ListsCountSubscribersResponses = {
+    /**
+     * OK
+     */
+    200: SubscriberCounts;
+};
+
+export type ListsCountSubscribersResponse = ListsCountSubscribersResponses[keyof ListsCountSubscribersResponses];
 
 export type ListsListSubscribersData = {
     body?: never;
