@@ -13,6 +13,7 @@ import type { FileLocation } from './file/byte-window.ts'
 import { createCsvReader, type RowReader } from './file/csv-rows.ts'
 import { customPrefix } from './file/match-columns.ts'
 import { createNdjsonReader } from './file/ndjson-rows.ts'
+import { createIgnoredCheck } from './file/ignored-columns.ts'
 import { type DecimalMark, decideDecimalMark, findDecimalMarks } from './file/number-format.ts'
 import { isOptOut } from './rows/file-status.ts'
 import { type ClaimedImport, lockClaimedImport } from './import-claim.ts'
@@ -22,7 +23,7 @@ import { readCells, readObject } from './rows/row-values.ts'
 import type { ImportRecord } from './import-record.ts'
 import { type Chunk, limitTo, readChunks } from './read-chunks.ts'
 import { type OptOutRow, recordOptOuts } from './writing/record-opt-outs.ts'
-import { isStatusColumn } from './rows/row-status.ts'
+import { statusProperties } from './rows/row-status.ts'
 
 /** Chunks without opt-outs are cheap. */
 const chunkOfNumbers = { maxRows: 10_000, maxBytes: 4_194_304 }
@@ -83,8 +84,10 @@ async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: 
   const { layout, findings } = claimed
   const columns = findNumberColumns(claimed, fields).map((column) => column.position)
   const ofEveryRow = statusesOfFile(claimed)
-  const hasStatuses = layout?.columns.some(isStatusColumn) || ofEveryRow.some(isOptOut)
-  if (!layout || (columns.length === 0 && !hasStatuses)) return
+  const saysOptOut = (column: string | null) => column !== null && statusProperties.includes(column)
+  const hasStatuses = layout?.columns.some(saysOptOut) || ofEveryRow.some(isOptOut)
+  const ignored = createIgnoredCheck(layout)
+  if (!layout || (columns.length === 0 && !hasStatuses && !ignored)) return
   const format = { layout, fields, decimalMarks: new Map<number, DecimalMark>() }
   const limits = limitTo(hasStatuses ? chunkOfOptOuts : chunkOfNumbers, maxRows)
   const readRows = createCsvReader(layout.delimiter)
@@ -97,7 +100,8 @@ async function* checkCsv(ctx: Ctx, claimed: ClaimedImport, { fields, maxRows }: 
       if ('content' in row)
         findDecimalMarks(findings, { delimiter: layout.delimiter, columns }, { line: row.line, cells: row.content })
     }
-    const people = hasStatuses ? rows.map((row) => readPerson(readCells(row, format), ofEveryRow)) : []
+    for (const row of rows) ignored?.(row)
+    const people = hasStatuses ? rows.map((row) => readPerson(readCells(row, format), { ofEveryRow })) : []
     yield { start, end, optOuts: people.flatMap(toOptOut) }
   }
 }
@@ -108,20 +112,20 @@ async function* checkNdjson(ctx: Ctx, claimed: ClaimedImport, { maxRows }: Pass)
   const from = checkedUntil(claimed)
   const reading = { from, readRows, ...limitTo(chunkOfOptOuts, maxRows) }
   for await (const { rows, start, end } of readChunks(ctx, claimed, reading))
-    yield { start, end, optOuts: rows.flatMap((row) => toOptOut(readPerson(readObject(row), ofEveryRow))) }
+    yield { start, end, optOuts: rows.flatMap((row) => toOptOut(readPerson(readObject(row), { ofEveryRow }))) }
 }
 
 /** None if the row says nothing against emails, or has no key of a person. */
-function toOptOut(row: PersonRow | RowError): OptOutRow | [] {
+function toOptOut(row: PersonRow | RowError): OptOutRow[] {
   if ('message' in row) return []
   const { email, externalId, status } = row
   const statuses = [...new Set(status?.statuses.filter(isOptOut))]
   if (statuses.length === 0 || (email === undefined && externalId === undefined)) return []
-  return { email, externalId, statuses, at: status?.unsubscribedAt }
+  return [{ email, externalId, statuses, at: status?.unsubscribedAt, exported: status?.exported }]
 }
 
 /** A property can be written with escapes. */
-const mayHaveStatus = (line: Buffer) => line.includes('status') || line.includes('\\')
+const mayHaveStatus = (line: Buffer) => ['status', 'Status', 'unsubscribedAt', '\\'].some((part) => line.includes(part))
 
 interface NumberColumn {
   position: number

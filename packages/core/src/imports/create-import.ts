@@ -3,17 +3,22 @@ import { sql } from 'drizzle-orm'
 import { readCustomFields } from '../custom-fields/custom-fields.ts'
 import { imports } from '../db/schema/index.ts'
 import type { Layout } from '../db/schema/imports.ts'
-import { invalidField } from '../kernel/errors.ts'
+import { AppError, invalidField } from '../kernel/errors.ts'
 import type { ImportId } from '../kernel/ids.ts'
+import { checkListId } from '../lists/lists.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
+import { type FileLocation, openWindow } from './file/byte-window.ts'
+import { checkIgnoredColumns } from './file/ignored-columns.ts'
+import { createNdjsonReader, keyTwice } from './file/ndjson-rows.ts'
 import { type ColumnMatcher, findNdjsonStart, readHeader } from './file/import-header.ts'
 import { createColumnMatcher } from './file/match-columns.ts'
 import { createSuppressionColumnMatcher } from './file/match-suppression-columns.ts'
 import type { ImportRecord } from './import-record.ts'
 import type { ImportOptions, SuppressionImportOptions } from './imports.schema.ts'
 import { countUnfinishedImports } from './unfinished-imports.ts'
-import { isStatusColumn } from './rows/row-status.ts'
+import { isOptOut } from './rows/file-status.ts'
+import { tellsSubscribers } from './rows/status-columns.ts'
 import { sources } from './sources/sources.ts'
 
 export type ReceiveOptions = { format: 'csv' | 'ndjson' } & (
@@ -29,6 +34,13 @@ export async function createImport(ctx: Ctx, options: ReceiveOptions & { id: Imp
     format === 'csv'
       ? await readHeader(head, await createMatcher(ctx, options))
       : { layout: null, start: findNdjsonStart(head) }
+  if (options.kind !== 'SUPPRESSIONS') {
+    requireConsent(options, header.layout)
+    if (options.listId) await checkListId(ctx, options.listId)
+    requireStatus(options, header.layout)
+  }
+  if (header.layout) await checkIgnoredColumns(head, header.layout, header.start)
+  else await requireSingleKeys(head, header.start)
   const record: Omit<ImportRecord, 'receivedAt'> = {
     workspaceId: ctx.workspaceId,
     id,
@@ -57,7 +69,6 @@ export async function createImport(ctx: Ctx, options: ReceiveOptions & { id: Imp
     startedAt: null,
     completedAt: null,
   }
-  if (options.kind !== 'SUPPRESSIONS') requireStatus(options, header.layout)
   await inTransaction(ctx, async (ctx) => {
     await requireQuota(ctx, 'imports', { count: () => countUnfinishedImports(ctx), retryAfterSeconds: 30 })
     // `isAbandoned` compares `receivedAt` with the clock of the database.
@@ -65,11 +76,39 @@ export async function createImport(ctx: Ctx, options: ReceiveOptions & { id: Imp
   })
 }
 
-function toKind(options: ReceiveOptions): Pick<ImportRecord, 'kind' | 'onConflict' | 'listId' | 'rowStatus'> {
-  if (options.kind === 'SUPPRESSIONS')
-    return { kind: 'SUPPRESSIONS', onConflict: 'update', listId: null, rowStatus: options.reason }
-  const { onConflict, listId = null, status = null } = options
-  return { kind: 'CONTACTS', onConflict, listId, rowStatus: status }
+type Kind = Pick<ImportRecord, 'kind' | 'onConflict' | 'listId' | 'rowStatus' | 'consentConfirmed'>
+
+function toKind(options: ReceiveOptions): Kind {
+  if (options.kind === 'SUPPRESSIONS') {
+    const { reason } = options
+    return { kind: 'SUPPRESSIONS', onConflict: 'update', listId: null, rowStatus: reason, consentConfirmed: false }
+  }
+  const { onConflict, listId = null, status = null, consent } = options
+  return { kind: 'CONTACTS', onConflict, listId, rowStatus: status, consentConfirmed: consent === 'confirmed' }
+}
+
+/** A file whose rows say what each person wants needs no consent: without it, a row that confirms is an error. */
+function requireConsent({ listId, consent, status }: ImportOptions, layout: Layout | null): void {
+  if (!listId || consent || (status !== undefined && status !== 'CONFIRMED')) return
+  const isSaidByRows = !layout || layout.statuses?.some(isOptOut) || layout.columns.some(saysWhatPersonWants)
+  if (isSaidByRows && status === undefined) return
+  throw invalidField(
+    'consent',
+    'must be "confirmed" with listId: all contacts of the file must have consented to emails from this list. A file with a column status or unsubscribedAt needs it for rows that confirm',
+  )
+}
+
+const saysWhatPersonWants = (column: string | null) => tellsSubscribers(column) || column === 'unsubscribedAt'
+
+/** Throws `validation_error` for a key that an object at the start of the file has twice: either value could be meant. */
+async function requireSingleKeys(head: Buffer, start: FileLocation): Promise<void> {
+  const window = openWindow(async (from) => (from < head.length ? head.subarray(from) : undefined), start)
+  const readRows = createNdjsonReader()
+  for (let rows = await readRows(window, 1_000); rows.length > 0; rows = await readRows(window, 1_000)) {
+    const found = rows.find((row) => 'error' in row && row.error.startsWith(keyTwice))
+    if (found && 'error' in found)
+      throw new AppError('validation_error', `Line ${found.line}: ${found.error}`, { details: { line: found.line } })
+  }
 }
 
 /** The properties of NDJSON have names of their own. */
@@ -90,7 +129,7 @@ async function createMatcher(ctx: Ctx, options: ReceiveOptions): Promise<ColumnM
 
 /** Throws `validation_error` if an export file with a list has no column that says who is subscribed. */
 function requireStatus({ source, listId, status }: ImportOptions, layout: Layout | null): void {
-  const hasStatus = status ?? layout?.statuses ?? layout?.columns.some(isStatusColumn)
+  const hasStatus = status ?? layout?.statuses ?? layout?.columns.some(tellsSubscribers)
   if (source && listId && !hasStatus)
     throw invalidField(
       'status',

@@ -69,7 +69,7 @@ test.each(['skip', 'update'])('an opt-out wins in whatever row, format and chunk
   const confirmed = people.map((email) => ({ email, status: 'CONFIRMED' }))
   const optOuts = [
     { email: 'PERSON1@example.com', status: 'UNSUBSCRIBED' },
-    { email: 'person2@example.com', status: 'BOUNCED', phone: 17 },
+    { email: 'person2@example.com', status: 'BOUNCED', nickname: 'P' },
     { email: 'person2499@example.com', status: 'COMPLAINED' },
   ]
   for (const rows of [

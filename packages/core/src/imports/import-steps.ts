@@ -39,7 +39,8 @@ async function* contactSteps(ctx: Ctx, claimed: ClaimedImport, maxRows: number):
   const ofEveryRow = statusesOfFile(claimed)
   if (!layout) {
     for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows: createNdjsonReader() })) {
-      const parsed = rows.map((row) => readImportRow(readObject(row), ofEveryRow))
+      const fields = await readCustomFields(ctx)
+      const parsed = rows.map((row) => readImportRow(readObject(row), { ofEveryRow, fields }))
       yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeContactRows })
     }
     return
@@ -48,7 +49,7 @@ async function* contactSteps(ctx: Ctx, claimed: ClaimedImport, maxRows: number):
   const readRows = createCsvReader(layout.delimiter)
   for await (const { rows, ...span } of readChunks(ctx, claimed, { ...reading, readRows })) {
     const format = { layout, decimalMarks, fields: await readCustomFields(ctx) }
-    const parsed = rows.map((row) => readImportRow(readCells(row, format), ofEveryRow))
+    const parsed = rows.map((row) => readImportRow(readCells(row, format), { ofEveryRow, fields: format.fields }))
     yield () => writeChunk(ctx, claimed, { ...span, rows: parsed, write: writeContactRows })
   }
 }

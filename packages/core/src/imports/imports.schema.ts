@@ -56,7 +56,9 @@ export const Import = z
           message: z.string().describe('What is wrong with the row.'),
         }),
       )
-      .describe('The first 100 errors, and warnings about rows that suppress their address.'),
+      .describe(
+        'The first 100 errors, and warnings about values that are left out: such rows do not count as `failed`.',
+      ),
     errorCounts: z
       .array(
         z.object({
@@ -68,7 +70,7 @@ export const Import = z
           count: z.number().int().describe('The number of rows.'),
         }),
       )
-      .describe('All errors, counted by column and message: the first 100 of these.'),
+      .describe('All errors and warnings, counted by column and message: the first 100 of these.'),
     createdAt: CreatedAt,
     startedAt: Timestamp.nullable().describe('When a worker started the import. `null` while it is queued.'),
     completedAt: Timestamp.nullable().describe('When the import ended or was canceled. `null` before.'),
@@ -141,59 +143,50 @@ const isTarget = (value: unknown) => typeof value === 'string' || value === null
 const unknownColumns = z
   .enum(['error', 'ignore'], { error: 'must be error or ignore' })
   .default('error')
-  .describe('Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out.')
-
-const unconfirmed: readonly string[] = fileStatuses.filter((status) => status !== 'CONFIRMED')
-
-export const ImportOptions = z
-  .strictObject({
-    onConflict: z
-      .enum(['skip', 'update'], { error: 'must be skip or update' })
-      .default('skip')
-      .describe('Existing contacts: `skip` leaves them unchanged, `update` sets the values of their row.'),
-    listId: Id('lst')
-      .optional()
-      .describe(
-        'Subscribes the contacts of the file to this list as CONFIRMED, except those with another status in any row, and those who have opted out. Rows with the status `UNSUBSCRIBED` opt out of this list.',
-      ),
-    consent: z
-      .literal('confirmed', { error: 'must be "confirmed"' })
-      .optional()
-      .describe(
-        'Confirms that all contacts of the file have consented, except those with another status. Required with `listId`, unless `status` is another than `CONFIRMED`.',
-      ),
-    status: z
-      .enum(fileStatuses)
-      .optional()
-      .describe(
-        'The status of all rows, in addition to that of each row: a row is confirmed only if both are `CONFIRMED`. For files without a column `status`, such as `unsubscribed_….csv` of Mailchimp. `NONE`: no subscription. `OPTED_OUT`: no email from any list. `MANUAL`: blocked by the operator.',
-      ),
-    source: z
-      .enum(sourceNames)
-      .optional()
-      .describe(
-        'Reads the CSV file that this system exports, as it is. With `listId`, a file in which no column says who is subscribed needs `status`: files of Mailchimp, and of Brevo without `_SUBSCRIBED` and `_BLOCKLISTED`.',
-      ),
-    columns: Columns.optional().describe(
-      'Maps columns of a CSV file, as a JSON object: header → property, `customField.<key>`, or `null` to leave it out. Takes precedence over `source` and over names.',
-    ),
-    unknownColumns,
-    dryRun: dryRun.describe(
-      'Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.',
-    ),
-    encoding,
-    events: eachEvent.describe(
-      'An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`, and `subscription.unsubscribed` for subscriptions that end.',
-    ),
-  })
-  .refine(
-    ({ listId, consent, status }) =>
-      listId === undefined || consent === 'confirmed' || unconfirmed.includes(status ?? 'CONFIRMED'),
-    {
-      path: ['consent'],
-      error: 'must be "confirmed" with listId: all contacts of the file must have consented to emails from this list',
-    },
+  .describe(
+    'Columns that are neither known nor mapped by `columns`: `error` returns 400, `ignore` leaves them out. An import of contacts leaves out no column whose name or values speak of consent, opt-in or opt-out: map it to `status` or to `null`, else 400, or the import fails before it writes a contact.',
   )
+
+export const ImportOptions = z.strictObject({
+  onConflict: z
+    .enum(['skip', 'update'], { error: 'must be skip or update' })
+    .default('skip')
+    .describe('Existing contacts: `skip` leaves them unchanged, `update` sets the values of their row.'),
+  listId: Id('lst')
+    .optional()
+    .describe(
+      'Subscribes the contacts of the file to this list as CONFIRMED, except those with another status in any row, and those who have opted out. Rows with the status `UNSUBSCRIBED` opt out of this list.',
+    ),
+  consent: z
+    .literal('confirmed', { error: 'must be "confirmed"' })
+    .optional()
+    .describe(
+      'Confirms that all contacts of the file have consented, except those with another status. Required with `listId`, unless `status` is another than `CONFIRMED`, or the file says what each person wants: then a row that would be confirmed without it is an error.',
+    ),
+  status: z
+    .enum(fileStatuses)
+    .optional()
+    .describe(
+      'The status of all rows, in addition to that of each row: a row is confirmed only if both are `CONFIRMED`. For files without a column `status`, such as `unsubscribed_….csv` of Mailchimp. `NONE`: no subscription. `OPTED_OUT`: no email from any list. `MANUAL`: blocked by the operator.',
+    ),
+  source: z
+    .enum(sourceNames)
+    .optional()
+    .describe(
+      'Reads the CSV file that this system exports, as it is. With `listId`, a file in which no column says who is subscribed needs `status`: files of Mailchimp, and of Brevo without `_SUBSCRIBED` and `_BLOCKLISTED`.',
+    ),
+  columns: Columns.optional().describe(
+    'Maps columns of a CSV file, as a JSON object: header → property, `customField.<key>`, or `null` to leave it out. Takes precedence over `source` and over names.',
+  ),
+  unknownColumns,
+  dryRun: dryRun.describe(
+    'Validates and counts the rows, but writes no contacts and emits no events. A row that repeats an address of a row 1,000 lines before may be counted as created again.',
+  ),
+  encoding,
+  events: eachEvent.describe(
+    'An import emits `import.completed`. `each` also emits `contact.created` for every new contact, `contact.updated` for every row that changes a contact, and with `listId` `subscription.created` and `subscription.confirmed` like `POST /lists/{id}/subscribers`, and `subscription.unsubscribed` for subscriptions that end.',
+  ),
+})
 export type ImportOptions = z.output<typeof ImportOptions>
 
 export const SuppressionImportOptions = z.strictObject({

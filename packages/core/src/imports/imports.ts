@@ -5,7 +5,6 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict, notFound } from '../kernel/errors.ts'
 import { type ImportId, newId } from '../kernel/ids.ts'
-import { checkListId } from '../lists/lists.ts'
 import { enqueue } from '../work/enqueue.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
@@ -25,7 +24,6 @@ const partBytes = 1_048_576
  * `quota_exceeded` if the workspace has too many unfinished imports. After any error, the stored data is deleted.
  */
 export async function receiveImport(ctx: Ctx, options: ReceiveOptions, file: AsyncIterable<Buffer>): Promise<ImportId> {
-  if (options.kind !== 'SUPPRESSIONS' && options.listId) await checkListId(ctx, options.listId)
   const { importBytes } = await readQuotas(ctx)
   const id = newId('imp')
   let size = 0

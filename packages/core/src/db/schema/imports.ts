@@ -45,6 +45,8 @@ export interface Layout {
   statuses?: FileStatus[]
   /** Whether unknown keys of a cell with JSON are left out. */
   ignoresUnknown?: boolean
+  /** The columns that are left out as unknown: their values may not speak of consent. */
+  ignored?: { position: number; name: string }[]
 }
 
 /** By the position of a column with numbers: the first line with each way to write them, see number-format.ts. */
@@ -65,6 +67,8 @@ export const imports = tenantTable(
     onConflict: text({ enum: ['skip', 'update'] }).notNull(),
     /** No foreign key: the import outlives the list. The subscriptions have a foreign key. */
     listId: id('lst'),
+    /** Whether the caller states that the people of the file have consented. */
+    consentConfirmed: boolean().notNull().default(false),
     dryRun: boolean().notNull(),
     eachEvent: boolean().notNull(),
     processed: integer().notNull().default(0),

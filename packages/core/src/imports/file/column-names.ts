@@ -9,7 +9,7 @@ export type Columns = Layout['columns']
 interface Rules {
   /** The property; null for a column that is left out, '' for one without a name, undefined for an unknown one. */
   matchName: (name: string) => string | null | undefined
-  repeatable: readonly string[]
+  repeatable: (column: string) => boolean
   ignoresUnknown: boolean
   listKnown: () => string
 }
@@ -19,7 +19,7 @@ export function resolveColumns(names: readonly string[], rules: Rules): Columns 
   const columns = names.map(rules.matchName)
   const unknown = names.filter((_name, index) => columns[index] === undefined)
   if (unknown.length > 0 && !rules.ignoresUnknown) throw unknownColumns(unknown, rules.listKnown())
-  const known = columns.filter((column) => column && !rules.repeatable.includes(column))
+  const known = columns.filter((column) => column && !rules.repeatable(column))
   const duplicate = known.find((column, index) => known.indexOf(column) < index)
   if (duplicate) throw new AppError('validation_error', `Two columns of the file map to ${duplicate}`)
   const isLeftOut = (column: string | null | undefined) =>
@@ -27,11 +27,14 @@ export function resolveColumns(names: readonly string[], rules: Rules): Columns 
   return columns.map((column) => (isLeftOut(column) ? null : (column ?? null)))
 }
 
+const howToMap =
+  'Map the others with columns={"Mail":"email","Notes":null}, or leave them out with unknownColumns=ignore'
+
 function unknownColumns(names: readonly string[], known: string): AppError {
   const shown = names.slice(0, 10).map(toPrintable)
   const rest = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
   const list = shown.map((name) => `"${name}"`).join(', ')
-  return new AppError('validation_error', `Unknown columns: ${list}${rest}. ${known}`, {
+  return new AppError('validation_error', `Unknown columns: ${list}${rest}. ${known}. ${howToMap}`, {
     issues: shown.map((path) => ({ path, message: 'unknown column' })),
   })
 }

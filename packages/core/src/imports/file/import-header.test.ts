@@ -28,7 +28,8 @@ test.each([
   ['customFieldValues.shoeSize', ['shoeSize', 'shoe_size', 'Shoe Size', 'SHOESIZE', 'customField.shoe_size']],
   // A custom field takes precedence over another name of a property.
   ['customFieldValues.mail', ['mail', 'Newsletters']],
-  [null, ['id', 'createdAt', 'Updated At', 'last_activity_at', 'emailSubscribedStatus']],
+  [null, ['id', 'createdAt', 'Updated At', 'last_activity_at']],
+  ['emailSubscribedStatus', ['emailSubscribedStatus', 'Email subscribed status']],
   ['', ['', '  ']],
 ])('maps to %s the columns named %j', (column, names) => {
   for (const name of names) {
@@ -42,7 +43,8 @@ test('names unknown columns and lists the known ones', () => {
   expect(() => matchColumns(names, fields)).toThrow(
     'Unknown columns: "Nickname", "customField.nothing", "Fav\\u0007orite". Known columns: email, externalId, firstName, lastName, phone, company, ' +
       'locale, tags, source, name, status, confirmedAt, unsubscribedAt, optInAddress, customField.plan, customField.shoeSize, customField.mail, customField.one, customField.two. ' +
-      'Ignored columns: id, createdAt, updatedAt, lastActivityAt, emailSubscribedStatus',
+      'Ignored columns: id, createdAt, updatedAt, lastActivityAt. ' +
+      'Map the others with columns={"Mail":"email","Notes":null}, or leave them out with unknownColumns=ignore',
   )
 })
 

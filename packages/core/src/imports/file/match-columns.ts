@@ -1,12 +1,14 @@
 /** Matches the columns of a file of contacts to properties. */
 import { textProperties, textPropertyNames } from '../../contacts/contact-properties.ts'
 import type { CustomFields } from '../../custom-fields/custom-fields.ts'
-import type { FileStatus } from '../../db/schema/imports.ts'
+import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { AppError, invalidField } from '../../kernel/errors.ts'
 import { withSuggestion } from '../../kernel/suggestion.ts'
 import { trimInvisible } from '../../kernel/values/text.ts'
 import type { ExportSource } from '../sources/export-source.ts'
-import { type Columns, normalizeName, resolveColumns, requireHeaders } from './column-names.ts'
+import { isStatusColumn } from '../rows/status-columns.ts'
+import { type Columns, normalizeName, resolveColumns, requireHeaders, toPrintable } from './column-names.ts'
+import { findConsentColumn, isOptOutColumn, speaksOfConsentByName, toStatusColumn } from './consent-columns.ts'
 import type { ColumnMatcher } from './import-header.ts'
 
 /** Begins the name of a column of custom field values. */
@@ -17,9 +19,13 @@ const rowProperties = ['name', 'status', 'confirmedAt', 'unsubscribedAt', 'optIn
 const contactProperties = ['email', 'externalId', ...textPropertyNames, 'tags', 'source']
 const properties = [...contactProperties, ...rowProperties]
 /** Properties that an export contains and an import ignores. */
-export const readOnlyProperties = ['id', 'createdAt', 'updatedAt', 'lastActivityAt', 'emailSubscribedStatus']
-/** Columns that may occur several times: of moments and addresses, the last one that is not empty counts. */
-const repeatable: readonly string[] = ['confirmedAt', 'unsubscribedAt', 'optInAddress']
+export const readOnlyProperties = ['id', 'createdAt', 'updatedAt', 'lastActivityAt']
+/**
+ * Columns that may occur several times. Of moments and addresses, the last one that is not empty counts; tags and statuses
+ * add up.
+ */
+const repeatable = (column: string) =>
+  ['confirmedAt', 'unsubscribedAt', 'optInAddress', 'tags'].includes(column) || isStatusColumn(column)
 
 /** Properties by their other column names. */
 const propertiesByColumnName = new Map([
@@ -57,6 +63,8 @@ export function createColumnMatcher(options: ColumnOptions): ColumnMatcher {
     if (known === null) return findCustomColumn(name, fields) ?? null
     return known ?? matchAnyFile(name, fields)
   }
+  const isLeftOut = (column: string | null | undefined) =>
+    column === undefined || (column === '' && unknownColumns === 'ignore')
   return {
     isKnown: (name) => Boolean(matchName(name)) || matchName(name) === null,
     match(names) {
@@ -71,12 +79,20 @@ export function createColumnMatcher(options: ColumnOptions): ColumnMatcher {
         ignoresUnknown: unknownColumns === 'ignore',
         listKnown: () => listKnownColumns(fields),
       })
+      const ignored = names.flatMap((name, position) =>
+        isLeftOut(matchName(name)) ? [{ position, name: toPrintable(name) }] : [],
+      )
+      requireNoConsent(ignored)
       if (!columns.includes('email') && !columns.includes('externalId'))
         throw new AppError(
           'validation_error',
           `The file has no column email or externalId. ${listKnownColumns(fields)}`,
         )
-      return { columns, ...toRules(names, columns, { statusOf, unknownColumns }) }
+      return {
+        columns,
+        ...toRules(names, columns, { statusOf, unknownColumns }),
+        ...(ignored.length > 0 && { ignored }),
+      }
     },
   }
 }
@@ -103,7 +119,7 @@ function readGivenColumns({ columns = {}, fields }: ColumnOptions): Map<string, 
   const targets = [...properties, ...[...fields.keys()].map((key) => `customField.${key}`)]
   return new Map(
     Object.entries(columns).map(([name, target]) => {
-      const column = target === null ? null : matchTarget(target, fields)
+      const column = target === null ? null : target === 'status' ? toStatusColumn(name) : matchTarget(target, fields)
       if (column === undefined)
         throw invalidField(
           `columns.${name}`,
@@ -118,6 +134,22 @@ function matchTarget(target: string, fields: CustomFields): string | undefined {
   return properties.includes(target) ? target : findCustomColumn(target, fields)
 }
 
+/** Throws `validation_error` for a column that says who wants emails: it is never left out as an unknown one. */
+function requireNoConsent(ignored: NonNullable<Layout['ignored']>): void {
+  const found = ignored.find(({ name }) => speaksOfConsentByName(name))
+  if (found) throw consentLeftOut(found.name)
+}
+
+/** The name or a value of a column that would be left out speaks of consent. */
+export function consentLeftOut(name: string, details?: { line: number }): AppError {
+  const shown = toPrintable(name)
+  return new AppError(
+    'validation_error',
+    `The column "${shown}" says who wants emails, so unknownColumns=ignore does not leave it out: send columns={"${shown}":"status"}, or {"${shown}":null} if it is about something else`,
+    { issues: [{ path: 'columns', message: `must say what the column "${shown}" is` }], ...(details && { details }) },
+  )
+}
+
 /** Custom fields with the name of one of these properties are older than the property. */
 const newProperties = [...rowProperties, 'locale']
 
@@ -126,7 +158,9 @@ function requireUnambiguous(
   { fields, given }: { fields: CustomFields; given: ReadonlyMap<string, string | null> },
 ): void {
   for (const name of names.map(trimInvisible)) {
-    const property = newProperties.find((one) => normalizeName(one) === normalizeName(name))
+    const property =
+      newProperties.find((one) => normalizeName(one) === normalizeName(name)) ??
+      (isOptOutColumn(name) ? 'status' : undefined)
     const key = property && findCustomField(name, fields)
     if (key === undefined || given.has(normalizeName(name))) continue
     throw new AppError(
@@ -142,7 +176,8 @@ function matchAnyFile(name: string, fields: CustomFields): string | null | undef
   const property = properties.find((property) => normalizeName(property) === normalized)
   if (property) return property
   if (readOnlyProperties.some((property) => normalizeName(property) === normalized)) return null
-  return findCustomColumn(name, fields) ?? propertiesByColumnName.get(normalized)
+  if (normalized === 'emailsubscribedstatus') return 'emailSubscribedStatus'
+  return findCustomColumn(name, fields) ?? propertiesByColumnName.get(normalized) ?? findConsentColumn(name)
 }
 
 const prefixed = /^custom[\s_-]*fields?(?:[\s_-]*values?)?\.(.+)$/i

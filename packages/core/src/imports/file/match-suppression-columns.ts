@@ -2,22 +2,74 @@
 import { AppError, invalidField } from '../../kernel/errors.ts'
 import { Email } from '../../kernel/validation.ts'
 import { trimInvisible } from '../../kernel/values/text.ts'
+import { isStatusColumn } from '../rows/status-columns.ts'
 import { normalizeName, requireHeaders, resolveColumns } from './column-names.ts'
+import { findConsentColumn, toStatusColumn } from './consent-columns.ts'
 import type { ColumnMatcher } from './import-header.ts'
 
 const properties = ['email', 'reason', 'saidAt', 'listId']
-/** Properties by their column names. */
-const propertiesByName = new Map([
-  ...properties.map((property) => [normalizeName(property), property] as const),
-  ['emailaddress', 'email'],
-  ['mail', 'email'],
-  ['address', 'email'],
-  ['recipient', 'email'],
-  ['status', 'reason'],
-  ['createdat', 'saidAt'],
-  ['created', 'saidAt'],
-  ['date', 'saidAt'],
+/** Columns by their names in the exports of SendGrid, Mailgun, Postmark, Brevo and others. */
+const columnsByName = new Map([
+  ...['email', 'emailaddress', 'mail', 'address', 'recipient', 'recipientemail'].map(
+    (name) => [name, 'email'] as const,
+  ),
+  ...['reason', 'status', 'suppressionreason', 'type', 'reasoncode', 'unsubreason', 'bouncetype', 'error'].map(
+    (name) => [name, 'status'] as const,
+  ),
+  ...['saidat', 'createdat', 'created', 'date', 'blockedat', 'cleantime', 'bouncedat', 'suppressedat', 'timestamp'].map(
+    (name) => [name, 'saidAt'] as const,
+  ),
+  ['listid', 'listId'],
+  ['origin', 'origin'],
 ])
+
+/** What an export has beside these, by the columns that show that it is this export. */
+const leftOut: readonly { by: readonly string[]; names: readonly string[] }[] = [
+  // Mailgun: bounces and unsubscribes.
+  { by: ['address', 'createdat'], names: ['code', 'tags', 'tag', 'messagehash'] },
+  // SendGrid: group unsubscribes, blocks.
+  { by: ['email', 'created'], names: ['groupid', 'groupname', 'ip', 'isglobal'] },
+  // Brevo: blocked contacts.
+  { by: ['email', 'blockedat'], names: ['senderemail', 'message'] },
+  // Keila.
+  { by: ['email', 'data', 'status'], names: ['firstname', 'lastname', 'data', 'externalid'] },
+  // Ghost: members.
+  {
+    by: ['subscribedtoemails', 'labels'],
+    names: [
+      'id',
+      'name',
+      'note',
+      'complimentaryplan',
+      'stripecustomerid',
+      'deletedat',
+      'labels',
+      'tiers',
+      'newsletters',
+    ],
+  },
+  // HubSpot.
+  {
+    by: ['recordid', 'unsubscribedfromallemail'],
+    names: ['recordid', 'firstname', 'lastname', 'phonenumber', 'contactowner', 'leadstatus', 'createdate', 'company'],
+  },
+  // Loops.
+  {
+    by: ['subscribed', 'usergroup'],
+    names: ['id', 'firstname', 'lastname', 'notes', 'source', 'usergroup', 'userid', 'mailinglists'],
+  },
+]
+
+/** How a value with this name is read; undefined for an unknown name. */
+export function matchSuppressionColumn(name: string): string | undefined {
+  const normalized = normalizeName(trimInvisible(name))
+  const consent = findConsentColumn(name)
+  return columnsByName.get(normalized) ?? (consent === 'unsubscribedAt' ? 'saidAt' : consent)
+}
+
+/** Several columns can tell the reason, and the first moment that a row has counts. */
+const repeatable = (column: string) => column === 'saidAt' || isStatusColumn(column)
+
 const known = `Known columns: ${properties.join(', ')}`
 
 interface Options {
@@ -26,14 +78,19 @@ interface Options {
 }
 
 export function createSuppressionColumnMatcher({ columns = {}, unknownColumns = 'error' }: Options): ColumnMatcher {
-  const given = new Map(Object.entries(columns).map(([name, target]) => [normalizeName(trimInvisible(name)), target]))
-  for (const target of given.values())
+  const given = new Map(
+    Object.entries(columns).map(([name, target]) => [
+      normalizeName(trimInvisible(name)),
+      target === 'reason' ? toStatusColumn(name) : target,
+    ]),
+  )
+  for (const target of Object.values(columns))
     if (target !== null && !properties.includes(target))
       throw invalidField('columns', `must map headers to ${properties.join(', ')} or null`)
   const matchName = (text: string): string | null | undefined => {
     const name = normalizeName(trimInvisible(text))
     const byCaller = given.get(name)
-    return byCaller === undefined ? (name === '' ? '' : propertiesByName.get(name)) : byCaller
+    return byCaller === undefined ? (name === '' ? '' : matchSuppressionColumn(text)) : byCaller
   }
   return {
     isKnown: (name) => Boolean(matchName(name)) || isAddress(name),
@@ -41,9 +98,10 @@ export function createSuppressionColumnMatcher({ columns = {}, unknownColumns = 
     match(names) {
       if (hasAddress(names)) return { columns: withoutHeader(names) }
       requireHeaders(given, names)
+      const ofExport = findLeftOut(names)
       const matched = resolveColumns(names, {
-        matchName,
-        repeatable: [],
+        matchName: (name) => (matchName(name) === undefined && ofExport(name) ? null : matchName(name)),
+        repeatable,
         ignoresUnknown: unknownColumns === 'ignore',
         listKnown: () => known,
       })
@@ -51,6 +109,13 @@ export function createSuppressionColumnMatcher({ columns = {}, unknownColumns = 
       return { columns: matched }
     },
   }
+}
+
+function findLeftOut(names: readonly string[]): (name: string) => boolean {
+  const toName = (name: string) => normalizeName(trimInvisible(name))
+  const given = new Set(names.map(toName))
+  const found = leftOut.filter(({ by }) => by.every((name) => given.has(name))).flatMap((one) => one.names)
+  return (name) => found.includes(toName(name))
 }
 
 const isAddress = (text: string) => Email.safeParse(text).success

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { type ByteWindow, skipLine } from './byte-window.ts'
+import { toPrintable } from './column-names.ts'
 import { type FileRow, maxRowBytes, type RowReader } from './csv-rows.ts'
+import { findRepeatedKey } from './repeated-keys.ts'
 
 /**
  * Reads NDJSON: one JSON value per line. Invalid JSON or UTF-8 is returned as an error. Empty lines are skipped. A line
@@ -47,8 +49,13 @@ function parseLine(bytes: Buffer, line: number): FileRow<unknown> | undefined {
   const text = bytes.toString().trim()
   if (text === '') return undefined
   try {
-    return { line, content: JSON.parse(text) as unknown }
+    const content: unknown = JSON.parse(text)
+    const key = findRepeatedKey(text, content)
+    return key === undefined ? { line, content } : { line, error: `${keyTwice} "${toPrintable(key)}" twice` }
   } catch {
     return { line, error: 'Row is not valid JSON' }
   }
 }
+
+/** Begins the error of a row with two values for one property: nobody knows which of them is right. */
+export const keyTwice = 'Row has the key'

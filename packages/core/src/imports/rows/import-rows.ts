@@ -1,12 +1,14 @@
 /** Reads the rows of a file: whom each is about, what it says about emails, and its contact as `POST /contacts` checks it. */
 import { Email } from '../../kernel/validation.ts'
-import { ContactInput } from '../../contacts/contacts.schema.ts'
+import type { ContactInput } from '../../contacts/contacts.schema.ts'
 import { ExternalId } from '../../contacts/identity/external-id.ts'
+import type { CustomFields } from '../../custom-fields/custom-fields.ts'
 import type { FileStatus } from '../../db/schema/imports.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import { type RowError, toRowError } from './row-errors.ts'
+import { readContactInput } from './contact-values.ts'
 import { parseStatus, type RowStatus } from './row-status.ts'
-import type { RowValues, Values } from './row-values.ts'
+import type { RowValues } from './row-values.ts'
 
 /** What a row says about emails to a person, although its other values may be wrong. */
 export interface PersonRow {
@@ -20,43 +22,56 @@ export interface PersonRow {
   readContact: () => ImportRow
 }
 
-/** A row with its contact, or why there is none. */
-export type ImportRow = { line: number; contact: ContactInput; status?: RowStatus | undefined } | RowError
+/** A row with its contact, or why there is none. The warnings are about values that cannot be read, and are left out. */
+export type ImportRow =
+  | { line: number; contact: ContactInput; status?: RowStatus | undefined; warnings?: RowError[] }
+  | RowError
 
 /** `ofEveryRow` are the statuses that the request or the header gives. */
-export function readPerson(row: RowValues | RowError, ofEveryRow: readonly FileStatus[] = []): PersonRow | RowError {
+export function readPerson(row: RowValues | RowError, { ofEveryRow = [], fields }: Reading = {}): PersonRow | RowError {
   if ('message' in row) return row
   const { line, said } = row
-  const { status, issues } = parseStatus(said, ofEveryRow)
+  const { status, issues, warnings } = parseStatus(said, ofEveryRow)
+  const externalId = ImportedExternalId.safeParse(said['externalId'])
   return {
     line,
     email: Email.safeParse(said['email']).data,
-    externalId: ExternalId.safeParse(said['externalId']).data,
+    externalId: externalId.data ?? undefined,
     status,
     readContact() {
       const contact = row.readContact()
       if (!('values' in contact)) return contact
-      return issues.length > 0 ? toRowError(line, issues) : toImportRow(line, contact.values, status)
+      const wrong = externalId.error
+        ? [{ path: 'externalId', message: toIssues(externalId.error)[0]?.message ?? '' }]
+        : issues
+      if (wrong.length > 0) return toRowError(line, wrong)
+      const read = readContactInput(contact.values, fields)
+      if ('issue' in read) return toRowError(line, [read.issue])
+      const all = [...warnings, ...read.warnings].map((issue) => toRowError(line, [issue]))
+      return { line, contact: read.contact, status, ...asWarnings([...contact.warnings, ...all]) }
     },
   }
 }
 
+interface Reading {
+  ofEveryRow?: readonly FileStatus[]
+  /** Without them, `writeContacts` alone checks the values of custom fields. */
+  fields?: CustomFields | undefined
+}
+
+const asWarnings = (warnings: RowError[]) => (warnings.length > 0 ? { warnings } : {})
+
+/** `1.23457E+14`: several ids of a column become the same text. */
+const shortened = /^[+-]?\d(?:[.,]\d+)?e[+-]\d{2,3}$/i
+const ImportedExternalId = ExternalId.refine(
+  (id) => !shortened.test(id),
+  'was shortened by a spreadsheet: export the file again, and do not save it in a spreadsheet, or format the column as text',
+)
+  .nullable()
+  .optional()
+
 /** Reads a row as a whole. */
-export function readImportRow(row: RowValues | RowError, ofEveryRow: readonly FileStatus[] = []): ImportRow {
-  const person = readPerson(row, ofEveryRow)
+export function readImportRow(row: RowValues | RowError, reading?: Reading): ImportRow {
+  const person = readPerson(row, reading)
   return 'message' in person ? person : person.readContact()
-}
-
-function toImportRow(line: number, values: Values, status: RowStatus | undefined): ImportRow {
-  if (!['string', 'undefined'].includes(typeof (values['name'] ?? undefined)))
-    return toRowError(line, [{ path: 'name', message: 'must be a string' }])
-  const { data: contact, error } = ContactInput.safeParse(splitName(values))
-  return contact ? { line, contact, status } : toRowError(line, toIssues(error))
-}
-
-/** Splits `name` at its first space. First and last names of their own take precedence. */
-function splitName({ name, ...properties }: Values): Values {
-  if (typeof name !== 'string') return properties
-  const [, firstName = '', lastName] = /^\s*(\S*)(?:\s+(.*))?$/s.exec(name) ?? []
-  return { firstName, ...(lastName && { lastName }), ...properties }
 }

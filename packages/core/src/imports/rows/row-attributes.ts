@@ -3,28 +3,43 @@ import { type CustomFields, parseCustomValue } from '../../custom-fields/custom-
 import { toPrintable } from '../file/column-names.ts'
 import { findCustomField } from '../file/match-columns.ts'
 
-const notAnObject = 'must be a JSON object'
+interface Attributes {
+  /** By the keys of custom fields. Each value is read like a cell. */
+  values: Record<string, unknown>
+  /** What to do about the first attribute without a custom field. */
+  unknown?: string
+  warning?: string
+}
 
-/** Returns values by the keys of custom fields, or a message. Each value is read like a cell. */
-export function parseAttributes(
-  cell: string,
-  { fields, ignoresUnknown }: { fields: CustomFields; ignoresUnknown: boolean },
-): Record<string, unknown> | string {
-  let attributes: unknown
+export function parseAttributes(cell: string, fields: CustomFields): Attributes {
+  const attributes = parseObject(cell)
+  if (!attributes) return { values: {}, warning: 'must be a JSON object; left out' }
+  const known = Object.entries<unknown>(attributes).map(([name, value]) => ({
+    name,
+    value,
+    key: findCustomField(name, fields),
+  }))
+  const values = known.flatMap(({ key, value }) =>
+    key === undefined || value === null || value === '' ? [] : [[key, parseCustomValue(fields, key, toText(value))]],
+  )
+  const unknown = known.find(({ key }) => key === undefined)
+  return {
+    values: Object.fromEntries(values) as Attributes['values'],
+    ...(unknown && {
+      unknown: `no custom field for "${toPrintable(unknown.name)}": create it, or send unknownColumns=ignore`,
+    }),
+  }
+}
+
+/** Programs write no attributes as null, or as an empty array. */
+function parseObject(cell: string): Record<string, unknown> | undefined {
   try {
-    attributes = JSON.parse(cell)
+    const parsed: unknown = JSON.parse(cell)
+    if (parsed === null || (Array.isArray(parsed) && parsed.length === 0)) return {}
+    return typeof parsed === 'object' && !Array.isArray(parsed) ? { ...parsed } : undefined
   } catch {
-    return notAnObject
+    return undefined
   }
-  if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) return notAnObject
-  const values: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries<unknown>({ ...attributes })) {
-    const key = findCustomField(name, fields)
-    if (key === undefined && !ignoresUnknown)
-      return `no custom field for "${toPrintable(name)}": create it, or send unknownColumns=ignore`
-    if (key !== undefined && value !== null && value !== '') values[key] = parseCustomValue(fields, key, toText(value))
-  }
-  return values
 }
 
 const toText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))

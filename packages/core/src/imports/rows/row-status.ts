@@ -1,11 +1,12 @@
 /** What a row says about emails to a person, from its columns or properties. */
-import { z } from 'zod'
 import type { FileStatus } from '../../db/schema/imports.ts'
 import type { Issue } from '../../kernel/errors.ts'
 import { SingleLine } from '../../kernel/validation.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
-import { parseMoment } from './file-moment.ts'
-import { readStatusWord, unknownStatus } from './file-status.ts'
+import { isZeroDate, parseMoment } from './file-moment.ts'
+import { isOptOut } from './file-status.ts'
+import { readStatus, statusColumns, unknownValue } from './status-columns.ts'
+import { isMissing, readYesNo } from './yes-no-words.ts'
 
 export interface RowStatus {
   /** Of each column with one, and of every row. */
@@ -15,85 +16,85 @@ export interface RowStatus {
   optInAddress?: string | undefined
   /** When the person opted out, or the address bounced. */
   unsubscribedAt?: Date | undefined
+  /** The status of an export of Rapport. The contact here may have it already: then it says nothing new. */
+  exported?: FileStatus | undefined
 }
-
-/** Channels of Brevo, such as `[email_marketing|sms_marketing]`. */
-const hasEmailChannel = (text: string) => text.includes('email_marketing')
-
-const statusByBoolean = new Map<string, FileStatus>([
-  ['true', 'OPTED_OUT'],
-  ['false', 'CONFIRMED'],
-  ['', 'NONE'],
-])
-
-/** The columns with a status. An empty cell is read too, because it confirms nothing. */
-const statusReaders = {
-  status: readStatusWord,
-  'resend.unsubscribed': (text: string) => statusByBoolean.get(text.trim().toLowerCase()),
-  'brevo.subscribed': (text: string): FileStatus => (hasEmailChannel(text) ? 'CONFIRMED' : 'NONE'),
-  'brevo.blocklisted': (text: string): FileStatus => (hasEmailChannel(text) ? 'OPTED_OUT' : 'CONFIRMED'),
-}
-type StatusColumn = keyof typeof statusReaders
-const statusColumns = Object.keys(statusReaders) as StatusColumn[]
-const messages: Partial<Record<StatusColumn, string>> = { 'resend.unsubscribed': 'must be true or false' }
-/** Only headers of the systems' own files map to these. */
-export const ofSourcesOnly: readonly string[] = statusColumns.filter((column) => column !== 'status')
-
-export const isStatusColumn = (column: string | null): column is StatusColumn =>
-  column !== null && Object.hasOwn(statusReaders, column)
 
 const dayMs = 86_400_000
 const momentMessage =
   'must be a moment such as 2026-11-21T06:35:49Z or 2026-11-21 06:35:49, or a date such as 2026-11-21'
 
 /** A moment without a time zone can seem to be in the future for some hours: it becomes the present. */
-function readMoment(text: string): Date | undefined {
+export function readMoment(text: string): { at: Date } | { message: string } {
   const moment = parseMoment(text)
   const now = Date.now()
-  return moment && moment.getTime() <= now + dayMs ? new Date(Math.min(moment.getTime(), now)) : undefined
+  if (moment && moment.getTime() <= now + dayMs) return { at: new Date(Math.min(moment.getTime(), now)) }
+  return { message: moment ? 'must not be in the future' : momentMessage }
 }
 
-const optionalText = z.string().nullable().optional()
-export const Moment = optionalText.transform((text, check) => {
-  if (!text?.trim()) return undefined
-  const moment = readMoment(text)
-  if (moment) return moment
-  check.addIssue({ code: 'custom', message: parseMoment(text) ? 'must not be in the future' : momentMessage })
-  return z.NEVER
-})
+/** JSON has numbers and booleans too. Undefined for a value that is missing, also as a date of zeros. */
+function toText(value: unknown): string | undefined {
+  const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+  return typeof text !== 'string' || isMissing(text) || isZeroDate(text) ? undefined : text
+}
 
-/** What else a row says about emails. */
-const details = { confirmedAt: Moment, unsubscribedAt: Moment, optInAddress: SingleLine(100).nullable().optional() }
-export const statusProperties: readonly string[] = [...statusColumns, ...Object.keys(details)]
+/** When somebody left or a bounce came. `hasLeft` is true for every value but one that says no: see `warning`. */
+function readLeaving(value: unknown): { hasLeft: boolean; at?: Date; warning?: string } {
+  const text = toText(value)
+  if (text === undefined || readYesNo(text) === false) return { hasLeft: false }
+  if (readYesNo(text)) return { hasLeft: true }
+  const read = readMoment(text)
+  return { hasLeft: true, ...('at' in read ? read : { warning: `${read.message}; recorded as now` }) }
+}
 
-/** Reads what a row says about emails. A value that is wrong is an issue, and hides none of the others. */
-export function parseStatus(
-  given: Readonly<Record<string, unknown>>,
-  ofEveryRow: readonly FileStatus[],
-): { status: RowStatus | undefined; issues: Issue[] } {
+const details = ['confirmedAt', 'unsubscribedAt', 'optInAddress']
+export const statusProperties: readonly string[] = [...statusColumns, ...details]
+const OptInAddress = SingleLine(100).nullable().optional()
+
+interface ReadStatus {
+  /** Undefined if neither the row nor the request says anything. */
+  status: RowStatus | undefined
+  issues: Issue[]
+  warnings: Issue[]
+}
+
+/** Reads what a row says about emails. A value that is wrong hides none of the others. */
+export function parseStatus(given: Readonly<Record<string, unknown>>, ofEveryRow: readonly FileStatus[]): ReadStatus {
   const issues: Issue[] = []
-  const read = <Value>(name: string, schema: z.ZodType<Value>): Value | undefined => {
-    const { data, error } = schema.safeParse(given[name])
-    for (const { message } of error ? toIssues(error) : []) issues.push({ path: name, message })
-    return data
-  }
-  const ofRow = statusColumns.flatMap((column) =>
-    given[column] === undefined ? [] : (read(column, statusOf(column)) ?? []),
-  )
+  const confirmedAt = toText(given['confirmedAt'])
+  const proof = confirmedAt === undefined ? undefined : readMoment(confirmedAt)
+  if (proof && 'message' in proof) issues.push({ path: 'confirmedAt', message: proof.message })
+  const address = OptInAddress.safeParse(given['optInAddress'])
+  for (const { message } of address.error ? toIssues(address.error) : []) issues.push({ path: 'optInAddress', message })
+  const leaving = readLeaving(given['unsubscribedAt'])
+  const statuses = [...ofEveryRow, ...readStatuses(given, issues)]
+  if (leaving.hasLeft && !statuses.some(isOptOut)) statuses.push('UNSUBSCRIBED')
   const status = {
-    statuses: [...ofEveryRow, ...ofRow],
-    confirmedAt: read('confirmedAt', details.confirmedAt),
-    unsubscribedAt: read('unsubscribedAt', details.unsubscribedAt),
-    optInAddress: read('optInAddress', details.optInAddress) || undefined,
+    statuses,
+    confirmedAt: proof && 'at' in proof ? proof.at : undefined,
+    optInAddress: address.data || undefined,
+    unsubscribedAt: leaving.at,
+    exported: readStatuses({ emailSubscribedStatus: given['emailSubscribedStatus'] }, []).find(isOptOut),
   }
   const isSaid = ofEveryRow.length > 0 || statusProperties.some((name) => given[name] !== undefined)
-  return { status: isSaid ? status : undefined, issues }
+  return {
+    status: isSaid ? status : undefined,
+    issues,
+    warnings: leaving.warning === undefined ? [] : [{ path: 'unsubscribedAt', message: leaving.warning }],
+  }
 }
 
-const statusOf = (column: StatusColumn) =>
-  optionalText.transform((text, check) => {
-    const status = statusReaders[column](text ?? '')
-    if (status) return status
-    check.addIssue({ code: 'custom', message: messages[column] ?? unknownStatus })
-    return z.NEVER
+/** Several columns of one kind have their values in an array. */
+function readStatuses(given: Readonly<Record<string, unknown>>, issues: Issue[]): FileStatus[] {
+  return statusColumns.flatMap((column) => {
+    const value = given[column]
+    if (value === undefined) return []
+    return (Array.isArray(value) ? value : [value]).flatMap((one: unknown) => {
+      const text = typeof one === 'boolean' || typeof one === 'number' ? String(one) : (one ?? '')
+      const status = typeof text === 'string' ? readStatus(column, text) : undefined
+      if (!status)
+        issues.push({ path: column.startsWith('status.') ? 'status' : column, message: unknownValue(column) })
+      return status ?? []
+    })
   })
+}

@@ -6,9 +6,12 @@ import type { Layout } from '../../db/schema/imports.ts'
 import type { FileRow } from '../file/csv-rows.ts'
 import { customPrefix, readOnlyProperties } from '../file/match-columns.ts'
 import { type DecimalMark, normalizeNumber } from '../file/number-format.ts'
+import { isZeroDate, parseMoment } from './file-moment.ts'
 import { parseAttributes } from './row-attributes.ts'
 import { type RowError, rowError } from './row-errors.ts'
-import { isStatusColumn, ofSourcesOnly, statusProperties } from './row-status.ts'
+import { statusProperties } from './row-status.ts'
+import { isStatusColumn, ofHeadersOnly } from './status-columns.ts'
+import { readYesNo } from './yes-no-words.ts'
 
 export type Values = Record<string, unknown>
 
@@ -37,7 +40,8 @@ export interface CsvFormat {
 
 const keys = ['email', 'externalId']
 const isKey = (name: string) => keys.includes(name)
-const isSaid = (name: string) => isKey(name) || statusProperties.includes(name)
+const saidNames = new Set([...keys, ...statusProperties])
+const isSaid = (name: string) => saidNames.has(name)
 
 /** Reads the cells of a CSV row. Empty cells are ignored, except those of a status. */
 export function readCells(row: FileRow<string[]>, format: CsvFormat): RowValues | RowError {
@@ -48,7 +52,8 @@ export function readCells(row: FileRow<string[]>, format: CsvFormat): RowValues 
   for (const [index, column] of columns.entries()) {
     if (column === null || !isSaid(column)) continue
     const cell = readCell(cells, index)
-    if (cell.trim() !== '' || isStatusColumn(column)) said[column] = column === 'externalId' ? cell.trim() : cell
+    if (isStatusColumn(column)) said[column] = [...((said[column] as string[] | undefined) ?? []), cell]
+    else if (cell.trim() !== '') said[column] = isKey(column) ? cell.trim() : cell
   }
   return { line, said, readContact: () => readContactCells(row, format, said) }
 }
@@ -64,23 +69,26 @@ function readContactCells(
     return rowError(line, `Row has ${cells.length} cells, but the header has ${columns.length}`)
   const values: Values = onlyKeys(said)
   const custom: Values = {}
+  const tags: string[] = []
+  const warnings: RowError[] = []
   for (const [index, column] of columns.entries()) {
     if (column === null || isSaid(column)) continue
     const cell = readCell(cells, index)
     if (cell.trim() === '') continue
     if (column === '') return rowError(line, `Column ${index + 1} has a value but no name in the header`)
-    if (column === 'tags') values['tags'] = splitTags(cell)
+    if (column === 'tags') tags.push(...splitTags(cell))
     else if (column === 'listmonk.attributes') {
-      const attributes = parseAttributes(cell, { fields, ignoresUnknown: layout.ignoresUnknown ?? false })
-      if (typeof attributes === 'string') return { line, column, message: attributes }
-      Object.assign(custom, attributes)
+      const { values, unknown, warning } = parseAttributes(cell, fields)
+      if (unknown !== undefined && !layout.ignoresUnknown) return { line, column, message: unknown }
+      if (warning !== undefined) warnings.push({ line, column, message: warning })
+      Object.assign(custom, values)
     } else if (!column.startsWith(customPrefix)) values[column] = cell
     else {
       const key = column.slice(customPrefix.length)
       custom[key] = toCustomValue(cell, { key, fields, decimalMark: decimalMarks.get(index) })
     }
   }
-  return { values: { ...values, customFieldValues: custom }, warnings: [] }
+  return { values: { ...values, ...(tags.length > 0 && { tags }), customFieldValues: custom }, warnings }
 }
 
 const onlyKeys = (said: Values): Values => Object.fromEntries(Object.entries(said).filter(([name]) => isKey(name)))
@@ -99,6 +107,9 @@ function toCustomValue(
 ): unknown {
   const type = fields.get(key)?.type
   if (type === 'NUMBER' && decimalMark) return parseCustomValue(fields, key, normalizeNumber(cell, decimalMark) ?? cell)
+  if (type === 'BOOLEAN') return readYesNo(cell) ?? cell
+  // A date of zeros is none.
+  if (type === 'DATE') return isZeroDate(cell) ? undefined : (parseMoment(cell)?.toISOString().slice(0, 10) ?? cell)
   return parseCustomValue(fields, key, type === 'TEXT' ? cell : cell.trim())
 }
 
@@ -125,8 +136,8 @@ export function readObject(row: FileRow<unknown>): RowValues | RowError {
   const [said, contact]: [Values, Values] = [{}, {}]
   for (const [name, value] of Object.entries(content)) {
     if (readOnlyProperties.includes(name)) continue
-    if (isSaid(name) && !ofSourcesOnly.includes(name)) said[name] = value
-    if (!isSaid(name) || isKey(name) || ofSourcesOnly.includes(name)) contact[name] = value
+    if (isSaid(name) && !ofHeadersOnly.includes(name)) said[name] = value
+    if (!isSaid(name) || isKey(name) || ofHeadersOnly.includes(name)) contact[name] = value
   }
   return { line, said, readContact: () => readContactObject(line, content, contact) }
 }

@@ -1,18 +1,17 @@
 /** Reads the rows of a file of addresses that get no emails. */
-import { z } from 'zod'
 import { unescapeFormulas } from '../../contacts/export/escape-formulas.ts'
 import type { Reason } from '../../consent/suppression-rows.ts'
 import type { FileStatus, Layout } from '../../db/schema/imports.ts'
 import { Id, type ListId } from '../../kernel/ids.ts'
 import { Email } from '../../kernel/validation.ts'
-import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { toIssues } from '../../kernel/zod-messages.ts'
 import type { NewSuppression } from '../../suppressions/suppress.ts'
 import type { FileRow } from '../file/csv-rows.ts'
-import { isOptOut, readStatusWord } from './file-status.ts'
+import { matchSuppressionColumn } from '../file/match-suppression-columns.ts'
+import { isOptOut } from './file-status.ts'
 import { type RowError, rowError, toRowError } from './row-errors.ts'
-import { Moment } from './row-status.ts'
-import type { Values } from './row-values.ts'
+import { readMoment } from './row-status.ts'
+import { isStatusColumn, readStatus, type StatusColumn } from './status-columns.ts'
 
 /** A row whose address can be read; the warnings are about the rest of it. */
 export type SuppressionRow =
@@ -23,8 +22,12 @@ export type SuppressionRow =
     }
   | RowError
 
-const columns = ['email', 'reason', 'saidAt', 'listId']
-const optionalText = z.string().nullable().optional()
+/** A value, and the column that it is read as. */
+interface Value {
+  column: string
+  text: string
+}
+type Warn = (column: string | null, message: string) => void
 
 /**
  * Returns a function that reads rows of a CSV (with `layout`) or of NDJSON. An address that can be read is suppressed,
@@ -42,48 +45,76 @@ export function suppressionReader({
     if ('error' in row) return rowError(row.line, row.error)
     const { line, content } = row
     const warnings: RowError[] = []
-    const warn = (column: string | null, message: string) => void warnings.push({ line, column, message })
-    const values = layout ? readCells(content as string[], layout, warn) : readObject(content)
+    const warn: Warn = (column, message) => void warnings.push({ line, column, message })
+    const values = layout ? readCells(content as string[], layout, warn) : readObject(content, warn)
     if (!values) return rowError(line, 'Row is not a JSON object')
-    const email = z.object({ email: Email }).safeParse(values)
-    if (!email.data) return toRowError(line, toIssues(email.error))
-    for (const name of Object.keys(values)) if (!columns.includes(name)) warn(name, 'unknown field, left out')
-    const reason = readReason(values['reason']) ?? defaultReason
-    if (hasText(values['reason']) && !readReason(values['reason']))
+    const valueOf = (name: string) => values.find(({ column }) => column === name)?.text
+    const email = Email.safeParse(valueOf('email')?.trim())
+    if (!email.success) return toRowError(line, [{ path: 'email', message: toIssues(email.error)[0]?.message ?? '' }])
+    const reason = readReason(values) ?? defaultReason
+    if (!readReason(values) && values.some(({ column }) => isStatusColumn(column)))
       warn('reason', `unknown word, recorded as ${defaultReason}`)
-    const saidAt = Moment.safeParse(values['saidAt'] ?? undefined)
-    if (!saidAt.success) warn('saidAt', `${toIssues(saidAt.error)[0]?.message}; recorded as now`)
-    const listId = Id('lst').safeParse(values['listId'])
+    const saidAt = valueOf('saidAt')
+    const moment = saidAt === undefined ? undefined : readMoment(saidAt)
+    if (moment && 'message' in moment) warn('saidAt', `${moment.message}; recorded as now`)
+    const listId = Id('lst').safeParse(valueOf('listId'))
     const isOfList = listId.success && reason === 'OPTED_OUT'
-    if (hasText(values['listId']) && !isOfList) warn('listId', ofAllLists)
-    const suppression = { ...email.data, reason, ...withoutUndefined({ saidAt: saidAt.data }) }
+    if (valueOf('listId') !== undefined && !isOfList) warn('listId', ofAllLists)
+    const suppression = { email: email.data, reason, ...(moment && 'at' in moment && { saidAt: moment.at }) }
     return { line, suppression: isOfList ? { ...suppression, listId: listId.data } : suppression, warnings }
   }
 }
 
 export const ofAllLists = 'not a list of the workspace that the person left; recorded for all lists'
 
-function readCells(
-  cells: readonly string[],
-  { columns }: Layout,
-  warn: (column: null, message: string) => void,
-): Values {
-  if (cells.slice(columns.length).some(hasText))
+function readCells(cells: readonly string[], { columns }: Layout, warn: Warn): Value[] {
+  if (cells.slice(columns.length).some((cell) => cell.trim() !== ''))
     warn(null, `Row has ${cells.length} cells, but the header has ${columns.length}: the others are left out`)
-  const named = columns.flatMap((column, index) => (column && hasText(cells[index]) ? [{ column, index }] : []))
-  return Object.fromEntries(named.map(({ column, index }) => [column, unescapeFormulas(cells[index] ?? '')]))
+  return columns.flatMap((column, index) => toValue(column, unescapeFormulas(cells[index] ?? '')))
 }
 
-function readObject(content: unknown): Values | undefined {
-  const isObject = typeof content === 'object' && content !== null && !Array.isArray(content)
-  return isObject ? { ...content } : undefined
+/** The properties of other systems are known by the names of their columns. */
+function readObject(content: unknown, warn: Warn): Value[] | undefined {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined
+  return Object.entries(content).flatMap(([name, value]: [string, unknown]) => {
+    const column = matchSuppressionColumn(name)
+    if (column === undefined) warn(name, 'unknown field, left out')
+    return toValue(column, value)
+  })
 }
 
-const hasText = (value: unknown) => value !== null && value !== undefined && String(value).trim() !== ''
+function toValue(column: string | null | undefined, value: unknown): Value | [] {
+  if (!column || !['string', 'number', 'boolean'].includes(typeof value)) return []
+  const text = String(value)
+  return text.trim() === '' ? [] : { column, text }
+}
 
-function readReason(value: unknown): Reason | undefined {
-  const text = optionalText.safeParse(value).data?.trim()
-  return text ? toReason(readStatusWord(text)) : undefined
+/** What only the person can revert comes first. */
+const strictest: readonly Reason[] = ['COMPLAINED', 'OPTED_OUT', 'BOUNCED', 'MANUAL']
+
+function readReason(values: readonly Value[]): Reason | undefined {
+  const found = values.flatMap(({ column, text }) => (isStatusColumn(column) ? (readWords(column, text) ?? []) : []))
+  // Postmark calls it a manual suppression if the recipient has used the link of an email.
+  const isByRecipient = values.some(
+    ({ column, text }) => column === 'origin' && text.trim().toLowerCase() === 'recipient',
+  )
+  if (isByRecipient && found.includes('MANUAL')) return 'OPTED_OUT'
+  return strictest.find((reason) => found.includes(reason))
+}
+
+/** Sentences of mail servers and of people, if no word is known. */
+const sentences: readonly (readonly [RegExp, Reason])[] = [
+  [/complain|abuse|spam.?report|marked as spam/i, 'COMPLAINED'],
+  [/unsubscri|opt(?:ed|ing)?.?out|do not (?:e?mail|contact)/i, 'OPTED_OUT'],
+  [
+    /bounce|^5\.\d{1,3}\.\d{1,3}$|^5\d\d(?:[ -]|$)|(?:mailbox|user|account|address).*(?:unknown|not exist|not found)/i,
+    'BOUNCED',
+  ],
+]
+
+function readWords(column: StatusColumn, text: string): Reason | undefined {
+  const reason = toReason(readStatus(column, text))
+  return reason ?? (column === 'status' ? sentences.find(([pattern]) => pattern.test(text))?.[1] : undefined)
 }
 
 function toReason(status: FileStatus | null | undefined): Reason | undefined {

@@ -28,7 +28,7 @@ export const mailchimp: ExportSource = {
     UNSUB_TIME: 'unsubscribedAt',
     UNSUB_CAMPAIGN_TITLE: null,
     UNSUB_CAMPAIGN_ID: null,
-    UNSUB_REASON: null,
+    UNSUB_REASON: 'mailchimp.reason',
     UNSUB_REASON_OTHER: null,
     CLEAN_TIME: 'unsubscribedAt',
     CLEAN_CAMPAIGN_TITLE: null,
@@ -41,5 +41,5 @@ export const mailchimp: ExportSource = {
     'SMS Phone Number': null,
     TAGS: 'tags',
   },
-  statusByColumn: { UNSUB_TIME: 'UNSUBSCRIBED', CLEAN_TIME: 'BOUNCED' },
+  statusByColumn: { UNSUB_TIME: 'UNSUBSCRIBED', UNSUB_REASON: 'UNSUBSCRIBED', CLEAN_TIME: 'BOUNCED' },
 }

@@ -19,6 +19,16 @@ export async function addOptOutKeys(ctx: Ctx, importId: ImportId, keys: readonly
     .onConflictDoNothing()
 }
 
+/** Whether any row of the file opts out: then `findOptOutKeys` is worth its price. */
+export async function hasOptOutKeys(ctx: Ctx, importId: ImportId): Promise<boolean> {
+  const [row] = await ctx.db
+    .select({ emailHash: importSeen.emailHash })
+    .from(importSeen)
+    .where(and(eq(importSeen.workspaceId, ctx.workspaceId), eq(importSeen.importId, importId)))
+    .limit(1)
+  return row !== undefined
+}
+
 /** Returns a check: whether one of the keys opts out in the file. */
 export async function findOptOutKeys(
   ctx: Ctx,

@@ -1,4 +1,5 @@
 /** Commits what rows say against emails to people, before any row becomes a contact. */
+import type { ContactRow } from '../../contacts/contact-record.ts'
 import { createContactIndex } from '../../contacts/identity/contact-index.ts'
 import { emailKey, externalIdsOf } from '../../contacts/identity/contact-keys.ts'
 import { findExternalIdAliases } from '../../contacts/identity/external-id-aliases.ts'
@@ -7,6 +8,7 @@ import { restoreLostRows } from '../../consent/lost-rows.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { ensureSubscription } from '../../consent/operator-proofs.ts'
 import type { Reason } from '../../consent/suppression-rows.ts'
+import type { FileStatus } from '../../db/schema/imports.ts'
 import { notFound } from '../../kernel/errors.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
 import { lockList } from '../../lists/lists.ts'
@@ -24,6 +26,8 @@ export interface OptOutRow {
   externalId: string | undefined
   statuses: OptOutStatus[]
   at: Date | undefined
+  /** That of an export of Rapport: nothing new about a contact that has it here. */
+  exported?: FileStatus | undefined
 }
 
 type Options = Pick<ImportRecord, 'id' | 'listId' | 'eachEvent' | 'dryRun'>
@@ -35,34 +39,62 @@ export interface OptOutCounts {
 
 /**
  * Records opt-outs of the list and suppressions of the workspace, and remembers their keys for the second pass. A dry run
- * keeps only the latter. Returns the number of rows of each kind; a row with both is suppressed.
+ * keeps only the latter. Returns the number of rows of each kind; a row with both is suppressed. The second pass counts
+ * rows without an address, because a later row may be about their contact.
  */
 export async function recordOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): Promise<OptOutCounts> {
   if (rows.length === 0) return { optedOut: 0, suppressed: 0 }
   await addOptOutKeys(ctx, options.id, rows)
-  await undoDryRun(ctx, options, (ctx) => applyOptOuts(ctx, options, rows))
-  const isOfList = (status: OptOutStatus) => status === 'UNSUBSCRIBED' && options.listId !== null
-  const optedOut = rows.filter(({ statuses }) => statuses.every(isOfList)).length
+  const applied = await undoDryRun(ctx, options, (ctx) => applyOptOuts(ctx, options, rows))
+  return countOptOuts(
+    options,
+    applied.filter(({ email }) => email !== undefined).map(({ statuses }) => statuses),
+  )
+}
+
+/** The number of rows of each kind, by what each of them says. */
+export function countOptOuts(
+  { listId }: Pick<Options, 'listId'>,
+  rows: readonly (readonly FileStatus[])[],
+): OptOutCounts {
+  const optedOut = rows.filter((statuses) => listId !== null && statuses.every((one) => one === 'UNSUBSCRIBED')).length
   return { optedOut, suppressed: rows.length - optedOut }
 }
 
-/** Applies opt-outs to the addresses of the rows, and to those of the contacts that the external ids find. */
-async function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): Promise<void> {
+/**
+ * Applies opt-outs to the addresses of the rows, and to those of the contacts that the external ids find. Returns the rows
+ * that say something new.
+ */
+function applyOptOuts(ctx: Ctx, options: Options, rows: readonly OptOutRow[]): Promise<OptOutRow[]> {
   const keys = rows.map(({ email, externalId }) => ({ email, externalId }))
   const { listId } = options
-  await inRounds(ctx, async (ctx) => {
+  return inRounds(ctx, async (ctx) => {
     const { contacts, records } = await lockPeople(ctx, keys, async () => {
       if (listId && !(await lockList(ctx, listId))) throw notFound('List')
     })
     const { match } = createContactIndex({ contacts, aliases: await findExternalIdAliases(ctx, externalIdsOf(rows)) })
     for (const contact of contacts) restoreLostRows(ctx, records, contact)
-    for (const row of rows) {
+    const find = ({ email, externalId }: OptOutRow) =>
+      (email === undefined ? undefined : match({ email }).contact) ?? match({ externalId }).contact
+    const said = rows.flatMap((row) => (row.exported ? (withoutExported(row, find(row)) ?? []) : row))
+    for (const row of said) {
       const known = match({ externalId: row.externalId }).contact?.email
       for (const said of toAddressOptOuts(row, known))
         sayOptOut(ctx, records, { ...said, listId, contactId: match({ email: said.email }).contact?.id })
     }
     await deriveStatuses(ctx, records, { emitsEvents: options.eachEvent })
+    return said
   })
+}
+
+/** What a row says that its contact here does not show already; undefined if that is nothing. */
+export function withoutExported<Row extends Pick<OptOutRow, 'statuses' | 'exported'>>(
+  row: Row,
+  contact: ContactRow | undefined,
+): Row | undefined {
+  const shown = contact?.emailSubscribedStatus
+  const statuses = row.exported === shown ? row.statuses.filter((status) => status !== shown) : row.statuses
+  return statuses.length > 0 ? { ...row, statuses } : undefined
 }
 
 interface SaidByFile extends AddressOptOut {

@@ -16,7 +16,7 @@ export interface WrittenRows {
   failed: RowError[]
   /** Of rows that were written. They are shown, and not counted as failed. */
   warnings?: RowError[]
-  counts: Record<'created' | 'updated' | 'skipped' | 'confirmed' | 'suppressed', number>
+  counts: Record<'created' | 'updated' | 'skipped' | 'confirmed' | 'optedOut' | 'suppressed', number>
 }
 
 interface WritableChunk<Row> extends Chunk<Row> {
@@ -54,6 +54,7 @@ export function writeChunk<Row>(
         updated: sql`${imports.updated} + ${counts.updated}`,
         skipped: sql`${imports.skipped} + ${counts.skipped}`,
         confirmed: sql`${imports.confirmed} + ${counts.confirmed}`,
+        optedOut: sql`${imports.optedOut} + ${counts.optedOut}`,
         suppressed: sql`${imports.suppressed} + ${counts.suppressed}`,
         failed: sql`${imports.failed} + ${failed.length}`,
         errors: [...current.errors, ...told.map(toShownError)].slice(0, maxErrors),

@@ -18,13 +18,13 @@ import { ensureSubscription } from '../../consent/operator-proofs.ts'
 import { givenConsent, type ReportedConsent, withProof } from '../../consent/proofs.ts'
 import { lockList } from '../../lists/lists.ts'
 import type { Ctx } from '../../request/context.ts'
-import { isConfirmation, isOptOut, isPending } from '../rows/file-status.ts'
+import { isConfirmation, isOptOut, isPending, type OptOutStatus } from '../rows/file-status.ts'
 import type { ClaimedImport } from '../import-claim.ts'
 import type { ImportRow } from '../rows/import-rows.ts'
 import { type RowError, toRowError } from '../rows/row-errors.ts'
 import type { ImportRecord } from '../import-record.ts'
-import { findOptOutKeys } from './opt-out-keys.ts'
-import { sayOptOut } from './record-opt-outs.ts'
+import { findOptOutKeys, hasOptOutKeys } from './opt-out-keys.ts'
+import { countOptOuts, sayOptOut, withoutExported } from './record-opt-outs.ts'
 import type { RowStatus } from '../rows/row-status.ts'
 import type { WrittenRows } from './write-chunk.ts'
 
@@ -40,9 +40,10 @@ interface Person {
 export async function writeContactRows(
   ctx: Ctx,
   claimed: ClaimedImport,
-  rows: readonly ImportRow[],
+  given: readonly ImportRow[],
 ): Promise<WrittenRows> {
   const { id, actorId, onConflict, eachEvent } = claimed
+  const rows = given.map((row) => requireConsent(claimed, row))
   const valid = rows.filter((row) => 'contact' in row)
   const outcomes = await writeContacts(
     ctx,
@@ -55,22 +56,37 @@ export async function writeContactRows(
       lockMode: valid.some(({ status }) => status?.statuses.some(isOptOut)) ? 'exclusive' : 'shared',
     },
   )
-  const rejected = valid.flatMap(({ line }, index) => {
+  const rejected = valid.flatMap((row, index) => {
     const outcome = outcomes[index]
-    return outcome?.status === 'REJECTED' ? [toRejectedRow(line, outcome.error)] : []
+    return outcome?.status === 'REJECTED' ? [toRejectedRow(row, outcome.error)] : []
   })
   const people = toPeople(valid, outcomes)
   const count = (status: ContactOutcome['status']) => outcomes.filter((outcome) => outcome.status === status).length
   return {
     failed: [...rows.filter((row) => 'message' in row), ...rejected].toSorted((a, b) => a.line - b.line),
+    warnings: people.flatMap(({ row }) => row.warnings ?? []),
     counts: {
       created: count('CREATED'),
       updated: count('UPDATED'),
       skipped: count('UNCHANGED'),
+      ...countOptOuts(claimed, people.filter(({ row }) => row.contact.email === undefined).flatMap(toOptOuts)),
       confirmed: await subscribe(ctx, claimed, people),
-      suppressed: 0,
     },
   }
+}
+
+/** Without the consent that the caller states, a row of a list can only say who wants no emails, or was asked. */
+function requireConsent({ listId, consentConfirmed }: ImportRecord, row: ImportRow): ImportRow {
+  if (listId === null || consentConfirmed || !('contact' in row) || !isConfirmation(row.status?.statuses ?? []))
+    return row
+  return { line: row.line, column: 'status', message: 'confirms the person: send consent=confirmed' }
+}
+
+/** What a row says against emails that the contact does not show already. */
+function toOptOuts({ row: { status }, contact }: Person): OptOutStatus[][] {
+  const statuses = status?.statuses.filter(isOptOut) ?? []
+  const said = withoutExported({ statuses, exported: status?.exported }, contact)
+  return said ? [said.statuses] : []
 }
 
 /** With each contact as it is after the last row: a later row may have changed its address. */
@@ -122,7 +138,7 @@ const isAddressOf = ({ row, contact }: Person) =>
 
 /** Whether any row of the file says that the person opts out, by the keys of the row or of the contact. */
 async function createOptOutCheck(ctx: Ctx, claimed: ClaimedImport, people: readonly Person[]) {
-  if (claimed.optedOut + claimed.suppressed === 0) return () => false
+  if (!claimed.listId || !(await hasOptOutKeys(ctx, claimed.id))) return () => false
   const keysOf = ({ row, contact }: Person) => [row.contact, contact]
   const isOptedOut = await findOptOutKeys(ctx, claimed.id, people.flatMap(keysOf))
   return (person: Person) => keysOf(person).some(isOptedOut)
@@ -193,7 +209,7 @@ function followOptOuts(ctx: Ctx, { listId }: ImportRecord, { records, people }: 
   for (const person of people) {
     const { row, contact } = person
     if (row.contact.email !== undefined && isAddressOf(person)) continue
-    const statuses = statusesOf(person).filter(isOptOut)
+    const statuses = toOptOuts(person).flat()
     for (const status of statuses.filter((one) => one !== 'BOUNCED' || row.contact.email === undefined))
       sayOptOut(ctx, records, {
         email: contact.email,
@@ -205,6 +221,12 @@ function followOptOuts(ctx: Ctx, { listId }: ImportRecord, { records, people }: 
   }
 }
 
-function toRejectedRow(line: number, { message, issues }: AppError): RowError {
+function toRejectedRow({ line, contact, status }: ValidRow, { message, issues }: AppError): RowError {
+  if (contact.email === undefined && status?.statuses.some(isOptOut))
+    return {
+      line,
+      column: 'externalId',
+      message: 'no contact has it and the row has no email: nobody can be opted out',
+    }
   return issues ? toRowError(line, issues) : { line, column: null, message }
 }

@@ -35,6 +35,7 @@ export async function writeSuppressionRows(
       updated: count('UPDATED'),
       skipped: count('UNCHANGED'),
       confirmed: 0,
+      optedOut: 0,
       suppressed: stored.length,
     },
   }

@@ -1,0 +1,86 @@
+/**
+ * Columns whose names speak of consent. Well-known names are read: that can only confirm fewer people. Of other such names
+ * the caller has to say what they are, so that no opt-out is left out in silence.
+ */
+import type { YesNoColumn } from '../rows/status-columns.ts'
+import { normalizeName } from './column-names.ts'
+
+const toWords = (text: string): readonly string[] => text.trim().split(/\s+/)
+
+/** Names of exports, without accents, spaces and punctuation: Ghost, Mautic, HubSpot, Loops, Salesforce, Zoho, Shopify … */
+const knownNames: Readonly<Record<YesNoColumn | 'status' | 'unsubscribedAt', readonly string[]>> = {
+  'status.subscribed': toWords(`
+    subscribed issubscribed subscribedtoemails subscribedtoemail subscribedtonewsletter emailsubscribed
+    newslettersubscribed mailchimpwoocommerceissubscribed`),
+  'status.optedIn': toWords(`
+    optin optedin emailoptin emailoptedin doubleoptin marketingoptin newsletteroptin acceptsmarketing
+    acceptsemailmarketing emailconsent marketingconsent emailmarketingconsent`),
+  'status.unsubscribed': ['unsubscribed', 'isunsubscribed', 'unsubscribedfromlist', 'unsubscribedfromnewsletter'],
+  'status.optedOut': toWords(`
+    optout optedout emailoptout emailoptedout hasoptedoutofemail optedoutofemail unsubscribedfromallemail
+    unsubscribedfromallemails unsubscribedfromall globalunsubscribe donotcontact donotemail donotmail
+    donotcontactemail donotbulkemail dnc isdnc blacklisted blocklisted isblacklisted isblocklisted
+    emailblacklisted optoutofemail`),
+  'status.bounced': ['bounced', 'hardbounced', 'isbounced', 'emailbounced', 'emailhardbounced'],
+  'status.complained': ['complained', 'markedasspam', 'markedspam', 'spamcomplaint', 'reportedspam'],
+  status: toWords(`
+    emailmarketingstatus subscriptionstatus subscriberstatus emailsubscriptionstatus optinstatus
+    doubleoptinstatus emailpermissionstatus subscribestatus`),
+  unsubscribedAt: toWords(`
+    unsubscribedat unsubscribedon unsubscribeddate unsubscribedate dateunsubscribed unsubtime optoutdate
+    optoutat optouttime optedoutat optedouton optedoutdate dateoptedout unsubscriptiondate unsubscribetime
+    unsubscribeat emailunsubscribedat`),
+}
+const columnsByName = new Map(
+  Object.entries(knownNames).flatMap(([column, names]) => names.map((name) => [name, column] as const)),
+)
+
+/** The column that every file means by this name. */
+export const findConsentColumn = (name: string): string | undefined => columnsByName.get(withoutMarks(name))
+
+/** Whether a column with this name speaks against emails, so that a custom field must not take it in silence. */
+export const isOptOutColumn = (name: string): boolean =>
+  ['status.unsubscribed', 'status.optedOut', 'unsubscribedAt'].includes(findConsentColumn(name) ?? '')
+
+/** Parts of names in the languages of Rapport. Yes in such a column means that the person wants no emails. */
+const negative = toWords(`
+    unsub optout optedout optingout donot dnc dnd nomail noemail nonewsletter never blacklist blocklist denylist
+    blocked suppress notsubscribed unreachable withdrawn revoked abgemeldet abmeld abbestell ausgetragen austrag
+    widerruf widerspr gesperrt werbesperr keinemail keinewerbung keinnewsletter nichtkontakt nichtanschreiben
+    desabonn desinscri opposition nepascontacter nepasenvoyer refus listenoire baja desuscri nocontactar
+    noenviar rechaz revocad listanegra disiscri cancellat noncontattare revocat listanera descadastr desinscrit
+    cancelou naocontatar naocontactar naoenviar revogad`)
+const bounces = ['bounce', 'undeliverable', 'hardfail', 'unzustellbar', 'rebot', 'rimbalz', 'rejeit']
+const complaints = ['complain', 'complaint', 'spamreport', 'markedasspam', 'abuse', 'beschwerde', 'plainte', 'denuncia']
+/** Yes in such a column means that the person subscribed or agreed. */
+const positive = toWords(`
+    subscrib subscription optin optedin consent permission newsletter mailinglist marketing gdpr emailable
+    mailable emailallowed allowemail receiveemail wantsemail contactable angemeldet abonn einwillig zustimm
+    werbeerlaubnis dsgvo consentement inscrit rgpd suscri consentimiento acepta iscritt consenso accetta
+    inscrito consentimento aceita lgpd`)
+
+const withoutMarks = (name: string) =>
+  normalizeName(name)
+    .normalize('NFD')
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
+const hasAny = (name: string, parts: readonly string[]) => parts.some((part) => name.includes(part))
+
+/** Whether the name speaks of consent, opt-in or opt-out. */
+export function speaksOfConsentByName(name: string): boolean {
+  const plain = withoutMarks(name)
+  return columnsByName.has(plain) || [negative, bounces, complaints, positive].some((parts) => hasAny(plain, parts))
+}
+
+/** How a column is read that the caller maps to `status`: what yes means depends on its name. */
+export function toStatusColumn(name: string): string {
+  const plain = withoutMarks(name)
+  const known = columnsByName.get(plain)
+  if (known !== undefined && known !== 'unsubscribedAt') return known
+  if (hasAny(plain, complaints)) return 'status.complained'
+  if (hasAny(plain, bounces)) return 'status.bounced'
+  if (hasAny(plain, negative))
+    return plain.includes('unsub') && !plain.includes('all') ? 'status.unsubscribed' : 'status.optedOut'
+  return hasAny(plain, ['consent', 'optin', 'optedin', 'permission', 'einwillig', 'zustimm'])
+    ? 'status.optedIn'
+    : 'status'
+}
