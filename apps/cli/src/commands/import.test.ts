@@ -2,12 +2,12 @@ import { expect, test } from 'vitest'
 import { startInProcess } from '../testing.ts'
 import { importContacts } from './import.ts'
 
-const defaults = { 'on-conflict': 'skip', consent: false, 'each-event': false, 'dry-run': false, json: false }
+const defaults = { 'on-conflict': 'skip', consent: false, 'each-event': false, 'dry-run': false, json: false, 'create-fields': false }
 
 test.each([
   [{}, 'exactly one of <file> and --follow is required'],
   [{ file: 'x.csv', follow: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b' }, 'exactly one of <file> and --follow is required'],
-  [{ file: 'x.csv', list: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b' }, '--list requires --consent'],
+  [{ file: 'x.csv', 'create-fields': true }, '--create-fields requires --from, without --dry-run'],
   [{ file: 'x.csv', consent: true }, '--consent requires --list'],
   [{ file: '.', from: 'brevo', format: 'csv' }, '--from knows the format'],
   [{ follow: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', 'dry-run': true }, '--follow uploads nothing: it takes no --dry-run'],

@@ -5,6 +5,7 @@ import { defineCommand, exitCodes, flag, jsonFlag, option, usageError } from '..
 import { IdOption } from '../id-option.ts'
 import { findExportFiles } from '../imports/export-files.ts'
 import { describeImport, followImport, isSuccessful, logErrors } from '../imports/follow-import.ts'
+import { completeFields } from '../imports/missing-fields.ts'
 import { moveIn } from '../imports/move-in.ts'
 import { type Session, uploadFile } from '../imports/upload-file.ts'
 
@@ -15,7 +16,11 @@ const options = z.strictObject({
     .string()
     .optional()
     .meta(option('<file>', 'CSV or NDJSON, optionally as .gz; "-" is standard input; with --from also a folder')),
-  from: source.meta(option('<system>', 'Reads what listmonk, mailchimp, brevo or resend exports, as it is')),
+  from: source.meta(option('<system>', 'Reads what listmonk, mailchimp, brevo, resend or loops exports, as it is')),
+  'create-fields': z
+    .boolean()
+    .default(false)
+    .meta(flag('With --from: creates the custom fields that the export has and the workspace does not')),
   verify: z
     .boolean()
     .default(false)
@@ -25,7 +30,9 @@ const options = z.strictObject({
     .optional()
     .meta(option('<format>', 'csv or ndjson (default: by file name, otherwise csv)')),
   'on-conflict': onConflict.meta(option('<action>', 'For existing contacts: skip or update (default: skip)')),
-  list: listId.meta(option('<lst_…>', 'Subscribes the contacts to this list; requires --consent or --from')),
+  list: listId.meta(
+    option('<lst_…>', 'Subscribes the contacts to this list; rows that confirm require --consent or --from'),
+  ),
   consent: z
     .boolean()
     .default(false)
@@ -70,6 +77,12 @@ export const importContacts = defineCommand({
         cli.terminal.log(
           `${unclear.name}: listmonk does not say in this file who has left the list. Import those who have too: see docs/guides/moving.md`,
         )
+      if (!options['ignore-unknown'] || options['create-fields'])
+        await completeFields(
+          { cli, api, rows: { count: undefined } },
+          { source: from, files, columns: columnsOf(options) },
+          { creates: options['create-fields'] },
+        )
       const query = { ...queryOf(options), ...(options.list !== undefined && { consent: 'confirmed' as const }) }
       return moveIn({ cli, api }, { source: from, files, query, isVerified: options.verify, asJson: options.json })
     }
@@ -95,6 +108,7 @@ const uploadOptions = [
   'each-event',
   'dry-run',
   'verify',
+  'create-fields',
 ] as const
 
 /** An option that has no effect would be ignored in silence. */
@@ -109,11 +123,10 @@ function requireConsistent({ file, follow, from, ...options }: Options): void {
   if (from && (file === '-' || file === undefined)) throw usageError('--from requires a file or a folder')
   if (from && /\.(gz|zip)$/.test(file ?? '')) throw usageError(`<file>: extract ${file} first`)
   if (options.verify && (!from || options['dry-run'])) throw usageError('--verify requires --from, without --dry-run')
-  const isWithoutConsent = options.status !== undefined && options.status !== 'CONFIRMED'
   if (from && options.format) throw usageError('--from knows the format: it takes no --format')
   if (options.consent && options.list === undefined) throw usageError('--consent requires --list')
-  if (options.list !== undefined && !options.consent && !from && !isWithoutConsent)
-    throw usageError('--list requires --consent')
+  if (options['create-fields'] && (!from || options['dry-run']))
+    throw usageError('--create-fields requires --from, without --dry-run')
 }
 
 async function upload(session: Session, options: Options & { file: string }): Promise<string> {
@@ -125,6 +138,8 @@ async function upload(session: Session, options: Options & { file: string }): Pr
   session.cli.terminal.log(`${id} is queued.`)
   return id
 }
+
+const columnsOf = ({ columns: text }: Options) => columns.safeParse(text).data ?? {}
 
 function queryOf(options: Options) {
   return {

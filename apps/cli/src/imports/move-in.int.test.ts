@@ -28,7 +28,15 @@ test.each(['FAILED', 'CANCELED'])('after a file of opt-outs that is %s, no other
     optedOut: 0,
     suppressed: 0,
   }
-  const record = { id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', status, dryRun: false, listId, errors: [], ...counts }
+  const record = {
+    id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
+    status,
+    dryRun: false,
+    listId,
+    errors: [],
+    errorCounts: [],
+    ...counts,
+  }
   api.respondWith(() => ({
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(record),

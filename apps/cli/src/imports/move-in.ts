@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import type { SourceName } from '@rapport/core/imports/sources/sources.ts'
-import type { Import } from '@rapport/sdk'
+import type { Import, SubscriberCounts } from '@rapport/sdk'
 import { type CliContext, exitCodes } from '../command.ts'
 import { formatCount, type Terminal } from '../terminal.ts'
 import type { ExportFile } from './export-files.ts'
@@ -37,10 +37,14 @@ export async function moveIn({ cli, api }: Pick<Session, 'cli' | 'api'>, move: M
       if (done.status !== 'COMPLETED') return reportIncomplete(cli, { move, imports })
     }
     const { source, files, query } = move
+    const counts =
+      query.listId === undefined || query.dryRun
+        ? undefined
+        : await api.rapport.lists.countSubscribers(query.listId, { signal: cli.stopping })
     const verification = move.isVerified
       ? await verifyImport(session, { source, files, imports, listId: query.listId })
       : undefined
-    return report(cli, { imports, verification, asJson: move.asJson })
+    return report(cli, { imports, verification, counts, asJson: move.asJson })
   } catch (error) {
     if (!cli.stopping.aborted) throw error
     return stopped(cli)
@@ -51,7 +55,7 @@ function reportIncomplete(cli: CliContext, { move, imports }: { move: MoveIn; im
   const others = move.files.slice(imports.length).map(({ name }) => name)
   if (others.length > 0)
     cli.terminal.log(`Not imported, because the file before failed: ${others.join(', ')}. The same command continues.`)
-  return report(cli, { imports, verification: undefined, asJson: move.asJson })
+  return report(cli, { imports, verification: undefined, counts: undefined, asJson: move.asJson })
 }
 
 function stopped({ terminal }: CliContext): number {
@@ -84,13 +88,22 @@ async function hashUpload(path: string, query: FileUpload['query']): Promise<str
 interface Outcome {
   imports: readonly Import[]
   verification: Verification | undefined
+  /** Of the list, after the imports. */
+  counts: SubscriberCounts | undefined
   asJson: boolean
 }
 
-function report(cli: CliContext, { imports, verification, asJson }: Outcome): number {
-  if (asJson) cli.terminal.print(JSON.stringify({ imports, ...(verification && { verification }) }))
+function report(cli: CliContext, { imports, verification, counts, asJson }: Outcome): number {
+  if (asJson)
+    cli.terminal.print(JSON.stringify({ imports, ...(counts && { counts }), ...(verification && { verification }) }))
   else if (verification) printVerification(cli, verification)
   else cli.terminal.print(imports.map(describeImport).join('\n'))
+  if (counts && !asJson)
+    cli.terminal.print(
+      `On the list: ${Object.entries(counts)
+        .map(([status, count]) => `${formatCount(count)} ${status}`)
+        .join(', ')}`,
+    )
   const isComplete = imports.every(isSuccessful) && (verification?.widened.count ?? 0) === 0
   return isComplete ? exitCodes.success : exitCodes.failed
 }

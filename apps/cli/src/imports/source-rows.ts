@@ -19,33 +19,56 @@ const partBytes = 65_536
 
 /** Yields the rows in flat memory. A row that cannot be parsed is left out: the import reports it. */
 export async function* readSourceRows(source: SourceName, file: ExportFile): AsyncGenerator<SourceRow> {
-  const handle = await open(file.path)
+  for await (const { line, cells } of readSourceCells(source, file)) {
+    const address = cells.get('email') ?? cells.get('EMAIL') ?? cells.get('Email') ?? cells.get('Email Address') ?? ''
+    yield { line, email: Email.safeParse(address).data, word: readWord(source, cells, file.status) }
+  }
+}
+
+/** Yields the header, then the cells of each row by their headers. */
+export async function* readSourceCells(
+  source: SourceName,
+  { path }: Pick<ExportFile, 'path'>,
+): AsyncGenerator<{ line: number; cells: ReadonlyMap<string, string> }> {
+  const handle = await open(path)
   try {
-    yield* readRows(handle, source, file)
+    yield* readRows(handle, source)
   } finally {
     await handle.close()
   }
 }
 
-async function* readRows(handle: FileHandle, source: SourceName, { status }: ExportFile): AsyncGenerator<SourceRow> {
+/** The names of the columns of an export. */
+export async function readSourceHeader(source: SourceName, { path }: Pick<ExportFile, 'path'>): Promise<string[]> {
+  const handle = await open(path)
+  try {
+    return (await readNames(handle, source)).names
+  } finally {
+    await handle.close()
+  }
+}
+
+async function readNames(handle: FileHandle, source: SourceName) {
   const known = Object.keys(sources[source].columns).map((name) => name.toLowerCase())
   const { layout, start } = await readHeader((await readPart(handle, 0)) ?? Buffer.alloc(0), {
     isKnown: (name) => known.includes(name.toLowerCase()),
     match: (columns) => ({ columns: [...columns] }),
   })
-  const names = layout.columns.map((name) => name?.trim() ?? '')
+  return { names: layout.columns.map((name) => name?.trim() ?? ''), delimiter: layout.delimiter, start }
+}
+
+async function* readRows(handle: FileHandle, source: SourceName) {
+  const { names, delimiter, start } = await readNames(handle, source)
   const window = openWindow((position) => readPart(handle, position), start)
-  const readBatch = createCsvReader(layout.delimiter)
+  const readBatch = createCsvReader(delimiter)
   for (;;) {
     const rows = await readBatch(window, 1_000)
     if (rows.length === 0) return
-    for (const row of rows) if ('content' in row) yield toSourceRow(row.line, row.content)
-  }
-
-  function toSourceRow(line: number, content: readonly string[]): SourceRow {
-    const cells = new Map(names.map((name, index) => [name, content[index]?.trim() ?? '']))
-    const address = cells.get('email') ?? cells.get('EMAIL') ?? cells.get('Email Address') ?? ''
-    return { line, email: Email.safeParse(address).data, word: readWord(source, cells, status) }
+    for (const row of rows) {
+      if (!('content' in row)) continue
+      const cells = new Map(names.map((name, index) => [name, row.content[index]?.trim() ?? '']))
+      yield { line: row.line, cells }
+    }
   }
 }
 

@@ -29,6 +29,12 @@ const wordsOfRow: Record<SourceName, (row: Row) => Word> = {
     if (hasEmail(row, '_BLOCKLISTED')) return 'refused'
     return !row.has('_SUBSCRIBED') || hasEmail(row, '_SUBSCRIBED') ? 'mailable' : 'silent'
   },
+  loops(row) {
+    const optIn = (row.get('optInStatus') ?? row.get('Double opt-in') ?? '').toLowerCase()
+    const subscribed = (row.get('subscribed') ?? row.get('Subscribed') ?? '').toLowerCase()
+    if (subscribed === 'false' || optIn === 'rejected') return 'refused'
+    return subscribed === 'true' && optIn !== 'pending' ? 'mailable' : 'silent'
+  },
   resend(row) {
     const unsubscribed = row.get('unsubscribed')
     return unsubscribed === 'false' ? 'mailable' : unsubscribed === 'true' ? 'refused' : 'silent'

@@ -1,0 +1,100 @@
+/** The custom fields that an export needs and the workspace does not have, found before a row is uploaded. */
+import type { CustomFields } from '@rapport/core/custom-fields/custom-fields.ts'
+import { customFieldKey } from '@rapport/core/custom-fields/custom-fields.schema.ts'
+import { normalizeName } from '@rapport/core/imports/file/column-names.ts'
+import { speaksOfConsentByName } from '@rapport/core/imports/file/consent-columns.ts'
+import { createColumnMatcher, findCustomField } from '@rapport/core/imports/file/match-columns.ts'
+import { type SourceName, sources } from '@rapport/core/imports/sources/sources.ts'
+import { usageError } from '../command.ts'
+import { formatCount } from '../terminal.ts'
+import type { ExportFile } from './export-files.ts'
+import { readSourceCells, readSourceHeader } from './source-rows.ts'
+import type { Session } from './upload-file.ts'
+
+interface Export {
+  source: SourceName
+  files: readonly ExportFile[]
+  /** Headers that the caller maps. */
+  columns: Readonly<Record<string, string | null>>
+}
+
+type FieldType = 'TEXT' | 'NUMBER' | 'BOOLEAN'
+interface MissingField {
+  name: string
+  type: FieldType
+}
+
+/** Creates the missing fields, or throws an error that names all of them. */
+export async function completeFields(
+  session: Session,
+  given: Export,
+  { creates }: { creates: boolean },
+): Promise<void> {
+  const missing = await findMissingFields(session, given)
+  if (missing.length === 0) return
+  if (!creates)
+    throw usageError(
+      `no custom field for ${missing.map(({ name }) => `"${name}"`).join(', ')}: --create-fields creates them, --columns maps columns, --ignore-unknown leaves them out`,
+    )
+  for (const { name, type } of missing) {
+    await session.api.rapport.customFields.create({ key: toKey(name), label: name, type })
+    session.cli.terminal.log(`Created the custom field "${name}" (${type}).`)
+  }
+}
+
+async function findMissingFields(session: Session, { source, files, columns }: Export): Promise<MissingField[]> {
+  const fields = await readFields(session)
+  const mapped = new Set(Object.keys(columns).map(normalizeName))
+  const { isKnown } = createColumnMatcher({ fields, source: sources[source] })
+  const isMissing = (name: string) => name !== '' && !isKnown(name) && !mapped.has(normalizeName(name))
+  const missing = new Map<string, FieldType | undefined>()
+  for (const file of files) {
+    // The import asks what a column is that speaks of consent.
+    const unknown = (await readSourceHeader(source, file)).filter(
+      (name) => isMissing(name) && !speaksOfConsentByName(name),
+    )
+    for (const name of unknown) missing.set(name, 'TEXT')
+    if (source !== 'listmonk') continue
+    let read = 0
+    for await (const { cells } of readSourceCells(source, file)) {
+      session.cli.stopping.throwIfAborted()
+      for (const [name, value] of Object.entries(parseAttributes(cells.get('attributes') ?? '')))
+        if (findCustomField(name, fields) === undefined) missing.set(name, widen(missing.get(name), value))
+      if (++read % 1_000 === 0) session.cli.terminal.showProgress(`Reading ${formatCount(read, 'row')} of the export`)
+    }
+  }
+  return [...missing].map(([name, type]) => ({ name, type: type ?? 'TEXT' }))
+}
+
+async function readFields({ api, cli }: Session): Promise<CustomFields> {
+  const fields = new Map<string, { label: string; type: 'TEXT'; options: string[] }>()
+  for await (const { key, label } of api.rapport.customFields.list({ limit: 100 }, { signal: cli.stopping }))
+    fields.set(key, { label, type: 'TEXT', options: [] })
+  return fields
+}
+
+function parseAttributes(cell: string): Record<string, unknown> {
+  try {
+    const parsed: unknown = JSON.parse(cell)
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? { ...parsed } : {}
+  } catch {
+    return {}
+  }
+}
+
+/** A field with values of several types is a text. */
+function widen(type: FieldType | undefined, value: unknown): FieldType | undefined {
+  if (value === null || value === '') return type
+  const own = typeof value === 'number' ? 'NUMBER' : typeof value === 'boolean' ? 'BOOLEAN' : 'TEXT'
+  return type === undefined || type === own ? own : 'TEXT'
+}
+
+/** `Shoe size (EU)` becomes `Shoe_size_EU`. The import finds the field by its label. */
+function toKey(name: string): string {
+  const key = name
+    .normalize('NFKD')
+    .replaceAll(/[^A-Za-z0-9]+/g, '_')
+    .replaceAll(/^[^A-Za-z]+|_+$/g, '')
+    .slice(0, 50)
+  return customFieldKey.test(key) ? key : `field_${name.length}_${Buffer.from(name).toString('hex').slice(0, 20)}`
+}
