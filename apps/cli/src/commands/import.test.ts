@@ -2,7 +2,14 @@ import { expect, test } from 'vitest'
 import { startInProcess } from '../testing.ts'
 import { importContacts } from './import.ts'
 
-const defaults = { 'on-conflict': 'skip', consent: false, 'each-event': false, 'dry-run': false, json: false, 'create-fields': false }
+const defaults = {
+  'on-conflict': 'skip',
+  consent: false,
+  'each-event': false,
+  'dry-run': false,
+  json: false,
+  'create-fields': false,
+}
 
 test.each([
   [{}, 'exactly one of <file> and --follow is required'],

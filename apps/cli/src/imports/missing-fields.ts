@@ -55,15 +55,20 @@ async function findMissingFields(session: Session, { source, files, columns }: E
     )
     for (const name of unknown) missing.set(name, 'TEXT')
     if (source !== 'listmonk') continue
-    let read = 0
-    for await (const { cells } of readSourceCells(source, file)) {
-      session.cli.stopping.throwIfAborted()
-      for (const [name, value] of Object.entries(parseAttributes(cells.get('attributes') ?? '')))
-        if (findCustomField(name, fields) === undefined) missing.set(name, widen(missing.get(name), value))
-      if (++read % 1_000 === 0) session.cli.terminal.showProgress(`Reading ${formatCount(read, 'row')} of the export`)
-    }
+    for await (const [name, value] of readAttributes(session, file))
+      if (findCustomField(name, fields) === undefined) missing.set(name, widen(missing.get(name), value))
   }
   return [...missing].map(([name, type]) => ({ name, type: type ?? 'TEXT' }))
+}
+
+/** Yields the attributes of all rows of a file of listmonk. */
+async function* readAttributes({ cli }: Session, file: ExportFile): AsyncGenerator<[string, unknown]> {
+  let read = 0
+  for await (const { cells } of readSourceCells('listmonk', file)) {
+    cli.stopping.throwIfAborted()
+    yield* Object.entries(parseAttributes(cells.get('attributes') ?? ''))
+    if (++read % 1_000 === 0) cli.terminal.showProgress(`Reading ${formatCount(read, 'row')} of the export`)
+  }
 }
 
 async function readFields({ api, cli }: Session): Promise<CustomFields> {

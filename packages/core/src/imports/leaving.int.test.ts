@@ -1,4 +1,4 @@
-/** Rows that say when or that somebody left, in whatever column, are opt-outs; none is left out in silence. */
+/** Rows that say when or that a person left, in whatever column, are opt-outs. No such column is left out. */
 import { addSubscribers, createTestContact, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -29,7 +29,7 @@ test.each([
     'ndjson',
     '{"email":"a@example.com","status":"CONFIRMED","unsubscribedAt":"1577923200"}\n{"email":"b@example.com","unsubscribedAt":false}\n{"email":"c@example.com","unsubscribedAt":"?"}\n',
   ],
-] as const)('who left at a moment, or at one that is unclear, is not confirmed: %s %s', async (format, file) => {
+] as const)('a person who left is not confirmed, whatever the moment: %s %s', async (format, file) => {
   const list = await createTestList(ctx)
   await addSubscribers(ctx, list.id, { count: 1, status: 'CONFIRMED', name: 'before' })
   expect(await runTestImport(ctx, file, { format, listId: list.id })).toMatchObject({
@@ -152,7 +152,7 @@ test('such a value far down in the file fails the import before a contact is wri
   expect(await findContactByEmail(ctx, 'person0@example.com')).toBeUndefined()
 })
 
-test('a custom field does not take a column of opt-outs in silence', async () => {
+test('a column of opt-outs that has the name of a custom field must be told apart', async () => {
   await createCustomField(ctx, { key: 'do_not_contact', label: 'Do not contact', type: 'BOOLEAN', options: [] })
   const file = 'email,Do not contact\na@example.com,true\n'
   await expect(runTestImport(ctx, file)).rejects.toThrow('is the property status and a custom field')
@@ -169,7 +169,7 @@ test('a file of opt-outs needs no consent, and without it no row confirms', asyn
     await expect(runTestImport(ctx, wrong, { listId: list.id, consent: 'none' })).rejects.toThrow(/consent/)
 })
 
-test.each(['', 'true'])('an opt-out under an external id that nobody has is an error (dry run: %s)', async (dryRun) => {
+test.each(['', 'true'])('an opt-out under an unknown external id is an error (dry run: %s)', async (dryRun) => {
   const list = await createTestList(ctx)
   await createTestContact(ctx, { email: 'known@example.com', externalId: 'known' })
   const file = 'externalId,status\nnobody,UNSUBSCRIBED\nknown,UNSUBSCRIBED\nnobody,complained\n'
@@ -180,7 +180,7 @@ test.each(['', 'true'])('an opt-out under an external id that nobody has is an e
   ])
 })
 
-test('the first key of several that JSON has twice is an error of the upload, or of its row', async () => {
+test('a key that JSON has twice is an error of the upload, or of its row', async () => {
   const twice = '{"email":"a@example.com","status":"complained","email":"b@example.com"}'
   await expect(runTestImport(ctx, twice, { format: 'ndjson' })).rejects.toThrow('Line 1: Row has the key "email" twice')
   const nested = '{"email":"a@example.com","customFieldValues":{"x":1,"x":2}}'

@@ -1,6 +1,6 @@
 /**
  * Columns whose names speak of consent. Well-known names are read: that can only confirm fewer people. Of other such names
- * the caller has to say what they are, so that no opt-out is left out in silence.
+ * the caller has to say what they are, so that no opt-out is lost.
  */
 import type { YesNoColumn } from '../rows/status-columns.ts'
 import { normalizeName } from './column-names.ts'
@@ -38,7 +38,7 @@ const columnsByName = new Map(
 /** The column that every file means by this name. */
 export const findConsentColumn = (name: string): string | undefined => columnsByName.get(withoutMarks(name))
 
-/** Whether a column with this name speaks against emails, so that a custom field must not take it in silence. */
+/** Whether a column with this name speaks against emails, so the caller has to say whether a custom field takes it. */
 export const isOptOutColumn = (name: string): boolean =>
   ['status.unsubscribed', 'status.optedOut', 'unsubscribedAt'].includes(findConsentColumn(name) ?? '')
 

@@ -57,5 +57,5 @@ function parseLine(bytes: Buffer, line: number): FileRow<unknown> | undefined {
   }
 }
 
-/** Begins the error of a row with two values for one property: nobody knows which of them is right. */
+/** Begins the error of a row with two values for one property. */
 export const keyTwice = 'Row has the key'

@@ -1,4 +1,4 @@
-/** Finds a key that an object of a JSON text has twice: `JSON.parse` keeps the last value in silence. */
+/** Finds a key that an object of a JSON text has twice: `JSON.parse` keeps the last value. */
 
 /** `value` is what the text was parsed to. Most texts have as many keys as the value, which is quick to see. */
 export function findRepeatedKey(text: string, value: unknown): string | undefined {

@@ -51,7 +51,7 @@ const unmistakable: readonly FileStatus[] = ['UNSUBSCRIBED', 'OPTED_OUT', 'BOUNC
 const otherwise = ['cancelled', 'canceled', 'rejected', 'invalid', 'spam', 'junk', 'abuse', 'complaint', 'complaints']
 const ofSubscribers = ['subscribed', 'nonsubscribed', 'notsubscribed', 'neversubscribed', 'optedin', 'optin']
 
-/** Whether the value of any column says that somebody wants emails or none. */
+/** Whether the value of any column says that a person wants emails or none. */
 export function speaksOfConsent(text: string): boolean {
   const word = toWord(text)
   const status = statusByWord.get(word)

@@ -38,7 +38,7 @@ function toText(value: unknown): string | undefined {
   return typeof text !== 'string' || isMissing(text) || isZeroDate(text) ? undefined : text
 }
 
-/** When somebody left or a bounce came. `hasLeft` is true for every value but one that says no: see `warning`. */
+/** When a person left or an address bounced. `hasLeft` is true for every value but one that says no: see `warning`. */
 function readLeaving(value: unknown): { hasLeft: boolean; at?: Date; warning?: string } {
   const text = toText(value)
   if (text === undefined || readYesNo(text) === false) return { hasLeft: false }

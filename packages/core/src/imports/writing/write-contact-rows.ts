@@ -226,7 +226,7 @@ function toRejectedRow({ line, contact, status }: ValidRow, { message, issues }:
     return {
       line,
       column: 'externalId',
-      message: 'no contact has it and the row has no email: nobody can be opted out',
+      message: 'no contact has it and the row has no email, so the opt-out is not recorded',
     }
   return issues ? toRowError(line, issues) : { line, column: null, message }
 }
