@@ -30,7 +30,8 @@ export async function followImport(
 /** Prints the errors of rows, and the warnings, to standard error. */
 export function logErrors({ terminal }: CliContext, { errors, errorCounts }: Import): void {
   for (const { line, message } of errors) terminal.log(`line ${line}: ${message}`)
-  const unlisted = errorCounts.reduce((sum, { count }) => sum + count, 0) - errors.length
+  // The import lists the first hundred.
+  const unlisted = errors.length < 100 ? 0 : errorCounts.reduce((sum, { count }) => sum + count, 0) - errors.length
   if (unlisted > 0) terminal.log(`and ${formatCount(unlisted)} more`)
 }
 

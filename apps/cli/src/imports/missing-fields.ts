@@ -42,23 +42,28 @@ export async function completeFields(
   }
 }
 
-async function findMissingFields(session: Session, { source, files, columns }: Export): Promise<MissingField[]> {
+async function findMissingFields(session: Session, given: Export): Promise<MissingField[]> {
+  const candidates = await findUnknownNames(session, given)
+  if (candidates.size === 0) return []
   const fields = await readFields(session)
+  const missing = [...candidates].filter(([name]) => findCustomField(name, fields) === undefined)
+  return missing.map(([name, type]) => ({ name, type: type ?? 'TEXT' }))
+}
+
+/** The headers and attributes that no workspace knows without custom fields, with the type of their values. */
+async function findUnknownNames(session: Session, { source, files, columns }: Export) {
   const mapped = new Set(Object.keys(columns).map(normalizeName))
-  const { isKnown } = createColumnMatcher({ fields, source: sources[source] })
-  const isMissing = (name: string) => name !== '' && !isKnown(name) && !mapped.has(normalizeName(name))
-  const missing = new Map<string, FieldType | undefined>()
+  const { isKnown } = createColumnMatcher({ fields: new Map(), source: sources[source] })
+  // The import asks what a column is that speaks of consent.
+  const isUnknown = (name: string) =>
+    name !== '' && !isKnown(name) && !mapped.has(normalizeName(name)) && !speaksOfConsentByName(name)
+  const found = new Map<string, FieldType | undefined>()
   for (const file of files) {
-    // The import asks what a column is that speaks of consent.
-    const unknown = (await readSourceHeader(source, file)).filter(
-      (name) => isMissing(name) && !speaksOfConsentByName(name),
-    )
-    for (const name of unknown) missing.set(name, 'TEXT')
+    for (const name of (await readSourceHeader(source, file)).filter(isUnknown)) found.set(name, 'TEXT')
     if (source !== 'listmonk') continue
-    for await (const [name, value] of readAttributes(session, file))
-      if (findCustomField(name, fields) === undefined) missing.set(name, widen(missing.get(name), value))
+    for await (const [name, value] of readAttributes(session, file)) found.set(name, widen(found.get(name), value))
   }
-  return [...missing].map(([name, type]) => ({ name, type: type ?? 'TEXT' }))
+  return found
 }
 
 /** Yields the attributes of all rows of a file of listmonk. */

@@ -28,15 +28,7 @@ test.each(['FAILED', 'CANCELED'])('after a file of opt-outs that is %s, no other
     optedOut: 0,
     suppressed: 0,
   }
-  const record = {
-    id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
-    status,
-    dryRun: false,
-    listId,
-    errors: [],
-    errorCounts: [],
-    ...counts,
-  }
+  const record = { id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b', status, dryRun: false, listId, errors: [], ...counts }
   api.respondWith(() => ({
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(record),
