@@ -141,7 +141,6 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Count the subscribers of a list',
         description: 'Returns the exact number of subscriptions in each status, such as after an import.',
         params,
-        querystring: NoQuery,
         response: { 200: SubscriberCounts },
       },
     },
