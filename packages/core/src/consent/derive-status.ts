@@ -8,9 +8,12 @@ type Derived = Pick<SubscriptionState, 'status' | 'unsubscribedAt'>
 
 export const isOpen = ({ status }: Pick<SubscriptionState, 'status'>) => status === 'PENDING' || status === 'CONFIRMED'
 
-/** Whether the removal by the operator explains the status. It does not explain a complaint whose row is lost. */
-export const isOnlyRemoved = ({ ownStatus, status }: Pick<SubscriptionState, 'ownStatus' | 'status'>) =>
-  ownStatus === 'REMOVED' && status === 'UNSUBSCRIBED'
+/**
+ * Whether more than a removal by the operator has ended the subscription, also if its row is lost. A removal does not
+ * explain a complaint.
+ */
+export const isMoreThanRemoved = (state: SubscriptionState | undefined): boolean =>
+  state !== undefined && !isOpen(state) && (state.ownStatus !== 'REMOVED' || state.status !== 'UNSUBSCRIBED')
 
 /** Whether the row has ended the subscription, by its moment. */
 export const isDatedBy = ({ unsubscribedAt }: SubscriptionState, { firstSaidAt, createdAt }: SuppressionRow): boolean =>

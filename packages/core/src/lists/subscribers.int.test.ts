@@ -12,7 +12,8 @@ import {
   createTestList,
   listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
-import { transaction } from '../db/transaction.ts'
+import { inTransaction } from '../request/context.ts'
+import { lockContact } from '../contacts/lock-contact.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import type { List } from './lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
@@ -194,12 +195,15 @@ describe('confirmation emails', () => {
   const requests: Record<string, () => Promise<unknown>> = {
     'the public route': () => subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' }),
     'a form': () =>
-      transaction(ctx.db, (db) =>
-        requestSubscription(
-          { ...ctx, db },
-          { listId: list.id, contact: ada, source: 'form', consent: { method: 'FORM' } },
-        ),
-      ),
+      inTransaction(ctx, async (ctx) => {
+        await lockContact(ctx, ada.id)
+        return requestSubscription(ctx, {
+          listId: list.id,
+          contact: ada,
+          source: 'form',
+          consent: { method: 'FORM' },
+        })
+      }),
     'the API': () => add('PENDING'),
   }
   test.each(Object.entries(requests))(

@@ -2,7 +2,7 @@
 import { and, eq } from 'drizzle-orm'
 import { type AddressedContact, listRows, lockConsent, setSubscription, toKey } from '../consent/consent-records.ts'
 import { restoreLostRows } from '../consent/lost-rows.ts'
-import { isOnlyRemoved, isOpen, type SubscriptionState } from '../consent/derive-status.ts'
+import { isMoreThanRemoved, type SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import { givenConsent, requestedConsent, withProof } from '../consent/proofs.ts'
 import {
@@ -105,7 +105,7 @@ export function addSubscriber(
 
 /** A caller's word holds only where nothing else was said, also if its row is lost. */
 function requireAllowed(rows: readonly SuppressionRow[], current: SubscriptionState | undefined): void {
-  const hasLeft = current !== undefined && !isOpen(current) && !isOnlyRemoved(current)
+  const hasLeft = isMoreThanRemoved(current)
   if (rows.some(isByPerson) || (rows.length === 0 && hasLeft)) throw hasOptedOutOfList()
   if (rows.length > 0) throw createSuppressedError(rows)
 }
