@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll } from 'vitest'
 import { collectStatementResults, requireDeclaredColumns } from './postgres/collect-results.ts'
-import { takeOutsideWaits, watchOutsideWaits } from './postgres/outside-waits.ts'
+import { takeOutsideWaits, watchOutsideWaits } from './network/outside-waits.ts'
 import { takeUnlockedSubscriptions, watchSubscriptions } from './postgres/unlocked-subscriptions.ts'
 import { killStartedProcesses } from './processes/processes.ts'
 import { recordStatementsOfApplication, takeRecordedStatements } from './tenancy/record-statements-patch.ts'

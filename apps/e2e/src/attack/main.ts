@@ -1,6 +1,7 @@
 /**
- * The program behind `pnpm attack [--seed N] [--seconds N] [--backend redis|postgres]`: starts an installation and
- * attacks its consent, as the test beside it does, for longer. See CONTRIBUTING.md.
+ * The program behind `pnpm attack [--seed N] [--seconds N] [--backend redis|postgres] [--only …]`: starts an installation and
+ * attacks its consent, as the test beside it does, for longer. `--only availability` measures what a workspace notices of
+ * others that misuse the installation. See CONTRIBUTING.md.
  */
 import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -13,13 +14,18 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(randomInt(1, 1_000_000)) },
     seconds: { type: 'string', default: '60' },
     backend: { type: 'string', default: 'redis' },
-    /** What is attacked. There is nothing else yet. */
+    /** What is attacked: `consent`, or `availability`, which takes a minute and no options. */
     only: { type: 'string', default: 'consent' },
   },
 })
 const { seed, seconds, backend, only } = values
-if (!/^\d+$/.test(seed) || !/^\d+$/.test(seconds) || !/^(redis|postgres)$/.test(backend) || only !== 'consent') {
-  console.error('Usage: pnpm attack [--seed N] [--seconds N] [--backend redis|postgres] [--only consent]')
+if (
+  !/^\d+$/.test(seed) ||
+  !/^\d+$/.test(seconds) ||
+  !/^(redis|postgres)$/.test(backend) ||
+  !/^(consent|availability)$/.test(only)
+) {
+  console.error('Usage: pnpm attack [--seed N] [--seconds N] [--backend redis|postgres] [--only consent|availability]')
   process.exit(64)
 }
 const root = resolve(import.meta.dirname, '../../../..')
@@ -32,5 +38,5 @@ const vitest = await createVitest({
   disableConsoleIntercept: true,
 })
 vitest.provide('attack', { seed: Number(seed), seconds: Number(seconds), backend: backend as QueueBackend })
-await vitest.start(['apps/e2e/src/attack/attack.slow.test.ts'])
+await vitest.start([`apps/e2e/src/attack/${only === 'consent' ? 'attack' : 'availability'}.slow.test.ts`])
 await vitest.close()

@@ -4,6 +4,7 @@
  * `apps/worker/test/simulation/mutants`.
  */
 import { apiGuards } from './api-guards.ts'
+import { availabilityGuards } from './availability-guards.ts'
 import { bounceGuards } from './bounce-guards.ts'
 import { consentGuards } from './consent-guards.ts'
 import { isolationGuards } from './isolation-guards.ts'
@@ -20,4 +21,5 @@ export const guards: readonly TestedGuard[] = [
   ...writeGuards,
   ...isolationGuards,
   ...apiGuards,
+  ...availabilityGuards,
 ]

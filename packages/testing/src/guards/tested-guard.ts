@@ -1,7 +1,17 @@
 import type { Guard } from './remove-guard.ts'
 
 /** The promises of `docs/proof.md`. */
-export const promises = ['writes', 'campaigns', 'isolation', 'limits', 'input', 'outages', 'events', 'consent'] as const
+export const promises = [
+  'writes',
+  'campaigns',
+  'isolation',
+  'limits',
+  'input',
+  'outages',
+  'events',
+  'consent',
+  'availability',
+] as const
 
 export interface TestedGuard extends Guard {
   promise: (typeof promises)[number]
