@@ -101,3 +101,15 @@ test('an operator undoes their own opt-out, and lifts bounces and blocks', () =>
   expect(against(createLog([grant, block]))).toEqual(['MANUAL'])
   expect(against(createLog([grant, block, [30, 40, { kind: 'lift', address: a }]]))).toEqual([])
 })
+
+test('a contact that comes to an address it had left keeps what a link can confirm', () => {
+  const contact: Step = [3, 4, { kind: 'contact', contactId: 'con_1', address: a }]
+  const away: Step = [30, 40, { kind: 'move', contactId: 'con_1', from: a, to: b }]
+  const back: Step = [50, 60, { kind: 'move', contactId: 'con_1', from: b, to: a }]
+  const moved = [contact, away, back]
+  expect(judge(createLog([...moved, link(70, 80, 20)]), lists)).toEqual([])
+  expect(judge(createLog([contact, away, link(70, 80, 20)]), lists)).toMatchObject([{ no: { reason: 'GONE' } }])
+  const erased: Step = [50, 60, { kind: 'erasure', contactId: 'con_1' }]
+  expect(judge(createLog([contact, erased, link(70, 80, 20)]), lists)).toMatchObject([{ no: { reason: 'GONE' } }])
+  expect(against(createLog(moved))).toEqual(['GONE'])
+})

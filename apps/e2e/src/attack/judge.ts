@@ -80,17 +80,24 @@ function moveStatements(stated: Statements, request: Request, list: string): voi
     const interval = intervalOf(request)
     const standing = listStanding(stated, { address, list, at: interval.endedAt, notBefore: request.sentAt })
     const mayConsent = stated.yeses.some(
-      (yes) => yes.address === address && yes.list === list && yes.sentAt < interval.endedAt,
+      (yes) => !yes.isPresence && yes.address === address && yes.list === list && yes.sentAt < interval.endedAt,
     )
-    const withdraws = (no: No) => (meaning.kind === 'move' ? isWithoutWord(no) && !no.isCopied : no.reason === 'GONE')
+    // The contact takes its lack of consent along, from when it was: a link from before may still confirm it.
+    const isWithout = meaning.kind === 'move' && !mayConsent
+    const withdraws = (no: No) =>
+      meaning.kind === 'move' ? isWithoutWord(no) && !no.isCopied && no.request !== request : no.reason === 'GONE'
     add(stated, {
       noes: [
         ...standing
           .filter(({ reason }) => reason !== 'BOUNCED' && reason !== 'GONE')
           .map((no) => ({ ...no, address: to, ...interval, isCopied: true })),
         createGoneBy(request, { address, list }),
+        ...(isWithout ? [{ ...createGone(to, list, 0), ...interval, request }] : []),
       ],
-      yeses: mayConsent ? [createYes(request, { address: to, list }, withdraws)] : [],
+      yeses:
+        mayConsent || isWithout
+          ? [{ ...createYes(request, { address: to, list }, withdraws), isPresence: isWithout }]
+          : [],
     })
   }
 }

@@ -24,6 +24,8 @@ export interface Yes {
   sentAt: number
   endedAt: number
   withdraws(no: No): boolean
+  /** Whether a contact came to the address without a consent. */
+  isPresence?: boolean
 }
 
 export interface Statements {
