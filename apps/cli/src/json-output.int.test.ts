@@ -108,8 +108,8 @@ test('every command is tested', () => {
   /**
    * All tests of the doctor read its JSON, `commands/listen.test.ts` the lines of `listen`, and
    * `backup/backup.slow.test.ts` the output of commands that need pg_dump, `distribute.int.test.ts` that of one that needs
-   * Citus.
+   * Citus. `apps/local/src/main.slow.test.ts` has `demo`.
    */
-  const others = [...programs, 'doctor', 'listen', 'backup', 'restore', 'distribute']
+  const others = [...programs, 'doctor', 'listen', 'backup', 'restore', 'distribute', 'demo']
   expect([...Object.keys(outputs), ...others].toSorted()).toEqual(commands.map(({ name }) => name).toSorted())
 })
