@@ -21,7 +21,7 @@ CREATE TABLE "work" (
 	"traceparent" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "work_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
-	CONSTRAINT "work_kind_check" CHECK ("work"."kind" in ('ACCOUNT_MAIL', 'MAIL', 'CAMPAIGN_BATCH', 'IMPORT', 'CLEAR_LIST', 'CLEAR_CUSTOM_FIELD', 'ERASE_CONTACT', 'CLEAR_WORKSPACE', 'DRAIN'))
+	CONSTRAINT "work_kind_check" CHECK ("work"."kind" in ('ACCOUNT_MAIL', 'MAIL', 'CAMPAIGN_BATCH', 'IMPORT', 'CLEAR_LIST', 'CLEAR_CUSTOM_FIELD', 'ERASE_CONTACT', 'CLEAR_WORKSPACE', 'DRAIN', 'VISITOR_MAILS'))
 );
 --> statement-breakpoint
 CREATE TABLE "workers" (
@@ -113,8 +113,25 @@ CREATE TABLE "mails" (
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"ended_at" timestamp (3) with time zone,
 	CONSTRAINT "mails_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
-	CONSTRAINT "mails_kind_check" CHECK ("mails"."kind" in ('CONFIRMATION', 'TRACKING_CONSENT', 'PERSONAL_DATA', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION', 'WEBHOOK_FAILING', 'WEBHOOK_DISABLED')),
+	CONSTRAINT "mails_kind_check" CHECK ("mails"."kind" in ('CONFIRMATION', 'TRACKING_CONSENT', 'PERSONAL_DATA', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION', 'WEBHOOK_FAILING', 'WEBHOOK_DISABLED', 'CONFIRMATIONS_WITHHELD')),
 	CONSTRAINT "mails_status_check" CHECK ("mails"."status" in ('PENDING', 'SENT', 'FAILED', 'INTERRUPTED'))
+);
+--> statement-breakpoint
+CREATE TABLE "visitor_mails" (
+	"workspace_id" uuid NOT NULL,
+	"id" uuid NOT NULL,
+	"kind" text NOT NULL,
+	"list_id" uuid,
+	"contact_id" uuid,
+	"status" text DEFAULT 'WAITING' NOT NULL,
+	"releases" integer DEFAULT 0 NOT NULL,
+	"released_at" timestamp (3) with time zone,
+	"used_at" timestamp (3) with time zone,
+	"told_at" timestamp (3) with time zone,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "visitor_mails_workspace_id_id_pk" PRIMARY KEY("workspace_id","id"),
+	CONSTRAINT "visitor_mails_kind_check" CHECK ("visitor_mails"."kind" in ('CONFIRMATION', 'TRACKING_CONSENT', 'PERSONAL_DATA')),
+	CONSTRAINT "visitor_mails_status_check" CHECK ("visitor_mails"."status" in ('WAITING', 'WITHHELD', 'RELEASED', 'GIVEN_UP', 'REPLACED'))
 );
 --> statement-breakpoint
 CREATE TABLE "domains" (
@@ -695,6 +712,7 @@ ALTER TABLE "audit_entries" ADD CONSTRAINT "audit_entries_workspace_id_workspace
 ALTER TABLE "mail_reports" ADD CONSTRAINT "mail_reports_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "mail_requests" ADD CONSTRAINT "mail_requests_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "mails" ADD CONSTRAINT "mails_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "visitor_mails" ADD CONSTRAINT "visitor_mails_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "domains" ADD CONSTRAINT "domains_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "sender_domains" ADD CONSTRAINT "sender_domains_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "pipelines" ADD CONSTRAINT "pipelines_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -756,6 +774,13 @@ CREATE INDEX "mail_requests_created_index" ON "mail_requests" USING btree ("crea
 CREATE INDEX "mails_created_index" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "mails_address_index" ON "mails" USING btree ("workspace_id",lower("to_address" collate "C"));--> statement-breakpoint
 CREATE INDEX "mails_provider_message_index" ON "mails" USING btree ("provider_message_hash") WHERE "mails"."provider_message_hash" is not null;--> statement-breakpoint
+CREATE INDEX "visitor_mails_waiting_index" ON "visitor_mails" USING btree ("workspace_id","created_at","id") WHERE "visitor_mails"."status" in ('WAITING', 'WITHHELD');--> statement-breakpoint
+CREATE INDEX "visitor_mails_withheld_index" ON "visitor_mails" USING btree ("workspace_id","list_id","contact_id") WHERE "visitor_mails"."status" in ('WITHHELD', 'GIVEN_UP');--> statement-breakpoint
+CREATE INDEX "visitor_mails_contact_index" ON "visitor_mails" USING btree ("workspace_id","contact_id","created_at");--> statement-breakpoint
+CREATE INDEX "visitor_mails_released_index" ON "visitor_mails" USING btree ("workspace_id","released_at") WHERE "visitor_mails"."released_at" is not null;--> statement-breakpoint
+CREATE INDEX "visitor_mails_used_index" ON "visitor_mails" USING btree ("workspace_id","used_at") WHERE "visitor_mails"."used_at" is not null;--> statement-breakpoint
+CREATE INDEX "visitor_mails_told_index" ON "visitor_mails" USING btree ("workspace_id","told_at") WHERE "visitor_mails"."told_at" is not null;--> statement-breakpoint
+CREATE INDEX "visitor_mails_created_index" ON "visitor_mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "domains_created_index" ON "domains" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "domains_checked_index" ON "domains" USING btree ("checked_at");--> statement-breakpoint
 CREATE INDEX "domains_name_index" ON "domains" USING btree ("name");--> statement-breakpoint

@@ -85,6 +85,9 @@ export function testEnvironment(databaseUrl: string): Record<string, string> {
     TRUST_PROXY: 'loopback',
     // No name server: a test that checks domains has its own.
     DNS_SERVER: '127.0.0.1:1',
+    // No budget for confirmations: a test of sign-ups measures what it means.
+    QUOTA_CONFIRMATIONS: '0',
+    QUOTA_PERSONAL_DATA_MAILS: '0',
   }
 }
 

@@ -96,6 +96,7 @@ async function install(closers: Closers, server: OtherServer) {
     TRUST_PROXY: 'loopback',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     LOG_LEVEL: 'error',
+    QUOTA_CONFIRMATIONS: '0',
     // As bin/rapport sets it. The warm-up round fills the cache.
     NODE_COMPILE_CACHE: join(directory, 'compiled'),
   }

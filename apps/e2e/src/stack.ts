@@ -74,6 +74,7 @@ export async function startStack(
     // No name server.
     DNS_SERVER: '127.0.0.1:1',
     LOG_LEVEL: 'info',
+    QUOTA_CONFIRMATIONS: '0',
     ...extra,
   }
   const apis: StartedProcess[] = []

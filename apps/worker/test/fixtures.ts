@@ -38,6 +38,7 @@ export const shortTimings: WorkerTimings = {
   pollMs: 50,
   otherWorkersPollMs: 150,
   republishMs: 500,
+  withheldMs: 100,
   addTimeoutMs: 1_000,
   redisCommandTimeoutMs: 500,
   retryDelayMs: { campaigns: 50, mail: 50, imports: 50, maintenance: 50 },
@@ -115,6 +116,8 @@ export function testWorkerConfig(env: Record<string, string> & { DATABASE_URL: s
     SECRET_KEY: 'a secret that is known to every test',
     MAIL_FROM: testSettings.mailFrom,
     SMTP_URL: unreachableSmtpUrl,
+    QUOTA_CONFIRMATIONS: '0',
+    QUOTA_PERSONAL_DATA_MAILS: '0',
     WEBHOOK_ALLOWED_NETWORKS: testSettings.allowedNetworks.join(),
     ...env,
   })

@@ -10,6 +10,7 @@ await runWorker({
   otherWorkersPollMs: 600,
   pollingWorkerTimeoutMs: 1_500,
   republishMs: 1_000,
+  withheldMs: 500,
   addTimeoutMs: 2_000,
   redisCommandTimeoutMs: 1_500,
   jobLockMs: 5_000,

@@ -17,6 +17,7 @@ export function startWorkerProcess({ script = 'apps/worker/test/main.ts', env }:
       SECRET_KEY: 'a secret that is known to every test',
       MAIL_FROM: testSettings.mailFrom,
       SMTP_URL: 'smtp://127.0.0.1:1',
+      QUOTA_CONFIRMATIONS: '0',
       ...env,
     },
     readyPattern: /worker ready/,

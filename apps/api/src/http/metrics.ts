@@ -5,6 +5,7 @@ import { unauthenticated } from '@rapport/core/kernel/errors.ts'
 import { registerRedisMetrics, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
 import { registerMailRateMetrics } from '@rapport/core/operations/overviews/mail-rates.ts'
 import { registerActivityMetrics, registerRecordMetrics } from '@rapport/core/operations/overviews/business-metrics.ts'
+import { registerWithheldMetrics } from '@rapport/core/operations/overviews/withheld-mails.ts'
 import { registerWorkMetrics } from '@rapport/core/operations/overviews/work-metrics.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
@@ -37,6 +38,7 @@ export const metrics = fp(
     registerActivityMetrics(registry, database.db)
     registerRecordMetrics(registry, database.db)
     registerMailRateMetrics(registry, database.db)
+    registerWithheldMetrics(registry, database.db)
     if (publisher) registry.registerMetric(publisher.published)
     if (redis) registerRedisMetrics(registry, () => probeRedis(redis))
     const seconds = createDurationHistogram(registry, {

@@ -9,6 +9,7 @@ import {
   ListChange,
   ListInput,
   ListQuery,
+  ListRecord,
   SubscribeInput,
   SubscriberCounts,
   SubscriberInput,
@@ -42,7 +43,7 @@ const currentSubscription: CurrentRecord<{ ctx: Ctx; params: z.output<typeof sub
     return readSubscriber(ctx, id, contactId)
   },
 }
-const currentList = recordById(List, { lock: lockListForUpdate, read: readList })
+const currentList = recordById(ListRecord, { lock: lockListForUpdate, read: readList })
 
 export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -54,7 +55,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create a list',
         description: 'A new list has no subscribers.',
         body: ListInput,
-        response: { 201: List },
+        response: { 201: ListRecord },
       },
     },
     idempotent(async (request, reply) => {
@@ -87,9 +88,9 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         operationId: 'lists.get',
         summary: 'Retrieve a list',
-        description: 'Returns the list with its number of confirmed subscribers.',
+        description: 'Returns the list with its number of confirmed subscribers, and of confirmation emails that wait.',
         params,
-        response: { 200: List },
+        response: { 200: ListRecord },
       },
     },
     (request) => readList(request.ctx, request.params.id),
@@ -105,7 +106,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         description: 'A change of `doubleOptIn` or `publicSignup` affects new subscribers only.',
         params,
         body: ListChange,
-        response: { 200: List },
+        response: { 200: ListRecord },
       },
     },
     ifMatch(currentList, (request) => updateList(request.ctx, request.params.id, request.body)),

@@ -25,6 +25,7 @@ import { redisCheck } from '../doctor/redis.ts'
 import { secretKeyCheck } from '../doctor/secret-key.ts'
 import { sendersOfOthersCheck } from '../doctor/senders-of-others.ts'
 import { smtpCheck } from '../doctor/smtp.ts'
+import { visitorsCheck } from '../doctor/visitors.ts'
 import { webhooksCheck, workCheck, workersCheck } from '../doctor/work.ts'
 import { IdOption } from '../id-option.ts'
 import type { Terminal } from '../terminal.ts'
@@ -41,6 +42,7 @@ const checks = [
     publicUrlCheck,
     rateLimitsCheck,
     signUpCheck,
+    visitorsCheck,
     retentionCheck,
   ],
 ].flat()

@@ -11,6 +11,7 @@ import { purgeMailRequests } from '@rapport/core/mail/mail-quotas.ts'
 import { purgeAuditEntries } from '@rapport/core/audit/purge-audit-entries.ts'
 import { purgeSoftBounces } from '@rapport/core/suppressions/soft-bounces.ts'
 import { purgeSubmissions } from '@rapport/core/forms/purge-submissions.ts'
+import { purgeVisitorMails } from '@rapport/core/mail/budget/visitor-mails.ts'
 import { purgeMails } from '@rapport/core/mail/mails.ts'
 import { maintainPartitions } from '@rapport/core/db/partitions.ts'
 import { purgeWebhooks } from '@rapport/core/webhooks/webhooks.ts'
@@ -23,6 +24,7 @@ const purges = [
   purgeLoginFailures,
   purgeMails,
   purgeMailRequests,
+  purgeVisitorMails,
   purgeMailReports,
   purgeSoftBounces,
   purgeHookTokens,

@@ -122,7 +122,7 @@ describe('a confirmation mail', () => {
     await send(uuid)
     expect(await readMail(uuid)).toMatchObject({
       status: 'FAILED',
-      error: 'Nothing to send: the record no longer exists',
+      error: 'Nothing to send: the email is no longer needed',
     })
     expect([received(), await listPendingWork(ctx)]).toEqual([[], []])
   })

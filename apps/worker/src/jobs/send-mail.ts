@@ -7,6 +7,7 @@ import {
 } from '@rapport/core/mail/mails.ts'
 import type { OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import { reportRefusal } from '@rapport/core/operations/mail/report-refusal.ts'
+import { isLinkUsable } from '@rapport/core/operations/mail/is-link-usable.ts'
 import { renderMail } from '@rapport/core/operations/mail/render-mail.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
@@ -39,6 +40,8 @@ async function sendClaimedMail(deps: WorkerDeps, ctx: Ctx, mail: ClaimedMail): P
   return 'done'
 }
 
+const nothingToSend = 'Nothing to send: the email is no longer needed'
+
 /** Returns the mail, or the outcome if there is none to send. */
 async function render(
   deps: WorkerDeps,
@@ -46,14 +49,14 @@ async function render(
   mail: ClaimedMail,
 ): Promise<{ outgoing: OutgoingMail } | Extract<MailOutcome, { kind: 'refused' }>> {
   try {
-    const outgoing = await renderMail(ctx, mail)
-    if (!outgoing) return { kind: 'refused', temporary: false, error: 'Nothing to send: the record no longer exists' }
+    const outgoing = (await isLinkUsable(ctx, mail)) ? await renderMail(ctx, mail) : undefined
+    if (!outgoing) return { kind: 'refused', temporary: false, isUnattempted: true, error: nothingToSend }
     return { outgoing }
   } catch (error) {
     // A template that exceeds its limits would exceed them again, and a deleted list stays deleted.
     if (error instanceof AppError && error.code !== 'unavailable')
-      return { kind: 'refused', temporary: false, error: error.message }
+      return { kind: 'refused', temporary: false, isUnattempted: true, error: error.message }
     deps.log.error({ err: error, requestId: ctx.requestId, mailId: mail.id }, 'mail could not be rendered')
-    return { kind: 'refused', temporary: true, error: 'The mail could not be rendered' }
+    return { kind: 'refused', temporary: true, isUnattempted: true, error: 'The mail could not be rendered' }
   }
 }

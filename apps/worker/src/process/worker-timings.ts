@@ -21,6 +21,8 @@ export const defaultTimings = {
   pollingWorkerTimeoutMs: 7_000,
   /** Published work that no job has claimed after this time is published again. */
   republishMs,
+  /** How often the polling worker looks for mails of visitors that the budget of their workspace withholds. */
+  withheldMs: 10_000,
 
   /** How long a job deletes what belongs to a deleted record before the jobs of other workspaces have their turn. */
   clearTurnMs: 5_000,

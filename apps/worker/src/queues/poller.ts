@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '@rapport/core/db/client.ts'
 import { isDatabaseUnavailable } from '@rapport/core/db/database-errors.ts'
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
+import { findWaitingWorkspaces } from '@rapport/core/mail/budget/release-visitor-mails.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import type { JobQueues } from '@rapport/core/work/job-queues.ts'
 import { queueOfJob } from '@rapport/core/work/kinds.ts'
 import { findPublishableWork, markPublished } from '@rapport/core/work/publish.ts'
-import { drainJobOf } from '@rapport/core/work/queues.ts'
+import { drainJobOf, releaseJobOf } from '@rapport/core/work/queues.ts'
 import { isPollingWorker } from '@rapport/core/work/worker-registry.ts'
 import type { Logger } from 'pino'
 import type { WorkerTimings } from '../process/worker-timings.ts'
@@ -24,7 +25,7 @@ interface PollerOptions {
 /**
  * Publishes the work that no publisher has published: of processes without a publisher, beyond the published jobs of a
  * workspace, and while the queues were away. It also publishes work again whose job was lost, for example when Redis was
- * flushed. One worker polls each second; the others poll seldom, in case it shuts down or cannot reach the queues.
+ * flushed. Jobs that release the mails of visitors are added too. One worker polls each second; the others poll seldom, in case it shuts down or cannot reach the queues.
  */
 export function startPoller(options: PollerOptions): { close(): Promise<void> } {
   const { db, queues, workerId, log, timings } = options
@@ -32,6 +33,7 @@ export function startPoller(options: PollerOptions): { close(): Promise<void> } 
   const closing = new AbortController()
   let isFailing = false
   let nextPollAt = 0
+  let nextWithheldAt = 0
   let polledAt = performance.now()
   let backlogCursor: WorkspaceId | undefined
 
@@ -55,6 +57,14 @@ export function startPoller(options: PollerOptions): { close(): Promise<void> } 
     if (workspaceIds.length > 0) await queues.add('webhooks', workspaceIds.map(drainJobOf))
   }
 
+  /** Mails that wait for a budget are looked at seldom: only time and used links widen it. */
+  async function publishReleases(): Promise<void> {
+    const isDue = performance.now() >= nextWithheldAt
+    if (isDue) nextWithheldAt = performance.now() + timings.withheldMs
+    const workspaceIds = await findWaitingWorkspaces(db, isDue ? ['WAITING', 'WITHHELD'] : ['WAITING'])
+    if (workspaceIds.length > 0) await queues.add('mail', workspaceIds.map(releaseJobOf))
+  }
+
   async function runRound(): Promise<void> {
     const isPollDue = performance.now() >= nextPollAt
     if (isPollDue) nextPollAt = performance.now() + pollMs
@@ -62,6 +72,7 @@ export function startPoller(options: PollerOptions): { close(): Promise<void> } 
     if (isPolling) {
       polledAt = performance.now()
       await publishWork()
+      await publishReleases()
     }
     if (isPolling || backlogCursor) await publishBacklogs()
   }

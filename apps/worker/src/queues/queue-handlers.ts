@@ -5,6 +5,7 @@ import { type QueueName, WorkJob } from '@rapport/core/work/queues.ts'
 import { clearCustomField, clearList, clearWorkspace, eraseContact } from '../jobs/clear-deleted.ts'
 import { describeResult, drainWebhooks, type JobControl } from '../jobs/drain-webhooks.ts'
 import { runHourlyMaintenance } from '../jobs/hourly-maintenance.ts'
+import { releaseMails } from '../jobs/release-mails.ts'
 import { runImport } from '../jobs/run-import.ts'
 import { sendCampaignBatch } from '../jobs/send-campaign-batch.ts'
 import { sendMail } from '../jobs/send-mail.ts'
@@ -22,6 +23,7 @@ export const handlers: Record<Exclude<WorkKind, 'DRAIN'>, Handler> = {
   CLEAR_CUSTOM_FIELD: clearCustomField,
   ERASE_CONTACT: eraseContact,
   CLEAR_WORKSPACE: clearWorkspace,
+  VISITOR_MAILS: releaseMails,
 }
 
 interface QueueHandler {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ContactId, IdOf, IdPrefix } from '../kernel/ids.ts'
+import type { ContactId, IdOf, IdPrefix, ListId } from '../kernel/ids.ts'
 
 /** The names of all event types that a webhook can subscribe to. Their schemas belong to the slices. */
 export const eventTypes = [
@@ -29,6 +29,7 @@ export const eventTypes = [
   'import.completed',
   'mail.bounced',
   'mail.complained',
+  'confirmations.withheld',
   'domain.verified',
   'domain.failed',
   'webhook.disabled',
@@ -42,6 +43,8 @@ export type EmittedType = EventType | 'webhook.test'
 export interface EventSubject {
   id?: IdOf<IdPrefix>
   contactId?: ContactId | null
+  /** Of an event that is about a list as a whole. */
+  listId?: ListId | null
 }
 
 /** Replaces the `data` of an event after its contact was deleted. */

@@ -30,6 +30,10 @@ export const quotaDefaults = {
   singleMails: 500,
   /** Emails of one kind to one address in 24 hours. */
   mailsPerAddress: 5,
+  /** Confirmation emails that visitors caused, in 24 hours. The links that are used widen it: see `mail/budget`. */
+  confirmations: 100,
+  /** Emails of personal data that contacts asked for on their preferences page, in 24 hours. */
+  personalDataMails: 100,
   /** The webhook requests in flight. */
   webhookRequests: 20,
 } as const

@@ -2,6 +2,7 @@ import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { refreshSubscribedStatus } from '../consent/subscribed-status.ts'
 import { emit } from '../events/emit.ts'
+import { giveUpMailsOfList } from '../mail/budget/visitor-mails.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
@@ -34,6 +35,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
       .where(and(eq(campaigns.workspaceId, ctx.workspaceId), isActive))
       .limit(1)
     if (campaign) throw conflict('in_use', 'A campaign to this list is SENDING or PAUSED')
+    await giveUpMailsOfList(ctx, id)
     await enqueue(ctx, 'CLEAR_LIST', id)
     await emit(ctx, listDeleted, toList(row))
     await audit(ctx, 'list.deleted', { subjectId: id })

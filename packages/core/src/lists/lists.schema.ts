@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CreatedAt, Email, MultiLine, SearchText, SingleLine, UpdatedAt } from '../kernel/validation.ts'
+import { CreatedAt, Email, MultiLine, QueryBoolean, SearchText, SingleLine, UpdatedAt } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { OptionalLocale } from '../kernel/values/locale.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -15,6 +15,18 @@ const PublicSignup = z
   .describe(
     'Whether visitors can subscribe. With `CLOSED`, the public route returns 404, and a form stores its submissions but subscribes no one.',
   )
+
+const exampleList = {
+  id: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
+  name: 'Monthly newsletter',
+  description: '',
+  doubleOptIn: true,
+  publicSignup: 'OPEN',
+  confirmedCount: 1207,
+  locale: null,
+  createdAt: '2026-11-21T06:35:49.123Z',
+  updatedAt: '2026-11-21T06:35:49.123Z',
+}
 
 export const List = z
   .object({
@@ -33,21 +45,22 @@ export const List = z
   .meta({
     id: 'List',
     description: 'A list of subscribers, such as the readers of a newsletter.',
-    examples: [
-      {
-        id: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
-        name: 'Monthly newsletter',
-        description: '',
-        doubleOptIn: true,
-        publicSignup: 'OPEN',
-        confirmedCount: 1207,
-        locale: null,
-        createdAt: '2026-11-21T06:35:49.123Z',
-        updatedAt: '2026-11-21T06:35:49.123Z',
-      },
-    ],
+    examples: [exampleList],
   })
 export type List = z.output<typeof List>
+
+/** A list on its own. A page of lists does not count what is withheld. */
+export const ListRecord = List.extend({
+  withheldConfirmations: z
+    .number()
+    .int()
+    .describe('The confirmation emails that wait, because visitors asked for more than the budget allows.'),
+}).meta({
+  id: 'ListRecord',
+  description: 'A list of subscribers, with the confirmation emails that wait.',
+  examples: [{ ...exampleList, withheldConfirmations: 0 }],
+})
+export type ListRecord = z.output<typeof ListRecord>
 
 const count = z.number().int()
 export const SubscriberCounts = z
@@ -104,6 +117,9 @@ export type ListQuery = z.output<typeof ListQuery>
 
 export const SubscriberQuery = PageQuery.extend({
   status: z.enum(subscriptionStatuses).optional().describe('Only subscriptions with this status.'),
+  withheld: QueryBoolean.optional().describe(
+    '`true`: only subscriptions whose confirmation email waits, or was given up within the last 30 days, because visitors asked for more than the budget of the workspace allows. `false`: only the others.',
+  ),
   sort: Sort(['createdAt']),
 })
 export type SubscriberQuery = z.output<typeof SubscriberQuery>

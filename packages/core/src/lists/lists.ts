@@ -12,10 +12,11 @@ import { containsText } from '../request/contains-text.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { isCreatedInRange } from '../request/time-range.ts'
 import { lists, type publicSignups, subscriptions } from '../db/schema/index.ts'
+import { countWithheld } from '../mail/budget/tell-about-withheld-mails.ts'
 import { requireQuota } from '../quotas/require-quota.ts'
 import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { isInSuspendedWorkspace } from '../request/suspended-workspace.ts'
-import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
+import type { List, ListChange, ListInput, ListQuery, ListRecord } from './lists.schema.ts'
 import { qualify } from '../db/statements/qualify.ts'
 import { updateStatement } from '../db/json-rows.ts'
 
@@ -27,7 +28,7 @@ export const listColumns = { ...columns, confirmedCount }
 type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: number }
 
 /** Creates a list. Throws `quota_exceeded` if the workspace has the maximum number of lists. */
-export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
+export async function createList(ctx: Ctx, input: ListInput): Promise<ListRecord> {
   requireSize('description', input.description, { maxBytes: maxNoteBytes })
   const now = new Date()
   const list: typeof lists.$inferSelect = {
@@ -46,18 +47,18 @@ export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
     await requireQuota(ctx, 'lists', { count: () => countLists(ctx) })
     await ctx.db.insert(lists).values(list)
   })
-  return toList({ ...list, confirmedCount: 0 })
+  return { ...toList({ ...list, confirmedCount: 0 }), withheldConfirmations: 0 }
 }
 
 export function countLists(ctx: Ctx): Promise<number> {
   return ctx.db.$count(lists, and(eq(lists.workspaceId, ctx.workspaceId), isNull(lists.deletedAt)))
 }
 
-/** Reads one list with the number of its confirmed subscribers. */
-export async function readList(ctx: Ctx, id: ListId): Promise<List> {
+/** Reads one list with the numbers of its confirmed subscribers and of the confirmations that wait. */
+export async function readList(ctx: Ctx, id: ListId): Promise<ListRecord> {
   const [row] = await selectLists(ctx).where(isLiveList(ctx, id))
   if (!row) throw notFound('List')
-  return toList(row)
+  return { ...toList(row), withheldConfirmations: await countWithheld(ctx, id) }
 }
 
 export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>> {
@@ -82,7 +83,7 @@ export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>>
   return { ...page, data: page.data.map(toList) }
 }
 
-export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Promise<List> {
+export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Promise<ListRecord> {
   return inTransaction(ctx, async (ctx) => {
     const current = await lockListForUpdate(ctx, id)
     const next = { ...current, ...withoutUndefined(change) }

@@ -5,6 +5,7 @@ import { changedBeforeLock, inRounds } from '../request/in-rounds.ts'
 import { notFound } from '../kernel/errors.ts'
 import { type ListId, newId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
+import { recordUsedLink } from '../mail/budget/visitor-mails.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { requireNotSuspended, workspaceSuspended } from '../request/suspended-workspace.ts'
 import { invalidLink, openConfirmation } from './subscription-links.ts'
@@ -158,13 +159,16 @@ export async function confirmSubscription(
       consent: withConfirmation(ctx, contact.email, state.consent),
     })
     await returnToList(ctx, records, { listId, rows })
+    await recordUsedLink(ctx, { kind: 'CONFIRMATION', contactId: contact.id, listId })
     await deriveStatuses(ctx, records, { widens: (one) => toKey(one) === toKey(state) })
     return granted
   })
 }
 
-/** Whether the link is older than what stands, or cannot lift it. */
-function isRefused(state: SubscriptionState, rows: readonly SuppressionRow[], issuedAt: Date): boolean {
+type LinkedState = Pick<SubscriptionState, 'ownStatus' | 'ownStatusAt' | 'unsubscribedAt'>
+
+/** Whether a link that was asked for at `issuedAt` is older than what stands, or cannot lift it. */
+export function isRefused(state: LinkedState, rows: readonly SuppressionRow[], issuedAt: Date): boolean {
   const { ownStatus, ownStatusAt, unsubscribedAt } = state
   const isOutdated = rows.some(({ saidAt }) => saidAt >= issuedAt)
   const isRemoved = ownStatus === 'REMOVED' && ownStatusAt >= issuedAt

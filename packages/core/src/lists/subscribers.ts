@@ -1,5 +1,5 @@
 /** Manages the subscribers of a list for the API. */
-import { and, eq } from 'drizzle-orm'
+import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type AddressedContact, listRows, lockConsent, setSubscription, toKey } from '../consent/consent-records.ts'
 import { restoreLostRows } from '../consent/lost-rows.ts'
 import { isMoreThanRemoved, type SubscriptionState } from '../consent/derive-status.ts'
@@ -16,6 +16,7 @@ import { createSuppressedError, isByPerson, type SuppressionRow } from '../conse
 import { lockContact } from '../contacts/lock-contact.ts'
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { subscriptions } from '../db/schema/index.ts'
+import { qualify } from '../db/statements/qualify.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import { requestConfirmationMail } from '../mail/request-confirmation-mail.ts'
@@ -32,7 +33,7 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
   await requireList(ctx, listId)
   const hasStatus = query.status && eq(subscriptions.status, query.status)
   const page = await readPage<SubscriptionRow>(ctx, {
-    name: `subscribers ${listId} ${query.status ?? ''}`,
+    name: `subscribers ${listId} ${query.status ?? ''} ${query.withheld ?? ''}`,
     query,
     key: { column: subscriptions.createdAt, type: 'timestamptz', valueOf: (row) => row.createdAt.toISOString() },
     id: { column: subscriptions.contactId, valueOf: (row) => row.contactId },
@@ -45,6 +46,7 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
             eq(subscriptions.workspaceId, ctx.workspaceId),
             eq(subscriptions.listId, listId),
             hasStatus,
+            query.withheld === undefined ? undefined : isWithheld(query.withheld),
             isCreatedInRange(subscriptions, query),
             after,
           ),
@@ -53,6 +55,16 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
         .limit(limit),
   })
   return { ...page, data: page.data.map(toSubscription) }
+}
+
+/** A condition on a subscription: whether its confirmation waits for the budget, or was given up. */
+function isWithheld(isTrue: boolean): SQL {
+  const [workspaceId, listId, contactId] = [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId]
+  const isWithheld = sql`(${qualify(subscriptions.status)} = 'PENDING' and exists (
+    select from visitor_mails v
+    where v.workspace_id = ${qualify(workspaceId)} and v.list_id = ${qualify(listId)}
+      and v.contact_id = ${qualify(contactId)} and v.status in ('WITHHELD', 'GIVEN_UP')))`
+  return isTrue ? isWithheld : sql`not ${isWithheld}`
 }
 
 /**

@@ -10,7 +10,7 @@ import { lockName } from '../db/statements/advisory-locks.ts'
 import { mailRequests } from '../db/schema/index.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
-import { lockQuotas, quotaExceeded, readQuotas } from '../quotas/require-quota.ts'
+import { lockQuotas, quotaExceeded } from '../quotas/require-quota.ts'
 import type { Ctx } from '../request/context.ts'
 import type { MailKind, RequestedMailKind } from './mails.ts'
 import { normalizeAddress } from './normalize-address.ts'
@@ -66,6 +66,8 @@ const countedWith: Record<RequestedMailKind, RequestedMailKind[]> = {
 interface ConfirmationRequest {
   kind: RequestedMailKind
   listId?: ListId | undefined
+  /** The quota of an address over all lists. */
+  mailsPerAddress: number
   /** The links of earlier mails are void: the ten minutes do not count. Default: false. */
   isAfterRemoval?: boolean | undefined
 }
@@ -78,11 +80,10 @@ interface ConfirmationRequest {
 export async function takeConfirmationQuota(
   ctx: Ctx,
   to: string,
-  { kind, listId, isAfterRemoval = false }: ConfirmationRequest,
+  { kind, listId, mailsPerAddress, isAfterRemoval = false }: ConfirmationRequest,
 ): Promise<boolean> {
   const lockKey = `mail ${uuidOf(ctx.workspaceId)} ${normalizeAddress(to)}`
   await lockName(ctx.db, lockKey)
-  const { mailsPerAddress } = await readQuotas(ctx)
   const isRepeated = and(
     isSameAddress(ctx, to),
     eq(mailRequests.kind, kind),
@@ -136,6 +137,16 @@ const hashAddress = (ctx: Ctx, to: string) =>
       .update(`${ctx.workspaceId} mail ${normalizeAddress(to)}`)
       .digest('base64url'),
   )
+
+/**
+ * Records a notice to the users of the workspace. Returns false if there was one within a day. Call it where one
+ * transaction at a time may send the notice.
+ */
+export async function takeDailyNotice(ctx: Ctx, kind: 'CONFIRMATIONS_WITHHELD', to: string): Promise<boolean> {
+  if ((await readWait(ctx, eq(mailRequests.kind, kind), { limit: 1, window: day })) > 0) return false
+  await recordRequest(ctx, { kind, to })
+  return true
+}
 
 async function recordRequest(ctx: Ctx, mail: { kind: MailKind; to: string; listId?: ListId }): Promise<void> {
   await ctx.db.insert(mailRequests).values({

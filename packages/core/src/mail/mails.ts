@@ -16,6 +16,7 @@ import {
 } from '../work/claims.ts'
 import { enqueue, finishWork } from '../work/enqueue.ts'
 import { type MailData, mailKinds, mails, requestedMailKinds } from '../db/schema/index.ts'
+import { refundRelease, returnToBudget } from './budget/visitor-mails.ts'
 import { hashProviderMessageId } from './providers/provider-message-id.ts'
 
 export type MailKind = (typeof mailKinds)[number]
@@ -68,18 +69,26 @@ export async function purgeMails(db: Db): Promise<number> {
 /**
  * `ambiguous`: the connection was lost before the response, so the server may have accepted the mail. `affectsAll`:
  * every other mail would fail too (no connection, login or sender refused, rendering failed). `bounce`: the server
- * refused this recipient or this message. `providerMessageId`: see `findProviderMessageId`.
+ * refused this recipient or this message. `isUnattempted`: no server was asked. `providerMessageId`: see
+ * `findProviderMessageId`.
  */
 export type MailOutcome =
   | { kind: 'sent'; providerMessageId?: string | null }
-  | { kind: 'refused'; temporary: boolean; error: string; affectsAll?: boolean; bounce?: Bounce }
+  | {
+      kind: 'refused'
+      temporary: boolean
+      error: string
+      affectsAll?: boolean
+      isUnattempted?: boolean
+      bounce?: Bounce
+    }
   | { kind: 'ambiguous'; error: string }
 
 /**
  * Records the outcome of an attempt. Returns `retry` if the mail is PENDING again, which happens at most twice:
  * - after a temporary refusal;
  * - after an ambiguous outcome, because a duplicate confirmation, invite or reset is better than none. A test mail is
- *   INTERRUPTED instead: it is sent at most once.
+ *   INTERRUPTED instead: it is sent at most once. A mail with a budget is counted again before it is repeated.
  *
  * An outcome that comes late, after recovery, counts unless another attempt has begun. If the mail is INTERRUPTED by
  * then, it has no work anymore, so it becomes FAILED instead of PENDING.
@@ -105,11 +114,20 @@ export function recordMailOutcome(ctx: Ctx, mail: ClaimedMail, outcome: MailOutc
         endedAt: recorded === 'PENDING' ? null : new Date(),
       })
       .where(isLastAttempt)
-    if (recorded !== 'PENDING') await finishWork(ctx, [uuidOf(mail.id)])
-    else await releaseClaim(ctx, mail.claim, 'retry')
-    return recorded === 'PENDING' ? 'retry' : 'done'
+    const waits = recorded === 'PENDING' && outcome.kind === 'ambiguous' && (await returnToBudget(ctx, mail.id))
+    if (recorded === 'PENDING' && !waits) {
+      await releaseClaim(ctx, mail.claim, 'retry')
+      return 'retry'
+    }
+    await finishWork(ctx, [uuidOf(mail.id)])
+    if (recorded === 'FAILED' && isUnsent(outcome)) await refundRelease(ctx, mail.id)
+    return 'done'
   })
 }
+
+/** Whether no mail can have left: nothing to send, or no server that takes any. */
+const isUnsent = (outcome: MailOutcome) =>
+  outcome.kind === 'refused' && (outcome.isUnattempted === true || outcome.affectsAll === true)
 
 /** Whether no further attempt follows. */
 export const isFinalOutcome = (mail: Mail, outcome: MailOutcome): boolean => decideStatus(mail, outcome) !== 'PENDING'
@@ -139,7 +157,8 @@ export function recoverMail(db: Db, claim: Claim, { error, release }: Recovery):
     const attempts = mail.attempts + 1
     if (mayBeRepeated(mail) && attempts < maxMailAttempts) {
       await db.update(mails).set({ attempts, error }).where(isMail)
-      await releaseClaim({ db }, claim, release)
+      if (await returnToBudget({ db, workspaceId: mail.workspaceId }, mail.id)) await finishClaim({ db }, claim)
+      else await releaseClaim({ db }, claim, release)
       return undefined
     }
     await db.update(mails).set({ status: 'INTERRUPTED', attempts, error, endedAt: new Date() }).where(isMail)

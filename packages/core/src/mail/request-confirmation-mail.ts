@@ -1,6 +1,9 @@
 import type { MailData } from '../db/schema/index.ts'
 import type { ContactId, ListId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
+import { readQuotas } from '../quotas/require-quota.ts'
+import { hasBudget } from './budget/budgets.ts'
+import { replaceWaitingMail, storeVisitorMail } from './budget/visitor-mails.ts'
 import { takeConfirmationQuota } from './mail-quotas.ts'
 import { enqueueMail, type RequestedMailKind } from './mails.ts'
 import { canMail } from './verified-owner.ts'
@@ -22,21 +25,30 @@ interface Requested {
 }
 
 /**
- * Emails what a person asked for. Returns false if a limit of `takeConfirmationQuota` is reached or the workspace may
+ * Emails what a person asked for: at once if a caller with a credential says so, otherwise as the budget of the workspace
+ * allows, which the caller does not learn. Returns false if a limit of `takeConfirmationQuota` is reached or the workspace may
  * not send mail yet.
  */
 export async function requestConfirmationMail(
   ctx: Ctx,
   { kind, email, listId, contactId, isAfterRemoval, tracking, locale }: Requested,
 ): Promise<boolean> {
-  if (!(await canMail(ctx)) || !(await takeConfirmationQuota(ctx, email, { kind, listId, isAfterRemoval })))
-    return false
+  if (!(await canMail(ctx))) return false
+  const quotas = await readQuotas(ctx)
+  const { mailsPerAddress } = quotas
+  if (!(await takeConfirmationQuota(ctx, email, { kind, listId, isAfterRemoval, mailsPerAddress }))) return false
   const data = {
     contactId,
     ...(listId && { listId }),
     ...(tracking?.length && { tracking }),
     ...(locale && { locale }),
   }
-  await enqueueMail(ctx, { kind, to: email, data })
+  const subject = { kind, contactId, listId }
+  if (ctx.actor.kind === 'public' && hasBudget(quotas, kind)) {
+    await storeVisitorMail(ctx, subject, { to: email, data })
+  } else {
+    await replaceWaitingMail(ctx, subject)
+    await enqueueMail(ctx, { kind, to: email, data })
+  }
   return true
 }

@@ -59,6 +59,8 @@ const nouns: Record<QuotaName, string> = {
   campaignMails: 'campaign recipients in 24 hours',
   singleMails: 'test emails and invites in 24 hours',
   mailsPerAddress: 'emails of one kind to one address in 24 hours',
+  confirmations: 'confirmation emails that visitors caused in 24 hours',
+  personalDataMails: 'emails of personal data in 24 hours',
   webhookRequests: 'webhook requests under way',
 }
 

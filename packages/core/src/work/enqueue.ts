@@ -74,6 +74,21 @@ const enqueueOne = namedStatement('enqueue work', {
     select ${publishedUuids}`,
 })
 
+/** Enqueues work for each id of the kind in the caller's transaction. */
+export async function enqueueAll(ctx: Ctx, kind: WorkKind, ids: readonly IdOf<IdPrefix>[]): Promise<void> {
+  if (ids.length === 0) return
+  const [row] = await enqueueIds(ctx.db, { ...toEnqueueParams(ctx, kind), ids: ids.map(uuidOf) })
+  publishEnqueued(ctx, kind, row?.published)
+}
+
+const enqueueIds = namedStatement('enqueue several', {
+  params: { ...enqueueParams, ids: arrayOf(uuid) },
+  columns: withPublished,
+  sql: (param) => sql`
+    with subject (id) as (select unnest(${param.ids})), ${enqueueMany(param, 'subject')}
+    select ${publishedUuids}`,
+})
+
 /** Publishes what `enqueueMany` has written as published. */
 export function publishEnqueued(ctx: Ctx, kind: WorkKind, uuids: readonly string[] | null | undefined): void {
   const { workspaceId, requestId, traceparent = null } = ctx

@@ -43,16 +43,19 @@ export interface JobQueues<Queue = JobQueue> {
   close(): Promise<void>
 }
 
+/** The kinds whose jobs the dashboard does not show once they have ended. */
+const unkeptKinds: readonly WorkKind[] = ['ERASE_CONTACT', 'VISITOR_MAILS']
+
 /**
  * How often and how soon the queue retries a failed job. Retries are safe: a claim in PostgreSQL prevents duplicate
- * deliveries and mails. A drain needs no retry, as the poll finds its backlog. The job of an erasure has the id of the
- * contact, so it is not kept for the dashboard.
+ * deliveries and mails. A drain needs no retry, as the poll finds its backlog, nor does a release of mails. The job of an
+ * erasure has the id of the contact, so it is not kept for the dashboard; those of releases would fill it.
  */
 function createJobOptions({ retryDelayMs }: QueueTimings, kind: WorkKind): JobOptions {
   const { queue, attempts } = kindsOfWork[kind]
   if (queue === 'webhooks') return { attempts }
   const backoff = { type: 'exponential', delay: retryDelayMs[queue], jitter: 0.2 } as const
-  return { attempts, backoff, ...(kind === 'ERASE_CONTACT' && { removeOnComplete: true, removeOnFail: true }) }
+  return { attempts, backoff, ...(unkeptKinds.includes(kind) && { removeOnComplete: true, removeOnFail: true }) }
 }
 
 export function openJobQueues<Queue extends JobQueue>(

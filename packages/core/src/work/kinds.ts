@@ -38,6 +38,8 @@ export const kindsOfWork: Readonly<Record<WorkKind, KindOfWork>> = {
   CLEAR_WORKSPACE: { ...clearing, title: 'clear deleted workspace' },
   /** The deliveries of all webhooks of a workspace. Its job needs no row: `findBacklogs` finds what is PENDING. */
   DRAIN: { queue: 'webhooks', title: 'drain webhooks', attempts: 1, published: 0, passesSuspension: false },
+  /** Releases the mails that visitors asked for. Its job needs no row: `findWaitingWorkspaces` finds what waits. */
+  VISITOR_MAILS: { queue: 'mail', title: 'release visitor mails', attempts: 1, published: 0, passesSuspension: false },
 }
 
 /** The queue of a job. */

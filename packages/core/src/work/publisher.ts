@@ -12,7 +12,7 @@ import { afterCommit, poolOf } from '../db/transaction.ts'
 import { withoutContext } from '../kernel/concurrency/without-context.ts'
 import type { WorkspaceId } from '../kernel/ids.ts'
 import { queueOfJob } from './kinds.ts'
-import { drainJobOf, type QueueName, type WorkJob } from './queues.ts'
+import { drainJobOf, releaseJobOf, type QueueName, type WorkJob } from './queues.ts'
 
 export interface Publisher {
   publish(job: WorkJob): void
@@ -89,4 +89,9 @@ export function publishAfterCommit(db: Db, job: WorkJob): void {
 /** Publishes the drain of a workspace that has new deliveries. */
 export function publishDrain(db: Db, workspaceId: WorkspaceId): void {
   publishAfterCommit(db, drainJobOf(workspaceId))
+}
+
+/** Publishes the release of mails that visitors of a workspace asked for. */
+export function publishRelease(db: Db, workspaceId: WorkspaceId): void {
+  publishAfterCommit(db, releaseJobOf(workspaceId))
 }

@@ -9,7 +9,7 @@ import { Id, nilUuid, type WorkspaceId } from '../kernel/ids.ts'
 export const queueNames = ['webhooks', 'campaigns', 'mail', 'imports', 'maintenance'] as const
 export type QueueName = (typeof queueNames)[number]
 
-/** Job data: ids, never personal data. `id` is the UUID of a batch, mail, import or deleted record, or `drainId`. */
+/** Job data: ids, never personal data. `id` is the UUID of a batch, mail, import or deleted record, or the nil UUID. */
 export const WorkJob = z.object({
   workspaceId: Id('wsp'),
   kind: z.enum(workKinds),
@@ -24,6 +24,9 @@ export type WorkJob = z.output<typeof WorkJob>
 export const drainId = nilUuid
 /** The job that drains the webhooks of a workspace. */
 export const drainJobOf = (workspaceId: WorkspaceId): WorkJob => ({ workspaceId, kind: 'DRAIN', id: drainId })
+
+/** The job that releases the mails that visitors of a workspace asked for. */
+export const releaseJobOf = (workspaceId: WorkspaceId): WorkJob => ({ workspaceId, kind: 'VISITOR_MAILS', id: nilUuid })
 
 /** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */
 export const queuePrefix = (queue: QueueName) => `{rapport:${queue}}`

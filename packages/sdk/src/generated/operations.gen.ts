@@ -38,6 +38,7 @@ export type WebhookEvent =
   | types.EventImportCompletedWebhookPayload
   | types.EventMailBouncedWebhookPayload
   | types.EventMailComplainedWebhookPayload
+  | types.EventConfirmationsWithheldWebhookPayload
   | types.EventDomainVerifiedWebhookPayload
   | types.EventDomainFailedWebhookPayload
   | types.EventWebhookDisabledWebhookPayload
@@ -979,7 +980,7 @@ export class Lists extends Resource {
   /**
    * Retrieve a list.
    *
-   * Returns the list with its number of confirmed subscribers.
+   * Returns the list with its number of confirmed subscribers, and of confirmation emails that wait.
    *
    * Requires the role VIEWER.
    */

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: 'https://crm.example.com' | (string & {});
 };
 
-export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventTrackingConsentChangedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
+export type Webhooks = EventContactCreatedWebhookRequest | EventContactUpdatedWebhookRequest | EventContactDeletedWebhookRequest | EventContactMergedWebhookRequest | EventFormSubmittedWebhookRequest | EventSubscriptionCreatedWebhookRequest | EventSubscriptionConfirmedWebhookRequest | EventSubscriptionUnsubscribedWebhookRequest | EventTrackingConsentChangedWebhookRequest | EventDealCreatedWebhookRequest | EventDealUpdatedWebhookRequest | EventDealStageChangedWebhookRequest | EventDealWonWebhookRequest | EventDealLostWebhookRequest | EventDealDeletedWebhookRequest | EventTaskCreatedWebhookRequest | EventTaskUpdatedWebhookRequest | EventTaskCompletedWebhookRequest | EventTaskDeletedWebhookRequest | EventListDeletedWebhookRequest | EventCampaignSendingWebhookRequest | EventCampaignSentWebhookRequest | EventCampaignCanceledWebhookRequest | EventImportCompletedWebhookRequest | EventMailBouncedWebhookRequest | EventMailComplainedWebhookRequest | EventConfirmationsWithheldWebhookRequest | EventDomainVerifiedWebhookRequest | EventDomainFailedWebhookRequest | EventWebhookDisabledWebhookRequest | EventWebhookTestWebhookRequest;
 
 /**
  * An event of a contact. The schema of `data` depends on `type`.
@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Domain | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -1820,7 +1820,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | Domain | Webhook | RedactedRecord;
+    data: Contact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -2630,6 +2630,52 @@ export type ListPage = {
      * Pass it as `cursor` to get the next page. `null` on the last page.
      */
     nextCursor: string | null;
+};
+
+/**
+ * A list of subscribers, with the confirmation emails that wait.
+ */
+export type ListRecord = {
+    /**
+     * The id of the list.
+     */
+    id: string;
+    /**
+     * The name of the list. Subscribers see it.
+     */
+    name: string;
+    /**
+     * What the list is about. May be empty. Subscribers see it on their preferences page.
+     */
+    description: string;
+    /**
+     * Whether `POST /lists/{id}/subscribers` without `status` asks the contact by email. With `false` it confirms, by the word of the caller. Visitors are always asked by email.
+     */
+    doubleOptIn: boolean;
+    /**
+     * Whether visitors can subscribe. With `CLOSED`, the public route returns 404, and a form stores its submissions but subscribes no one.
+     */
+    publicSignup: 'OPEN' | 'CLOSED';
+    /**
+     * The number of confirmed subscribers.
+     */
+    confirmedCount: number;
+    /**
+     * The language of the list, as a language tag (BCP 47) such as `de`, for subscribers whose own is unknown. `null` for that of the workspace.
+     */
+    locale: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+    /**
+     * The confirmation emails that wait, because visitors asked for more than the budget allows.
+     */
+    withheldConfirmations: number;
 };
 
 /**
@@ -4442,6 +4488,14 @@ export type Usage = {
      */
     mailsPerAddress: QuotaUsage;
     /**
+     * The confirmation emails that visitors caused in the last 24 hours. Each link that was used in the last seven days allows five more than the limit.
+     */
+    confirmations: QuotaUsage;
+    /**
+     * The emails of personal data that contacts asked for in the last 24 hours.
+     */
+    personalDataMails: QuotaUsage;
+    /**
      * The webhook requests under way at once.
      */
     webhookRequests: QuotaUsage;
@@ -4530,7 +4584,7 @@ export type WebhookCreate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
 };
 
 /**
@@ -4566,7 +4620,7 @@ export type WebhookRedeliverRequest = {
     /**
      * Only deliveries of this event type. Default: all types.
      */
-    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+    type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     /**
      * Returns the number of deliveries without queueing them.
      */
@@ -4584,11 +4638,29 @@ export type WebhookUpdate = {
     /**
      * The event types to deliver. `*` stands for all.
      */
-    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
+    eventTypes?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | '*'>;
     /**
      * Whether events are delivered.
      */
     enabled?: boolean;
+};
+
+/**
+ * Confirmation emails that wait, because visitors asked for more than the budget of the workspace allows.
+ */
+export type WithheldConfirmations = {
+    /**
+     * The list that visitors want to subscribe to. `null` for grants of tracking, which belong to no list.
+     */
+    listId: string | null;
+    /**
+     * The confirmation emails that wait.
+     */
+    count: number;
+    /**
+     * When the visitor asked for the oldest of them.
+     */
+    since: string;
 };
 
 /**
@@ -10710,7 +10782,7 @@ export type ListsCreateResponses = {
     /**
      * Created
      */
-    201: List;
+    201: ListRecord;
 };
 
 export type ListsCreateResponse = ListsCreateResponses[keyof ListsCreateResponses];
@@ -10846,7 +10918,7 @@ export type ListsGetResponses = {
     /**
      * OK
      */
-    200: List;
+    200: ListRecord;
 };
 
 export type ListsGetResponse = ListsGetResponses[keyof ListsGetResponses];
@@ -10922,7 +10994,7 @@ export type ListsUpdateResponses = {
     /**
      * OK
      */
-    200: List;
+    200: ListRecord;
 };
 
 export type ListsUpdateResponse = ListsUpdateResponses[keyof ListsUpdateResponses];
@@ -11006,6 +11078,10 @@ export type ListsListSubscribersData = {
          * Only subscriptions with this status.
          */
         status?: 'PENDING' | 'CONFIRMED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+        /**
+         * `true`: only subscriptions whose confirmation email waits, or was given up within the last 30 days, because visitors asked for more than the budget of the workspace allows. `false`: only the others.
+         */
+        withheld?: boolean;
         /**
          * The field to sort by. A leading minus sorts in descending order. Default: newest first.
          */
@@ -16056,7 +16132,7 @@ export type WebhooksListDeliveriesData = {
         /**
          * Only deliveries of this event type.
          */
-        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
+        type?: 'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test';
     };
     url: '/webhooks/{id}/deliveries';
 };
@@ -16434,7 +16510,7 @@ export type EventsListData = {
         /**
          * Only events of this type. Repeatable: events of any of the types.
          */
-        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
+        type?: Array<'contact.created' | 'contact.updated' | 'contact.deleted' | 'contact.merged' | 'form.submitted' | 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed' | 'tracking_consent.changed' | 'deal.created' | 'deal.updated' | 'deal.stage_changed' | 'deal.won' | 'deal.lost' | 'deal.deleted' | 'task.created' | 'task.updated' | 'task.completed' | 'task.deleted' | 'list.deleted' | 'campaign.sending' | 'campaign.sent' | 'campaign.canceled' | 'import.completed' | 'mail.bounced' | 'mail.complained' | 'confirmations.withheld' | 'domain.verified' | 'domain.failed' | 'webhook.disabled' | 'webhook.test'>;
         /**
          * Only events of this contact and of the contacts that were merged into it.
          */
@@ -17320,6 +17396,32 @@ export type EventMailComplainedWebhookPayload = {
 export type EventMailComplainedWebhookRequest = {
     body: EventMailComplainedWebhookPayload;
     key: 'mail.complained';
+    path?: never;
+    query?: never;
+};
+
+export type EventConfirmationsWithheldWebhookPayload = {
+    /**
+     * The id of the event.
+     */
+    id: string;
+    /**
+     * The event type.
+     */
+    type: 'confirmations.withheld';
+    /**
+     * When the event was emitted.
+     */
+    timestamp: string;
+    /**
+     * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
+     */
+    data: WithheldConfirmations | RedactedRecord;
+};
+
+export type EventConfirmationsWithheldWebhookRequest = {
+    body: EventConfirmationsWithheldWebhookPayload;
+    key: 'confirmations.withheld';
     path?: never;
     query?: never;
 };

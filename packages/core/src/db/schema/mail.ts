@@ -3,7 +3,8 @@
  *
  * | mail        | from         | when                                                                            |
  * |-------------|--------------|---------------------------------------------------------------------------------|
- * | PENDING     |              | enqueued, with a row of `work`; claimed or not                                  |
+ * | PENDING     |              | enqueued, with a row of `work`; claimed or not. One that a visitor asked for    |
+ * |             |              | waits without such a row until it is released: see `visitorMails`               |
  * |             | PENDING      | refused for now, or unknown and better sent twice than not; attempts are left   |
  * | SENT        | PENDING      | accepted by the mail server                                                     |
  * |             | INTERRUPTED  | the same, recorded late                                                         |
@@ -28,6 +29,7 @@ export const mailKinds = [
   'EMAIL_VERIFICATION',
   'WEBHOOK_FAILING',
   'WEBHOOK_DISABLED',
+  'CONFIRMATIONS_WITHHELD',
 ] as const
 
 /** See `mail/bounces/classify-bounce.ts`. */
@@ -102,6 +104,63 @@ export const mailRequests = tenantTable(
       index('mail_requests_address_index').on(t.workspaceId, t.addressHash, t.kind, t.createdAt),
       index('mail_requests_kind_index').on(t.workspaceId, t.kind, t.createdAt),
       index('mail_requests_created_index').on(t.createdAt),
+    ],
+  },
+)
+
+export const visitorMailStatuses = ['WAITING', 'WITHHELD', 'RELEASED', 'GIVEN_UP', 'REPLACED'] as const
+
+/**
+ * The mails that visitors asked for, in workspaces with a budget for them: see `mail/budget`. The mail is in `mails`,
+ * PENDING, and has a row of `work` only once it is released. Rows outlive the mail and the contact, so that deleting
+ * these does not change what was counted.
+ *
+ * | status   | from              | when                                                                              |
+ * |----------|-------------------|-----------------------------------------------------------------------------------|
+ * | WAITING  |                   | a visitor asked for the mail                                                      |
+ * |          | RELEASED          | the attempt may have sent it: another one is counted again                        |
+ * | WITHHELD | WAITING           | the budget is used up                                                             |
+ * | RELEASED | WAITING, WITHHELD | counted, in the transaction that enqueues the mail                                |
+ * | GIVEN_UP | WAITING, WITHHELD | it has waited for 24 hours, its list was deleted, or a backup was restored        |
+ * | REPLACED | all but RELEASED  | the contact was asked by a later mail, merged into another one, or erased         |
+ */
+export const visitorMails = tenantTable(
+  'visitor_mails',
+  {
+    /** The id of the mail. */
+    id: id('mai').notNull(),
+    kind: text({ enum: requestedMailKinds }).notNull(),
+    /** The list of a confirmation. */
+    listId: id('lst'),
+    /** Null after its erasure. */
+    contactId: id('con'),
+    status: text({ enum: visitorMailStatuses }).notNull().default('WAITING'),
+    /** How many mails the budget counts: one for each release. */
+    releases: integer().notNull().default(0),
+    releasedAt: timestamptz(),
+    /** When the contact used the link of the mail. */
+    usedAt: timestamptz(),
+    /** When an event said that this mail, and perhaps others of its list, are withheld. */
+    toldAt: timestamptz(),
+    /** When the visitor asked: mails are released in this order. A mail that replaces another one keeps its place. */
+    createdAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    extra: (t) => [
+      index('visitor_mails_waiting_index')
+        .on(t.workspaceId, t.createdAt, t.id)
+        .where(sql`${t.status} in ('WAITING', 'WITHHELD')`),
+      index('visitor_mails_withheld_index')
+        .on(t.workspaceId, t.listId, t.contactId)
+        .where(sql`${t.status} in ('WITHHELD', 'GIVEN_UP')`),
+      index('visitor_mails_contact_index').on(t.workspaceId, t.contactId, t.createdAt),
+      index('visitor_mails_released_index').on(t.workspaceId, t.releasedAt).where(sql`${t.releasedAt} is not null`),
+      index('visitor_mails_used_index').on(t.workspaceId, t.usedAt).where(sql`${t.usedAt} is not null`),
+      index('visitor_mails_told_index').on(t.workspaceId, t.toldAt).where(sql`${t.toldAt} is not null`),
+      index('visitor_mails_created_index').on(t.createdAt),
+      oneOf('visitor_mails_kind_check', t.kind, requestedMailKinds),
+      oneOf('visitor_mails_status_check', t.status, visitorMailStatuses),
     ],
   },
 )

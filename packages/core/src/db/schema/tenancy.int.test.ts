@@ -72,6 +72,7 @@ async function insertRelatedRows(ctx: Ctx) {
     sql`insert into custom_fields (workspace_id, id, key, label, type) values (${workspaceId}, uuidv7(), 'plan', 'Plan', 'TEXT')`,
     sql`insert into suppressions (workspace_id, id, email_hash, list_id, reason, source, first_said_at, said_at)
       values (${workspaceId}, uuidv7(), 'hash', ${uuidOf(list.id)}, 'OPTED_OUT', 'LINK', now(), now())`,
+    sql`insert into visitor_mails (workspace_id, id, kind) values (${workspaceId}, uuidv7(), 'CONFIRMATION')`,
     sql`insert into mail_reports (workspace_id, fingerprint) values (${workspaceId}, 'hash')`,
     sql`insert into mail_hooks (id, workspace_id, provider, encrypted_secret) values (uuidv7(), ${workspaceId}, 'ses', 'x')`,
     sql`insert into invites (workspace_id, id, email, role, token_hash, expires_at)

@@ -5,6 +5,9 @@
  * Deliveries have none: their PENDING rows are the queue. While a job drains the webhooks of a workspace, the workspace
  * has one row of the kind DRAIN, which the claim inserts and its end deletes. See `webhooks/drain/drain-claim.ts`.
  *
+ * Mails that visitors asked for have none until the budget of the workspace counts them (`mail/budget`). The job that
+ * releases them, VISITOR_MAILS, has none at all: its transaction is all that it does.
+ *
  * | work      | from      | when                                                                                  |
  * |-----------|-----------|---------------------------------------------------------------------------------------|
  * | waiting   |           | enqueued in the transaction of the change that causes it                              |
@@ -32,6 +35,7 @@ export const workKinds = [
   'ERASE_CONTACT',
   'CLEAR_WORKSPACE',
   'DRAIN',
+  'VISITOR_MAILS',
 ] as const
 export type WorkKind = (typeof workKinds)[number]
 

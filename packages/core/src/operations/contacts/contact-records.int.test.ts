@@ -25,7 +25,7 @@ const owned = Object.entries(schema)
   .flatMap(([name, table]) => (name in contactRecords && is(table, Table) ? [getTableName(table)] : []))
   .toSorted()
 /** Tables whose rows remain after the deletion of their contact. */
-const outliving = ['campaign_batches', 'campaign_recipients', 'erasures', 'events', 'suppressions']
+const outliving = ['campaign_batches', 'campaign_recipients', 'erasures', 'events', 'suppressions', 'visitor_mails']
 
 let database: TestDatabase
 let ctx: Ctx

@@ -32,10 +32,10 @@ type TableOfContacts = {
   [Name in keyof Schema]: Schema[Name] extends { contactId: AnyPgColumn } ? Name : never
 }[keyof Schema]
 /**
- * Rows that remain after the deletion of their contact: history, campaign statistics, suppressions of its address, and
- * the erasure itself.
+ * Rows that remain after the deletion of their contact: history, campaign statistics, suppressions of its address, the
+ * erasure itself, and what the budget for mails has counted, without the contact.
  */
-export type OutlivingTable = 'campaignRecipients' | 'events' | 'suppressions' | 'erasures'
+export type OutlivingTable = 'campaignRecipients' | 'events' | 'suppressions' | 'erasures' | 'visitorMails'
 
 interface ContactRecords {
   move: (ctx: Ctx, contacts: { from: ContactId; to: ContactId }) => Promise<unknown>

@@ -1,6 +1,7 @@
 import { listFormerIds } from '../../contacts/contact-aliases.ts'
 import type { ContactRow } from '../../contacts/contact-record.ts'
 import { readContact } from '../../contacts/read-contact.ts'
+import { forgetVisitorMails } from '../../mail/budget/visitor-mails.ts'
 import type { ContactId } from '../../kernel/ids.ts'
 import {
   deleteReceivedMails,
@@ -20,7 +21,9 @@ export async function listMailsOfContact(ctx: Ctx, id: ContactId, query: Section
 
 /** Deletes the same mails. Call it before the subscriptions and aliases of the contact are deleted. */
 export async function deleteMailsOfContact(ctx: Ctx, contact: Pick<ContactRow, 'id' | 'email'>): Promise<void> {
-  await deleteReceivedMails(ctx, await findMailRecipient(ctx, contact))
+  const recipient = await findMailRecipient(ctx, contact)
+  await forgetVisitorMails(ctx, recipient.ids)
+  await deleteReceivedMails(ctx, recipient)
 }
 
 async function findMailRecipient(ctx: Ctx, { id, email }: { id: ContactId; email: string }): Promise<MailRecipient> {

@@ -10,6 +10,7 @@ import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { mergeSubscriptions } from './merge-subscriptions.ts'
 import { copyTrackingDenials, storeTrackingDenials } from '../../consent/tracking/tracking-denials.ts'
 import { lockContact, lockContacts } from '../../contacts/lock-contact.ts'
+import { forgetVisitorMails } from '../../mail/budget/visitor-mails.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { mergeContact, mergePolicies } from '../../contacts/merge-contact.ts'
 import { deleteContactRow, saveContact } from '../../contacts/update-contact.ts'
@@ -35,6 +36,7 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
     const merging = prepareConsent(ctx, records, { survivor, duplicate })
     await storeTrackingDenials(ctx, duplicate)
     await copyTrackingDenials(ctx, { from: duplicate.email, to: survivor.email })
+    await forgetVisitorMails(ctx, [contactId])
     await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     const lastActivityAt = laterOf(survivor.lastActivityAt, duplicate.lastActivityAt)

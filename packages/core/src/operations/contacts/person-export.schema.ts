@@ -17,7 +17,7 @@ const otherSections = {
   suppressions: section('suppressions', Suppression, listSuppressionsOfContact),
   mails: section('emails', ReceivedMail, listMailsOfContact),
   events: section('activity', Activity, listActivity),
-} satisfies Record<Exclude<OutlivingTable, 'erasures'> | 'mails', ExportSection>
+} satisfies Record<Exclude<OutlivingTable, 'erasures' | 'visitorMails'> | 'mails', ExportSection>
 
 /** The lists of an export, in their order. */
 export const exportSections: readonly ExportSection[] = [

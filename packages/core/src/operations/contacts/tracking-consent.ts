@@ -4,6 +4,7 @@ import { lockContact, lockCurrentContact } from '../../contacts/lock-contact.ts'
 import { readContact } from '../../contacts/read-contact.ts'
 import { conflict, invalidToken, notFound } from '../../kernel/errors.ts'
 import type { ContactId } from '../../kernel/ids.ts'
+import { recordUsedLink } from '../../mail/budget/visitor-mails.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../../request/context.ts'
 import { inRounds } from '../../request/in-rounds.ts'
 import { requireNotSuspended } from '../../request/suspended-workspace.ts'
@@ -61,7 +62,8 @@ export async function confirmTrackingConsent(base: BaseCtx, token: string): Prom
     await requireNotSuspended(ctx)
     const contact = await lockCurrentContact(ctx, contactId)
     if (!contact || !isSameAddress(contact.email, email)) throw invalidToken()
-    if ((await grantByLink(ctx, contact, link)).length > 0) return
+    if ((await grantByLink(ctx, contact, link)).length > 0)
+      return recordUsedLink(ctx, { kind: 'TRACKING_CONSENT', contactId: contact.id })
     const choices = await readTrackingChoices(ctx, contact)
     if (!link.scope.every((action) => choices[action] === 'GRANTED')) throw invalidToken()
   })

@@ -9,6 +9,7 @@ import { createReturnPath } from '../../mail/bounces/recipient-token.ts'
 import { readSuppressions } from '../../consent/consent-records.ts'
 import { renderTrackingMail } from '../../consent/tracking/tracking-mail.ts'
 import { canConfirm } from '../../consent/suppression-rows.ts'
+import { renderWithheldMail } from '../../mail/budget/withheld-mail.ts'
 import { isRequestedMail, type Mail, type MailKind } from '../../mail/mails.ts'
 import { mailDomain, type OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { renderPersonalDataMail } from '../preferences/personal-data-mail.ts'
@@ -27,6 +28,7 @@ const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail
   EMAIL_VERIFICATION: renderVerificationMail,
   WEBHOOK_FAILING: renderWebhookFailingMail,
   WEBHOOK_DISABLED: renderWebhookDisabledMail,
+  CONFIRMATIONS_WITHHELD: renderWithheldMail,
 }
 
 export async function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {

@@ -5,6 +5,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
+import type { mailBudgets } from '../../mail/budget/budgets.ts'
 import { workspaces } from '../../db/schema/index.ts'
 import { arrayOf, float, text, textOf } from '../../db/statements/sql-types.ts'
 import { transaction } from '../../db/transaction.ts'
@@ -25,8 +26,17 @@ const count = (table: string, condition = 'true') =>
 
 const contactUse = { contacts: count('contacts') }
 
-/** Limits of the work under way in a process, or for each address or import: their use is not counted anywhere. */
-type Uncounted = 'exports' | 'requests' | 'importBytes' | 'mailsPerAddress' | 'webhookRequests'
+/**
+ * Limits of the work under way in a process, or for each address or import: their use is not counted anywhere. Budgets for
+ * mails of visitors have a check of their own.
+ */
+type Uncounted =
+  | (typeof mailBudgets)[number]['quota']
+  | 'exports'
+  | 'requests'
+  | 'importBytes'
+  | 'mailsPerAddress'
+  | 'webhookRequests'
 
 /** The use in each workspace. A quota without its count does not compile. */
 const otherUses: Record<Exclude<QuotaName, Uncounted | keyof typeof contactUse>, SQL> = {

@@ -3,7 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { webhookHealth } from '../../db/schema/index.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { float } from '../../db/statements/sql-types.ts'
-import { isInSuspendedWorkspace } from '../../request/suspended-workspace.ts'
+import { isInSuspendedWorkspace, isOfSuspendedWorkspace } from '../../request/suspended-workspace.ts'
 import { isNoDrain, waitsForResume } from '../../work/kinds.ts'
 import { isNotPaused } from '../../webhooks/drain/find-backlogs.ts'
 import { drainId } from '../../work/queues.ts'
@@ -27,7 +27,8 @@ const isOverdue = (work: 'o' | 'p') =>
 /**
  * Deliveries have no row of `work` until a job claims their drain. They wait since the last attempt or pause of their
  * webhook, because a long backlog also has old deliveries while it is drained. Reads all PENDING deliveries: a look at
- * each webhook takes longer, and also without a backlog.
+ * each webhook takes longer, and also without a backlog. Mails of visitors have none until
+ * they are released; those that a budget withholds do not count.
  */
 const selectLag = namedStatement('read the work lag', {
   columns: { lag: float },
@@ -37,6 +38,9 @@ const selectLag = namedStatement('read the work lag', {
       where ${isOverdue('o')} and ${isNoDrain} and not (${waitsForResume}) and not exists (
         select from work p
         where p.kind = o.kind and p.workspace_id = o.workspace_id and p.published_at <= now() and not (${isOverdue('p')}))
+      union all
+      select greatest(created_at, released_at) from visitor_mails
+      where status = 'WAITING' and created_at < now() - interval '30 seconds' and not (${isOfSuspendedWorkspace})
       union all
       select greatest(oldest, paused_until, last_success_at, last_failure_at) from (
         select workspace_id, webhook_id, min(created_at) as oldest from deliveries where status = 'PENDING' group by 1, 2) backlog

@@ -39,6 +39,12 @@ export const Usage = z
     campaignMails: UsageOfQuota.describe('The recipients of campaigns that were sent in the last 24 hours.'),
     singleMails: UsageOfQuota.describe('The test emails and invites in the last 24 hours.'),
     mailsPerAddress: UsageOfQuota.describe('The emails of one kind to one address in 24 hours.'),
+    confirmations: UsageOfQuota.describe(
+      'The confirmation emails that visitors caused in the last 24 hours. Each link that was used in the last seven days allows five more than the limit.',
+    ),
+    personalDataMails: UsageOfQuota.describe(
+      'The emails of personal data that contacts asked for in the last 24 hours.',
+    ),
     webhookRequests: UsageOfQuota.describe('The webhook requests under way at once.'),
   })
   .meta({ id: 'Usage', description: 'The use and the limit of each quota of the workspace.' })

@@ -11,6 +11,7 @@ import { countForms } from '../../forms/forms.ts'
 import { countUnfinishedImports } from '../../imports/unfinished-imports.ts'
 import { type QuotaName, quotaNames } from '../../kernel/quotas.ts'
 import { countLists } from '../../lists/lists.ts'
+import { countReleases } from '../../mail/budget/budgets.ts'
 import { countSingleMails } from '../../mail/mail-quotas.ts'
 import { countPipelines } from '../../pipelines/pipelines.ts'
 import { readQuotas } from '../../quotas/require-quota.ts'
@@ -57,6 +58,8 @@ const measurements: Record<QuotaName, Measurement | undefined> = {
   imports: exact(countUnfinishedImports),
   campaignMails: exact(countMailsOfDay),
   singleMails: exact(countSingleMails),
+  confirmations: exact((ctx) => countReleases(ctx, 'confirmations')),
+  personalDataMails: exact((ctx) => countReleases(ctx, 'personalDataMails')),
   exports: undefined,
   requests: undefined,
   importBytes: undefined,

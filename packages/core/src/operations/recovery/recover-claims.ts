@@ -66,6 +66,7 @@ const recoveries: Record<WorkKind, (...of: Parameters<typeof recoverDrain>) => P
   CLEAR_CUSTOM_FIELD: releaseOnly,
   ERASE_CONTACT: releaseOnly,
   CLEAR_WORKSPACE: releaseOnly,
+  VISITOR_MAILS: releaseOnly,
 }
 
 async function recoverSingleMail(...of: Parameters<typeof recoverMail>) {

@@ -8,10 +8,11 @@ import type { Db } from '../../db/client.ts'
 import { namedStatement } from '../../db/statements/named-statement.ts'
 import { arrayOf, int, timestamptz, uuid } from '../../db/statements/sql-types.ts'
 import { timeAtLeast } from '../../db/schema/columns.ts'
-import { campaigns, mails } from '../../db/schema/index.ts'
+import { campaigns, mails, visitorMails } from '../../db/schema/index.ts'
 import { readDatabaseClock } from '../../db/database-facts.ts'
 import { conflict } from '../../kernel/errors.ts'
 import { idOf, uuidOf } from '../../kernel/ids.ts'
+import { endVisitorMails } from '../../mail/budget/visitor-mails.ts'
 import { finishUnclaimedWork } from '../../work/enqueue.ts'
 import { changeByWorkspace } from '../../work/publish.ts'
 import { transaction } from '../../db/transaction.ts'
@@ -50,7 +51,9 @@ export async function interruptRestoredWork(db: Db, before: Date | undefined): P
     campaigns: await pauseCampaigns(db, cutoff),
     recipients: await interruptRecipients(db, cutoff),
     deliveries: await repeatUntilNone(() => interruptDeliveries(db, cutoff)),
-    mails: await repeatUntilNone(() => interruptMails(db, cutoff)),
+    mails:
+      (await repeatUntilNone(() => interruptMails(db, cutoff))) +
+      (await repeatUntilNone(() => interruptVisitorMails(db, cutoff))),
   }
 }
 
@@ -177,5 +180,23 @@ async function interruptMails(db: Db, before: Date): Promise<number> {
   })
   return interrupted
 }
+
+/** Mails that wait for a budget have no work. */
+async function interruptVisitorMails(db: Db, before: Date): Promise<number> {
+  const waiting = await findWaitingMails(db, { before })
+  const outcome = { status: 'INTERRUPTED', error: reason } as const
+  for (const [workspaceId, rows] of Map.groupBy(waiting, (row) => row.workspaceId)) {
+    await endVisitorMails({ db, workspaceId }, rows, { status: 'GIVEN_UP', outcome })
+  }
+  return waiting.length
+}
+
+const findWaitingMails = namedStatement('find waiting mails of a backup', {
+  params: { before: timestamptz },
+  columns: { workspaceId: visitorMails.workspaceId, id: visitorMails.id },
+  sql: ({ before }) => sql`
+    select workspace_id, id from visitor_mails
+    where status in ('WAITING', 'WITHHELD') and created_at < ${before} limit ${rowsPerTransaction}`,
+})
 
 const toMailId = (uuid: string) => idOf('mai', uuid)

@@ -25,6 +25,7 @@ import {
 import { campaignCanceled, campaignSending, campaignSent } from '../../campaigns/campaign-events.ts'
 import { domainFailed, domainVerified } from '../../domains/domains.schema.ts'
 import { trackingConsentChanged } from '../../consent/tracking/tracking-consent.schema.ts'
+import { confirmationsWithheld } from '../../mail/budget/withheld-confirmations.schema.ts'
 import { formSubmitted } from '../../forms/form-events.ts'
 
 /** One line per type. A missing type or a definition on the wrong line does not compile. */
@@ -55,6 +56,7 @@ export const eventDefinitions = {
   'import.completed': importCompleted,
   'mail.bounced': mailBounced,
   'mail.complained': mailComplained,
+  'confirmations.withheld': confirmationsWithheld,
   'domain.verified': domainVerified,
   'domain.failed': domainFailed,
   'webhook.disabled': webhookDisabled,

@@ -23,6 +23,7 @@ import { deleteTask, updateTask } from '../../tasks/tasks.ts'
 import type { Task } from '../../tasks/tasks.schema.ts'
 import { removeMember } from '../../team/members.ts'
 import { prepareDomainCheck } from '@rapport/testing/network/sending-domains.ts'
+import { prepareWithheld } from '@rapport/testing/consent/visitor-mails.ts'
 import { readEventCounts } from '@rapport/testing/fixtures/event-counts.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
@@ -62,14 +63,12 @@ beforeEach(async () => {
   await addSubscriber(ctx, list.id, { contactId: ada.id, status: 'CONFIRMED' })
 })
 
-async function readEvents(): Promise<{ id: string; type: string; data: unknown }[]> {
-  return ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId)).orderBy(asc(events.id))
-}
+const readEvents = () =>
+  ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId)).orderBy(asc(events.id))
 
 const countEvents = async () => Object.values(await readEventCounts(database.db)).reduce((sum, count) => sum + count, 0)
 
 type Change = () => Promise<unknown>
-/** Prepares a change and returns it. */
 type Case = [name: string, emitted: string[], prepare: () => Change | Promise<Change>]
 
 const visitor = (email: string) => ({ email, firstName: '', lastName: '' })
@@ -111,6 +110,7 @@ const cases: Case[] = [
   ['denying tracking', ['tracking_consent.changed'], () => () => setTrackingConsent(ctx, ada.id, { opens: 'DENIED' })],
   ['removing a subscriber', ['subscription.unsubscribed'], () => () => removeSubscriber(ctx, list.id, ada.id)],
   ['adding a removed subscriber', ['subscription.created', 'subscription.confirmed'], addRemoved],
+  ['withholding a confirmation', ['confirmations.withheld'], () => prepareWithheld(ctx, list.id)],
   ['deleting a list', ['list.deleted'], () => () => deleteList(ctx, list.id)],
   ['clearing a deleted list', [], clearList],
   ['creating a deal', ['deal.created'], () => () => createTestDeal(ctx, { contactId: ada.id })],

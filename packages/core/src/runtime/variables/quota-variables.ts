@@ -32,6 +32,8 @@ export const quotaVariables = {
   QUOTA_CAMPAIGN_MAILS: quota('campaignMails'),
   QUOTA_SINGLE_MAILS: quota('singleMails'),
   QUOTA_MAILS_PER_ADDRESS: quota('mailsPerAddress'),
+  QUOTA_CONFIRMATIONS: quota('confirmations'),
+  QUOTA_PERSONAL_DATA_MAILS: quota('personalDataMails'),
   QUOTA_WEBHOOK_REQUESTS: quota('webhookRequests'),
 }
 export type QuotaVariable = keyof typeof quotaVariables

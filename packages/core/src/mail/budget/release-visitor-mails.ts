@@ -1,0 +1,129 @@
+/**
+ * Releases the mails that visitors asked for, oldest first, as the budget of their workspace allows. A mail is counted in
+ * the transaction that enqueues its work: if a process dies between the count and the mail, recovery finds the work, or
+ * there is neither count nor work. An attempt that may have sent its mail is counted again before the next one
+ * (`returnToBudget`). So the budget holds exactly, over any number of processes.
+ */
+import { and, asc, eq, inArray, isNull, lt, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { mails, visitorMails, type visitorMailStatuses, workspaces } from '../../db/schema/index.ts'
+import { lockName } from '../../db/statements/advisory-locks.ts'
+import { namedStatement } from '../../db/statements/named-statement.ts'
+import { arrayOf, text } from '../../db/statements/sql-types.ts'
+import { uuidOf, type WorkspaceId } from '../../kernel/ids.ts'
+import { readQuotas } from '../../quotas/require-quota.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
+import { enqueueAll } from '../../work/enqueue.ts'
+import { publishRelease } from '../../work/publisher.ts'
+import { getDayBefore, type MailBudget, mailBudgets, readBudget } from './budgets.ts'
+import { tellAboutWithheldMails } from './tell-about-withheld-mails.ts'
+import { endVisitorMails, isWaiting } from './visitor-mails.ts'
+
+/** As many as are published at once: further ones follow in the next transaction. */
+const batchSize = 100
+
+export interface ReleasedMails {
+  released: number
+  /** Mails for which the budget was used up for the first time. */
+  withheld: number
+  givenUp: number
+}
+
+/** Releases what the budgets allow, and withholds the rest. Does nothing while the workspace is suspended. */
+export function releaseVisitorMails(ctx: Ctx, { now = new Date() } = {}): Promise<ReleasedMails> {
+  return inTransaction(ctx, async (ctx) => {
+    // One release at a time counts. No request takes this lock.
+    await lockName(ctx.db, `visitor mails ${uuidOf(ctx.workspaceId)}`)
+    const total: ReleasedMails = { released: 0, withheld: 0, givenUp: 0 }
+    if (!(await isActive(ctx))) return total
+    const quotas = await readQuotas(ctx)
+    total.givenUp = await giveUpOldMails(ctx, now)
+    for (const budget of mailBudgets) {
+      const left = await readBudget(ctx, budget, { limit: quotas[budget.quota], now })
+      const released = await releaseOldest(ctx, budget, { count: Math.min(left, batchSize), now })
+      total.released += released
+      if (released === batchSize) publishRelease(ctx.db, ctx.workspaceId)
+      else if (released === left) total.withheld += await withhold(ctx, budget)
+    }
+    await tellAboutWithheldMails(ctx, now)
+    return total
+  })
+}
+
+async function isActive(ctx: Ctx): Promise<boolean> {
+  const { id, suspendedAt, deletedAt } = workspaces
+  return (await ctx.db.$count(workspaces, and(eq(id, ctx.workspaceId), isNull(suspendedAt), isNull(deletedAt)))) > 0
+}
+
+async function giveUpOldMails(ctx: Ctx, now: Date): Promise<number> {
+  const old = await selectWaiting(ctx, lt(visitorMails.createdAt, getDayBefore(now)))
+  await endVisitorMails(ctx, old, { status: 'GIVEN_UP' })
+  return old.length
+}
+
+async function releaseOldest(
+  ctx: Ctx,
+  budget: MailBudget,
+  { count, now }: { count: number; now: Date },
+): Promise<number> {
+  if (count === 0) return 0
+  const oldest = await selectWaiting(ctx, inArray(visitorMails.kind, [...budget.kinds])).limit(count)
+  if (oldest.length === 0) return 0
+  const isOneOf = (ids: readonly (typeof oldest)[number]['id'][]) =>
+    and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.id, [...ids]))
+  const ids = oldest.map(({ id }) => id)
+  // A mail that is not PENDING was sent by an attempt that was believed lost.
+  const pending = await ctx.db
+    .select({ id: mails.id })
+    .from(mails)
+    .where(and(eq(mails.workspaceId, ctx.workspaceId), inArray(mails.id, ids), eq(mails.status, 'PENDING')))
+    .orderBy(mails.id)
+    .for('update')
+  const pendingIds = pending.map(({ id }) => id)
+  await ctx.db.update(visitorMails).set({ status: 'RELEASED' }).where(isOneOf(ids))
+  if (pendingIds.length > 0) {
+    await ctx.db
+      .update(visitorMails)
+      .set({ releases: sql`${visitorMails.releases} + 1`, releasedAt: now })
+      .where(isOneOf(pendingIds))
+  }
+  await enqueueAll(ctx, 'MAIL', pendingIds)
+  return oldest.length
+}
+
+/** Locks the oldest mails that wait. Skips those that a request replaces, or an erasure deletes, at this moment. */
+function selectWaiting(ctx: Ctx, condition: ReturnType<typeof lt>) {
+  return ctx.db
+    .select({ id: visitorMails.id })
+    .from(visitorMails)
+    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), isWaiting, condition))
+    .orderBy(asc(visitorMails.createdAt), asc(visitorMails.id))
+    .for('update', { skipLocked: true })
+    .$dynamic()
+}
+
+async function withhold(ctx: Ctx, { kinds }: MailBudget): Promise<number> {
+  const isNew = and(inArray(visitorMails.kind, [...kinds]), eq(visitorMails.status, 'WAITING'))
+  const { rowCount } = await ctx.db
+    .update(visitorMails)
+    .set({ status: 'WITHHELD' })
+    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), isNew))
+  return rowCount ?? 0
+}
+
+/** Finds the workspaces with mails of these statuses. */
+export async function findWaitingWorkspaces(
+  db: Db,
+  statuses: readonly (typeof visitorMailStatuses)[number][],
+): Promise<WorkspaceId[]> {
+  return (await findWaiting(db, { statuses })).map(({ workspaceId }) => workspaceId)
+}
+
+const findWaiting = namedStatement('find workspaces with waiting mails', {
+  params: { statuses: arrayOf(text) },
+  columns: { workspaceId: visitorMails.workspaceId },
+  sql: ({ statuses }) => sql`
+    select distinct v.workspace_id from visitor_mails v
+    join workspaces w on w.id = v.workspace_id and w.suspended_at is null and w.deleted_at is null
+    where v.status in ('WAITING', 'WITHHELD') and v.status = any(${statuses})`,
+})

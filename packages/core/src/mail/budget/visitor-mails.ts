@@ -1,0 +1,165 @@
+/**
+ * Mails that visitors ask for: anybody can type the address of anybody. A workspace with a budget for them stores such a
+ * mail without work, and `release-visitor-mails.ts` releases it. So a request counts nothing and waits for no lock of the
+ * workspace, and its response and its time say nothing about the budget.
+ */
+import { and, eq, gt, inArray, isNull, ne, type SQL, sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { type MailData, mails, type requestedMailKinds, visitorMails } from '../../db/schema/index.ts'
+import { type ContactId, type ListId, type MailId, newId } from '../../kernel/ids.ts'
+import { byId } from '../../request/by-id.ts'
+import type { Ctx } from '../../request/context.ts'
+import type { WorkScope } from '../../work/enqueue.ts'
+import { publishRelease } from '../../work/publisher.ts'
+
+/** The mails about one decision of a contact: of several that wait, the latest is sent. */
+export interface VisitorMailSubject {
+  kind: (typeof requestedMailKinds)[number]
+  contactId: ContactId
+  listId?: ListId | undefined
+}
+
+/** A condition: the budget has not released the mail. */
+export const isWaiting = inArray(visitorMails.status, ['WAITING', 'WITHHELD'])
+
+/**
+ * Stores a mail that a visitor asked for, in the caller's transaction, with the contact locked. It takes the place of one
+ * that waits: a link from before an opt-out or a removal would be refused.
+ */
+export async function storeVisitorMail(
+  ctx: Ctx,
+  subject: VisitorMailSubject,
+  mail: { to: string; data: MailData },
+): Promise<void> {
+  const replaced = await replaceWaitingMail(ctx, subject)
+  const { workspaceId } = ctx
+  const id = newId('mai')
+  await ctx.db.insert(mails).values({ workspaceId, id, kind: subject.kind, toAddress: mail.to, data: mail.data })
+  await ctx.db.insert(visitorMails).values({ workspaceId, id, ...subject, listId: subject.listId ?? null, ...replaced })
+  publishRelease(ctx.db, workspaceId)
+}
+
+/** Replaces the mails about the same that were not released. Returns the place and the status of one that waits. */
+export async function replaceWaitingMail(
+  ctx: Ctx,
+  subject: VisitorMailSubject,
+): Promise<{ status: 'WAITING' | 'WITHHELD'; createdAt: Date } | undefined> {
+  // Read in the same order of locks as a release: first these rows, then the mails.
+  const rows = await ctx.db
+    .select({ id: visitorMails.id, status: visitorMails.status, createdAt: visitorMails.createdAt })
+    .from(visitorMails)
+    .where(and(isAbout(ctx, subject), inArray(visitorMails.status, ['WAITING', 'WITHHELD', 'GIVEN_UP'])))
+    .orderBy(visitorMails.createdAt, visitorMails.id)
+    .for('update')
+  if (rows.length === 0) return undefined
+  await endVisitorMails(ctx, rows, { status: 'REPLACED' })
+  const waiting = rows.find(({ status }) => status !== 'GIVEN_UP')
+  return waiting && { status: waiting.status === 'WITHHELD' ? 'WITHHELD' : 'WAITING', createdAt: waiting.createdAt }
+}
+
+const reasons = {
+  REPLACED: 'Replaced by a later email',
+  GIVEN_UP: 'Withheld: more emails than the budget of the workspace allowed were requested',
+}
+
+interface VisitorMailEnd {
+  status: keyof typeof reasons
+  /** Of the mail. Default: FAILED, with the reason. */
+  outcome?: Required<Pick<typeof mails.$inferInsert, 'status' | 'error'>>
+}
+
+/** Ends locked visitor mails that are not released, and their mails. */
+export async function endVisitorMails(
+  ctx: WorkScope,
+  rows: readonly { id: MailId }[],
+  { status, outcome = { status: 'FAILED', error: reasons[status] } }: VisitorMailEnd,
+): Promise<void> {
+  const ids = rows.map(({ id }) => id)
+  if (ids.length === 0) return
+  await ctx.db
+    .update(visitorMails)
+    .set({ status })
+    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.id, ids)))
+  await ctx.db
+    .update(mails)
+    .set({ ...outcome, endedAt: new Date() })
+    .where(and(eq(mails.workspaceId, ctx.workspaceId), inArray(mails.id, ids), eq(mails.status, 'PENDING')))
+}
+
+/** Gives up what waits for a list that is being deleted. */
+export async function giveUpMailsOfList(ctx: Ctx, listId: ListId): Promise<void> {
+  const ofList = and(eq(visitorMails.workspaceId, ctx.workspaceId), eq(visitorMails.listId, listId), isWaiting)
+  const { id } = visitorMails
+  await endVisitorMails(
+    ctx,
+    await ctx.db.select({ id }).from(visitorMails).where(ofList).orderBy(visitorMails.createdAt, id).for('update'),
+    { status: 'GIVEN_UP' },
+  )
+}
+
+/** Erases contacts from what is counted, and ends the mails to them that wait. */
+export async function forgetVisitorMails(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
+  const ofContact = and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.contactId, [...contactIds]))
+  const unreleased = await ctx.db
+    .select({ id: visitorMails.id })
+    .from(visitorMails)
+    .where(and(ofContact, ne(visitorMails.status, 'RELEASED')))
+    .orderBy(visitorMails.createdAt, visitorMails.id)
+    .for('update')
+  await endVisitorMails(ctx, unreleased, { status: 'REPLACED' })
+  await ctx.db.update(visitorMails).set({ contactId: null }).where(ofContact)
+}
+
+/** Counts the use of a link for the budget: once for each mail that was released. */
+export async function recordUsedLink(ctx: Ctx, subject: VisitorMailSubject): Promise<void> {
+  const latest = ctx.db
+    .select({ id: visitorMails.id })
+    .from(visitorMails)
+    .where(and(isAbout(ctx, subject), gt(visitorMails.releases, 0), isNull(visitorMails.usedAt)))
+    .orderBy(sql`${visitorMails.createdAt} desc`)
+    .limit(1)
+  await ctx.db
+    .update(visitorMails)
+    .set({ usedAt: new Date() })
+    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), inArray(visitorMails.id, latest)))
+}
+
+/**
+ * Makes a released mail wait again, whose attempt may have sent it: the next attempt may be a second mail, and is counted
+ * as one. Returns false if the mail has no budget.
+ */
+export async function returnToBudget({ db, workspaceId }: WorkScope, id: MailId): Promise<boolean> {
+  const returned = await db
+    .update(visitorMails)
+    .set({ status: 'WAITING' })
+    .where(and(eq(visitorMails.workspaceId, workspaceId), eq(visitorMails.id, id), eq(visitorMails.status, 'RELEASED')))
+    .returning({ id: visitorMails.id })
+  if (returned.length > 0) publishRelease(db, workspaceId)
+  return returned.length > 0
+}
+
+/** Gives back what was counted for an attempt that sent nothing. */
+export async function refundRelease(ctx: Ctx, id: MailId): Promise<void> {
+  await ctx.db
+    .update(visitorMails)
+    .set({ releases: sql`${visitorMails.releases} - 1` })
+    .where(and(byId(visitorMails, ctx, id), eq(visitorMails.status, 'RELEASED'), gt(visitorMails.releases, 0)))
+}
+
+function isAbout(ctx: Ctx, { kind, contactId, listId }: VisitorMailSubject): SQL | undefined {
+  return and(
+    eq(visitorMails.workspaceId, ctx.workspaceId),
+    eq(visitorMails.kind, kind),
+    eq(visitorMails.contactId, contactId),
+    listId ? eq(visitorMails.listId, listId) : isNull(visitorMails.listId),
+  )
+}
+
+/** Deletes up to 1,000 rows that no budget counts any more. Returns their number. */
+export async function purgeVisitorMails(db: Db): Promise<number> {
+  const result = await db.execute(sql`
+    delete from visitor_mails where (workspace_id, id) in (
+      select workspace_id, id from visitor_mails
+      where created_at < now() - interval '30 days' and status not in ('WAITING', 'WITHHELD') limit 1000)`)
+  return result.rowCount ?? 0
+}

@@ -1,0 +1,68 @@
+/** Mails that visitors asked for, in workspaces with a budget. */
+import { mails, visitorMails } from '@rapport/core/db/schema/index.ts'
+import type { ListId } from '@rapport/core/kernel/ids.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
+import { confirmationUrl } from '@rapport/core/lists/subscription-links.ts'
+import { releaseVisitorMails } from '@rapport/core/mail/budget/release-visitor-mails.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { setQuotas } from '@rapport/core/workspaces/set-quotas.ts'
+import { and, eq, sql } from 'drizzle-orm'
+
+/** Subscribes `<name>-1@example.com` and so on, one after the other, as visitors do. Returns the addresses. */
+export async function askVisitors(
+  ctx: Ctx,
+  listId: ListId,
+  { count, name = 'visitor' }: { count: number; name?: string },
+): Promise<string[]> {
+  const emails = Array.from({ length: count }, (_value, index) => `${name}-${index + 1}@example.com`)
+  for (const email of emails) await subscribe(ctx, listId, { email, firstName: '', lastName: '' })
+  return emails
+}
+
+/** The addresses of the mails of visitors, of one status or of all, in the order in which they are released. */
+export async function listVisitorMails(
+  ctx: Ctx,
+  status?: (typeof visitorMails.$inferSelect)['status'],
+): Promise<string[]> {
+  const ofStatus = status && eq(visitorMails.status, status)
+  const rows = await ctx.db
+    .select({ email: mails.toAddress })
+    .from(visitorMails)
+    .innerJoin(mails, and(eq(mails.workspaceId, visitorMails.workspaceId), eq(mails.id, visitorMails.id)))
+    .where(and(eq(visitorMails.workspaceId, ctx.workspaceId), ofStatus))
+    .orderBy(visitorMails.createdAt, visitorMails.id)
+  return rows.map(({ email }) => email)
+}
+
+/** Uses the link of the latest mail to the address, as its reader does. */
+export async function useMailedLink(ctx: Ctx, email: string): Promise<void> {
+  const [mail] = await ctx.db
+    .select()
+    .from(mails)
+    .where(and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.toAddress, email)))
+    .orderBy(sql`${mails.createdAt} desc`)
+    .limit(1)
+  if (!mail?.data.listId || !mail.data.contactId) throw new Error(`No confirmation was mailed to ${email}`)
+  const { listId, contactId } = mail.data
+  const url = confirmationUrl(ctx, { listId, contactId, email, issuedAt: mail.createdAt })
+  await confirmSubscription(ctx, new URL(url).searchParams.get('token') ?? '')
+}
+
+/** Moves what the budget has counted, and what waits, into the past. */
+export async function backdateVisitorMails(ctx: Ctx, hours: number): Promise<void> {
+  const interval = sql`make_interval(hours => ${hours}::int)`
+  await ctx.db.execute(sql`
+    update visitor_mails set created_at = created_at - ${interval}, released_at = released_at - ${interval},
+      used_at = used_at - ${interval}, told_at = told_at - ${interval}
+    where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  await ctx.db.execute(sql`
+    update mail_requests set created_at = created_at - ${interval} where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+}
+
+/** Prepares the release that withholds the second of two mails. */
+export async function prepareWithheld(ctx: Ctx, listId: ListId): Promise<() => Promise<unknown>> {
+  await setQuotas(ctx, { confirmations: 1 })
+  await askVisitors(ctx, listId, { count: 2 })
+  return () => releaseVisitorMails(ctx)
+}
