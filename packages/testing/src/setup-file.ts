@@ -6,8 +6,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll } from 'vitest'
 import { collectStatementResults, requireDeclaredColumns } from './postgres/collect-results.ts'
-import { takeOutsideWaits, watchOutsideWaits } from './network/outside-waits.ts'
-import { takeUnlockedSubscriptions, watchSubscriptions } from './postgres/unlocked-subscriptions.ts'
+import { takeOutsideWaits, watchOutsideWaits } from './network/outside-waits-patch.ts'
+import { takeUnlockedSubscriptions, watchSubscriptions } from './consent/unlocked-subscriptions-patch.ts'
 import { killStartedProcesses } from './processes/processes.ts'
 import { recordStatementsOfApplication, takeRecordedStatements } from './tenancy/record-statements-patch.ts'
 

@@ -109,9 +109,9 @@ export async function openTransaction(
  */
 export function openImpatient({ url }: TestDatabase): Db {
   const settings = { lock_timeout: '100ms', statement_timeout: '3s' }
-  const { db, close } = openDatabase(url, { applicationName: 'rapport test', settings, onError: () => {} })
-  onTestFinished(close)
-  return db
+  const database = openDatabase(url, { applicationName: 'rapport test', settings, onError: () => {} })
+  onTestFinished(() => database.close())
+  return database.db
 }
 
 const countBlocked = `select count(*) from pg_stat_activity

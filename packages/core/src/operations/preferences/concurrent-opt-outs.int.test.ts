@@ -1,24 +1,17 @@
 /** What a person says while imports write the same addresses, and while they say it twice. */
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
-import {
-  createTestContact,
-  createTestList,
-  createTestWorker,
-  listEventTypes,
-} from '@rapport/testing/fixtures/factories.ts'
+import { createTestList, createTestWorker, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { countRuns } from '@rapport/testing/runs.ts'
 import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { readStats } from '../../campaigns/campaign-stats.ts'
 import { preferencesUrl } from '../../consent/preferences-links.ts'
 import { findContactByEmail } from '../../contacts/find-contact.ts'
-import { updateContact } from '../../contacts/update-contact.ts'
 import { suppressions } from '../../db/schema/index.ts'
 import { type ContactId, newId } from '../../kernel/ids.ts'
-import { addSubscriber, readSubscriber } from '../../lists/subscribers.ts'
+import { readSubscriber } from '../../lists/subscribers.ts'
 import { unsubscribeUrl } from '../../lists/subscription-links.ts'
 import type { Ctx } from '../../request/context.ts'
 import { unsubscribe } from '../contacts/unsubscribe.ts'
@@ -73,18 +66,4 @@ test('two clicks at once are one statement, one event and one count', async () =
   expect(await ctx.db.$count(suppressions, eq(suppressions.workspaceId, ctx.workspaceId))).toBe(1)
   expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(1)
   expect(await readStats(ctx, campaignId)).toMatchObject({ unsubscribed: 1 })
-})
-
-test('stopping all by a former address beside four imports is never unavailable', { timeout: 1_800_000 }, async () => {
-  const list = await createTestList(ctx)
-  for (let round = 0; round < countRuns({ gate: 5, full: 500 }); round++) {
-    const emails = Array.from({ length: 64 }, (_, index) => `person-${round}-${index}@example.com`)
-    const [former = '', present = ''] = emails
-    const { id: contactId } = await createTestContact(ctx, { email: former })
-    await addSubscriber(ctx, list.id, { contactId, status: 'CONFIRMED' })
-    await updateContact(ctx, contactId, { email: present })
-    const imports = Array.from({ length: 4 }, () => importInto(ctx, list.id, emails))
-    await Promise.all([...imports, stopAll(ctx, { contactId, email: former })])
-    expect((await readSubscriber(ctx, list.id, contactId)).status).toBe('UNSUBSCRIBED')
-  }
 })

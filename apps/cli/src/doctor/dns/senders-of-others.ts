@@ -1,7 +1,7 @@
 /** Names senders whose domain belongs to another workspace. */
 import { normalizeAddress } from '@rapport/core/mail/normalize-address.ts'
 import { listSendersOfOthers } from '@rapport/core/operations/overviews/senders-of-others.ts'
-import { type Check, findingsAbout } from './finding.ts'
+import { type Check, findingsAbout } from '../finding.ts'
 
 export const sendersOfOthersCheck: Check = {
   about: 'Senders',
