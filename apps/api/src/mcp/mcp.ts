@@ -1,4 +1,4 @@
-import { AppError } from '@rapport/core/kernel/errors.ts'
+import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { Empty } from '../routes/shapes.ts'
@@ -9,6 +9,12 @@ const errorResponse = (description: string) => ({
   description,
   content: { 'application/json': { schema: McpError } },
 })
+
+/** Not as if left out, as `null` is elsewhere: without its id, a call would be a notification, which is not answered. */
+async function refuseNullId({ body }: FastifyRequest) {
+  if (typeof body === 'object' && body !== null && 'id' in body && body.id === null)
+    throw invalidField('id', 'id: must be a string or an integer')
+}
 
 /** The Model Context Protocol for agents, over Streamable HTTP without sessions. */
 export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>): FastifyPluginAsync {
@@ -30,6 +36,7 @@ export function mcpRoutes(config: Pick<ApiConfig, 'PUBLIC_URL' | 'CORS_ORIGINS'>
         // send the same headers with every message.
         config: { role: 'VIEWER', errorStatuses: [403], worksWhenSuspended: true },
         bodyLimit: templateBodyLimit,
+        preValidation: refuseNullId,
         schema: {
           tags: ['Agents'],
           security: [{ bearer: [] }],
