@@ -18,7 +18,7 @@ export const Readiness = z
         server: z.enum(['up', 'shutting down']).describe('The state of this process.'),
       })
       .describe('The state of each part.'),
-    problem: z.string().nullable().describe('Why the database is down; null if it is not.'),
+    problem: z.string().nullable().describe('Why the database is down; `null` if it is not.'),
     clock: Clock.describe('The clock of this process compared with that of the database.'),
     version: z.string().describe('The version of Rapport.'),
   })

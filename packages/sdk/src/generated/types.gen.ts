@@ -3592,7 +3592,7 @@ export type Readiness = {
         server: 'up' | 'shutting down';
     };
     /**
-     * Why the database is down; null if it is not.
+     * Why the database is down; `null` if it is not.
      */
     problem: string | null;
     /**
