@@ -142,7 +142,7 @@ const badValues: [string, unknown][] = [
   ['fromEmail', ''],
   ['replyTo', 'ada@example.com, eve@example.com'],
   ['trackOpens', 'yes'],
-  ['trackClicks', null],
+  ['trackClicks', 1],
   ['status', 'SENT'],
   ['queued', 1_000],
   ['sentAt', null],
@@ -157,6 +157,7 @@ test('creating or updating with an invalid value returns 400 and changes nothing
       expect([field, issues?.map(({ path }) => path)]).toEqual([field, [field]])
     }
   }
+  expectError(await change(draft.id, { trackClicks: null }), 400)
   expect(await read(draft.id)).toEqual(draft)
 })
 
@@ -245,7 +246,8 @@ const badTests: [string, unknown][] = [
   ['email', 'me@example.com\r\nBcc: eve@example.com'],
   ['contactId', 'nope'],
   ['contactId', 'con_01kag7m3v9e8fs2t4w6x8y0z1b'],
-  ['contactId', null],
+  ['contactId', ''],
+  ['email', null],
   ['to', 'me@example.com'],
 ]
 test('a test email with an invalid address or contact returns 400 and sends nothing', async () => {

@@ -257,7 +257,7 @@ describe('a redelivery', () => {
       { status: 'PENDING' },
       { since: '2026-01-01' },
       { createdAfter: 'yesterday' },
-      { createdBefore: null },
+      { createdBefore: 5 },
       { type: '*' },
       { dryRun: 1 },
     ]) {
