@@ -34,10 +34,12 @@ export const allowedMethods = fp(
         ? `Route not found: use ${meant}, without the slash at the ${path.endsWith('/') ? 'end' : 'start'}`
         : 'Route not found'
     })
-    // `GET /contacts/` matches `/contacts/:id`, as if a contact without an id were missing.
+    // `GET /contacts/` matches `/contacts/:id`, as if a contact without an id were missing. A change without an id was not meant
+    // for the path of the listing.
     app.addHook('preValidation', async (request) => {
       const path = pathOf(request)
-      if (request.routeOptions.url?.includes(':') && path.endsWith('/'))
+      const isRead = request.method === 'GET' || request.method === 'HEAD'
+      if (isRead && request.routeOptions.url?.includes(':') && path.endsWith('/'))
         throw new AppError('not_found', app.describeMissingRoute(path))
     })
     // `GET /contacts/batch` matches `/contacts/:id`, although the path has a route of its own.
