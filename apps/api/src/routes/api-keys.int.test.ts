@@ -53,7 +53,7 @@ test('the role of a new key is at most that of its creator', async () => {
   // Only ADMINs can create keys, and no key can be an OWNER.
   const { body: admin } = await issue({ name: 'admin', role: 'ADMIN' })
   expect(await issue({ name: 'equal', role: 'ADMIN' }, admin.key)).toMatchObject({ status: 201 })
-  for (const role of ['OWNER', 'admin', 'ROOT', null, 1]) {
+  for (const role of ['OWNER', 'admin', 'ROOT', '', 1]) {
     const { issues } = expectError(await issue({ name: 'above', role }, admin.key), 400)
     expect(issues).toEqual([{ path: 'role', message: expect.stringMatching(/^must be one of VIEWER, MEMBER, ADMIN/) }])
   }
@@ -90,7 +90,6 @@ const invalidExpiries = [
   '275760-09-13T00:00:00Z',
   '0000-01-01T00:00:00Z',
   'tomorrow',
-  '',
   4_102_444_800_000,
 ]
 test.each(invalidExpiries)('rejects a key that expires at %j', async (expiresAt) => {

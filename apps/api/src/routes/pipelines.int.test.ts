@@ -47,7 +47,7 @@ const badStages: [unknown, string][] = [
   [Array.from({ length: 101 }, () => stages[0]), 'stages'],
   [[null], 'stages.0'],
   [[{ winProbability: 1 }], 'stages.0.name'],
-  [[{ name: 'a', winProbability: null }], 'stages.0.winProbability'],
+  [[{ name: 'a', winProbability: '1' }], 'stages.0.winProbability'],
   [[{ name: '  ', winProbability: 1 }], 'stages.0.name'],
   [[{ name: 'x'.repeat(201), winProbability: 1 }], 'stages.0.name'],
   [[stages[0], { name: 'a', winProbability: 101 }], 'stages.1.winProbability'],
