@@ -219,6 +219,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /lists': [],
   'POST /lists': [],
   'GET /lists/{id}': [({ list }) => ({ path: `/lists/${list}` })],
+  'GET /lists/{id}/counts': [({ list }) => ({ path: `/lists/${list}/counts` })],
   'PATCH /lists/{id}': [({ list }) => ({ path: `/lists/${list}`, body: { name: 'taken over' } })],
   'DELETE /lists/{id}': [({ spareList }) => ({ path: `/lists/${spareList}` })],
   'POST /lists/{id}/subscribers': [
