@@ -52,7 +52,7 @@ test('a token of any form is answered exactly as a wrong token', async () => {
   expect(wrong).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token"' } })
   const { key } = workspace
   const malformed = [
-    ['', ' ', 'Bearer', 'Bearer ', 'Bearer  ', `Bearer  ${key}`, `Bearer\t${key}`, `Bearer ${key} x`, key],
+    ['', ' ', 'Bearer', 'Bearer ', 'Bearer  ', `Bearer\t${key}`, `Bearer ${key} x`, key],
     [200, 201, 1_000, 10_000].flatMap((length) => [
       `Bearer ${'a'.repeat(length)}`,
       `Bearer ${key.padEnd(length, 'a')}`,

@@ -47,6 +47,13 @@ test('GET /lists/{id}/subscribers and GET /lists/{id}/subscribers/{contactId}', 
   expectError(await call('GET', `${subscribers()}/${other.id}`), 404)
 })
 
+test('GET /lists/{id}/counts: how many subscriptions have each status', async () => {
+  await add({ contactId: contact.id, status: 'CONFIRMED' })
+  const none = { PENDING: 0, UNSUBSCRIBED: 0, BOUNCED: 0, COMPLAINED: 0 }
+  expect(await call('GET', `/lists/${list.id}/counts`)).toMatchObject({ status: 200, body: { ...none, CONFIRMED: 1 } })
+  expectError(await call('GET', `/lists/${list.id.slice(0, -1)}0/counts`), 404)
+})
+
 test('DELETE /lists/{id}/subscribers/{contactId}: may be added again', async () => {
   await add({ contactId: contact.id, status: 'CONFIRMED' })
   expect((await call('DELETE', `${subscribers()}/${contact.id}`)).status).toBe(204)

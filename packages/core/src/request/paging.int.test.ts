@@ -88,7 +88,7 @@ describe('a cursor', () => {
     const position = ['2000-01-01T00:00:00.000Z', '00000000-0000-0000-0000-000000000000']
     const plain = Buffer.from(JSON.stringify(position)).toString('base64url')
     const signed = signPayload(ctx.settings.keys.cursors, `contacts -createdAt ${ctx.workspaceId}`, position)
-    const wrong = ['', 'x', '.', `${cursor}x`, cursor.slice(1), `${cursor}=`, plain, signed, "' or 1=1 --"]
+    const wrong = ['x', '.', `${cursor}x`, cursor.slice(1), `${cursor}=`, plain, signed, "' or 1=1 --"]
     for (const text of wrong) await expect(page({ limit: '1', cursor: text })).rejects.toMatchObject(invalid)
     await expect(page({ limit: '1', cursor, sort: 'createdAt' })).rejects.toMatchObject(invalid)
     await expect(page({ limit: '1', cursor, sort: '-email' })).rejects.toMatchObject(invalid)

@@ -1,4 +1,4 @@
-/** A person stops all mail by a link to a former address, while imports write both addresses: nobody gets an error. */
+/** A person stops all mail by a link to a former address, while imports write both addresses. */
 import { createTestContact, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
