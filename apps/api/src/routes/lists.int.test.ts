@@ -30,7 +30,6 @@ test('POST /lists: every field, and double opt-in by default', async () => {
     confirmedCount: 0,
     withheldConfirmations: 0,
     locale: null,
-    withheldConfirmations: 0,
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
   })

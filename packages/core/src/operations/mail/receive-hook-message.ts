@@ -18,6 +18,8 @@ export interface ReceivedMessage extends HookRequest, Omit<HookContext, 'secret'
   hookId: MailHookId
   /** Aborted when the client has closed the connection: what is not recorded yet comes with the repetition. */
   closed?: AbortSignal
+  /** Runs the work when it is the turn of the workspace. Default: one message of a workspace at a time, in this process. */
+  inTurn?: typeof recordInTurn
 }
 
 /** A message of a megabyte has 8,000 events. */
@@ -41,13 +43,13 @@ export async function receiveHookMessage(base: BaseCtx, received: ReceivedMessag
   const { reports, signedToken } = await readProviderMessage[hook.provider](received, { ...received, secret })
   await touchMailHook(base.db, hook)
   if (reports.length === 0) return
-  const { closed } = received
+  const { closed, inTurn = recordInTurn } = received
   const record = (base: BaseCtx) => recordReports(base, hook, { reports, closed })
   const recordOnce = (token: string) =>
     inRounds(base, async (base) => {
       if (await acceptToken(base.db, hook.id, token)) await record(base)
     })
-  await recordInTurn(
+  await inTurn(
     hook.workspaceId ?? hook.id,
     () => (signedToken === undefined ? record(base) : recordOnce(signedToken)),
     closed,
