@@ -141,7 +141,7 @@ test('starts without PostgreSQL and Redis, is not ready, and exits cleanly', asy
     status: 503,
     body:
       '{"status":"unavailable","parts":{"database":"down","redis":"down","server":"up"},' +
-      `"clock":{"status":"unknown","offsetMs":null},"version":"${version}"}`,
+      `"problem":"the connection is refused","clock":{"status":"unknown","offsetMs":null},"version":"${version}"}`,
   })
   main.kill('SIGINT')
   expect(await endOf(main)).toMatchObject({ code: 0, signal: null })

@@ -13,7 +13,7 @@ const root = resolve(import.meta.dirname, '../../..')
  * What a test cannot run: a placeholder for an id, a command without end, and a request to a public DNS server, also by
  * `--as`. Backups need the `pg_dump` of the server and have tests of their own.
  */
-const skipped = /…|rapport (listen|backup|restore) |--dns-server|--as /
+const skipped = /…|rapport (listen|backup|restore) |demo|--dns-server|--as /
 
 // Every example starts a process, which takes a second and more on a loaded machine.
 test('the examples of the CLI reference work as printed', { timeout: 300_000 }, async () => {

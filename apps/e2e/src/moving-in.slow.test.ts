@@ -62,7 +62,8 @@ test('a folder of Mailchimp is imported by one command, verified, and only once'
   const folder = mailchimp()
   const first = await run('--from', 'mailchimp', '--list', list, '--verify', folder)
   expect(first.stdout).toBe(
-    '4 addresses compared\nwidened (not mailable there, but here): 0\nlost (mailable there, but not here): 0\n',
+    '4 addresses compared\nwidened (not mailable there, but here): 0\nlost (mailable there, but not here): 0\n' +
+      'On the list: 0 PENDING, 1 CONFIRMED, 1 UNSUBSCRIBED, 0 BOUNCED, 0 COMPLAINED\n',
   )
   expect(first.code).toBe(0)
   const expected = {

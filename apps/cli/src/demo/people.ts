@@ -34,7 +34,7 @@ export const people: ContactInput[] = Array.from({ length: firstNames.length * l
 export const importFile = `email,firstName,lastName,plan,seats
 grete.hermann@example.com,Grete,Hermann,team,12
 this is no address,Karen,Sparck Jones,team,3
-sophie.wilson@example.com,Sophie,Wilson,business,many
+sophie.wilson@,Sophie,Wilson,business,8
 kathleen.booth@example.com,Kathleen,Booth,free,1
 ada.allen@example.com,Ada,Allen,free,1
 `

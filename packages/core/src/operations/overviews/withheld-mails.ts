@@ -16,8 +16,8 @@ export function registerWithheldMetrics(registry: Registry, db: Db): void {
   })
 }
 
-export function countWithheldMails(db: Db): Promise<number> {
-  return db.$count(visitorMails, eq(visitorMails.status, 'WITHHELD'))
+export async function countWithheldMails(db: Db): Promise<number> {
+  return await db.$count(visitorMails, eq(visitorMails.status, 'WITHHELD'))
 }
 
 const maxListed = 20
