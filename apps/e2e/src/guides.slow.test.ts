@@ -41,7 +41,7 @@ const expected: Record<string, (string | RegExp)[]> = {
     '[["trial"],{"plan":"pro"}]\n["trial","customer"]\n["customer"]\n"already_exists"\n"con_',
     '["Radia","Perlman"]\n["FAILED","must be one of free, pro"]\n["CREATED",null]\n',
     '["radia@example.com","+44 20 7946 0958"]',
-    '[2,1,[{"line":3,"message":"customFieldValues.plan: must be one of free, pro"}]]',
+    '[2,0,[{"line":3,"message":"customFieldValues.plan: must be one of free, pro; left out"}]]',
     'email,firstName,lastName\nradia@example.com,Radia,Perlman\n',
   ],
   identity: ['"edsger@example.com"\n["user_1930","e.dijkstra@example.com"]\ntrue\n[1,0]\n'],
