@@ -31,9 +31,9 @@ export interface WithholdingWorkspace {
 }
 
 /** Lists the workspaces whose mails wait, at most twenty, those with the most mails first. */
-export function listWithholdingWorkspaces(db: Db): Promise<WithholdingWorkspace[]> {
+export async function listWithholdingWorkspaces(db: Db): Promise<WithholdingWorkspace[]> {
   const mails = count()
-  return db
+  return await db
     .select({ workspaceId: workspaces.id, name: workspaces.name, count: mails, since: min(visitorMails.createdAt) })
     .from(visitorMails)
     .innerJoin(workspaces, eq(workspaces.id, visitorMails.workspaceId))
@@ -50,7 +50,7 @@ export interface UnusedSignup {
 }
 
 /** Lists the OPEN lists to which no visitor has subscribed for 90 days, at most twenty. */
-export function listUnusedSignups(db: Db): Promise<UnusedSignup[]> {
+export async function listUnusedSignups(db: Db): Promise<UnusedSignup[]> {
   const start = sql`now() - interval '90 days'`
   const bySignup = or(eq(subscriptions.source, 'public'), sql`${subscriptions.source} like 'form:%'`)
   const signups = db
@@ -64,7 +64,7 @@ export function listUnusedSignups(db: Db): Promise<UnusedSignup[]> {
         bySignup,
       ),
     )
-  return db
+  return await db
     .select({ workspaceId: lists.workspaceId, listId: lists.id, name: lists.name })
     .from(lists)
     .innerJoin(workspaces, and(eq(workspaces.id, lists.workspaceId), isNull(workspaces.deletedAt)))
