@@ -45,6 +45,7 @@ test('an unknown route returns 404 for any body and credential', async () => {
 
 test('a malformed id in a path gets exactly the response of an unknown id', async () => {
   const wrongIds = [
+    '',
     'null',
     'undefined',
     '[object%20Object]',
