@@ -11,6 +11,7 @@ import { countOpenWork, type Stack } from '../stack.ts'
 import { type Campaigns, createCampaigns } from './campaigns.ts'
 import type { Finding } from './findings.ts'
 import { judge } from './judge.ts'
+import { judgeStatuses } from './judge-statuses.ts'
 import type { Request } from './log.ts'
 import { createPerson, type Person } from './people.ts'
 import { readStatuses } from './statuses.ts'
@@ -90,6 +91,7 @@ export async function attack(stack: Stack, options: AttackOptions): Promise<Atta
       findings: [
         ...violations.map((violation) => ({ kind: 'violation', ...violation }) as const),
         ...failures.map((failure) => ({ kind: 'failure', ...failure }) as const),
+        ...people.flatMap(({ log }) => judgeStatuses(log)).map((wrong) => ({ kind: 'status', ...wrong }) as const),
         ...audience,
       ],
       lists,

@@ -1,66 +1,22 @@
-/** What the attack found: names, known ones, and the shortest story of each. */
+/** What the attack found: names, and the shortest story of each. */
 import { judge, type Violation } from './judge.ts'
-import { isAnswered, mayHaveHappened, type PersonLog, type Request } from './log.ts'
+import type { WrongStatus } from './judge-statuses.ts'
+import { mayHaveHappened, type PersonLog, type Request } from './log.ts'
 import type { No } from './statements.ts'
 
 export type Finding =
   | ({ kind: 'violation' } & Violation)
   | { kind: 'failure'; request: Request; log: PersonLog }
+  | ({ kind: 'status' } & WrongStatus)
   | { kind: 'audience'; list: string; willReceive: number; queued: number; sent: number; skipped: number }
 
-/**
- * What is known of the code of today. The redesign of consent deletes each of these with the code that causes it: the
- * attack then finds it again if it returns.
- */
-export const knownFindings: Record<string, (finding: Finding) => boolean> = {
-  'the undo of the person reverts a later "no"': (finding) =>
-    finding.kind === 'violation' && finding.answered?.verb === 'undo',
-  'a link that was mailed before a repeated opt-out confirms after it': (finding) =>
-    finding.kind === 'violation' && finding.answered?.verb === 'link' && isRepeatedAfterLink(finding),
-  'a second complaint of the same day is dropped': (finding) =>
-    finding.kind === 'violation' && finding.no.reason === 'COMPLAINED' && listEarlier(finding, isComplaint).length > 0,
-  'a return to one list opens the lists that the contact never joined': (finding) =>
-    finding.kind === 'violation' && finding.no.isOfAll && hasReturnedElsewhere(finding),
-  'a request that deadlocks with another one, such as leaving all beside an import, is a 503': (finding) =>
-    finding.kind === 'failure' && finding.request.status === 503,
-  'a mail that waits for longer than a second does not ask again': (finding) =>
-    finding.kind === 'violation' && finding.no.endedAt >= (finding.observed.campaignSentAt ?? Infinity),
-  'the audience counts addresses that are skipped': (finding) =>
-    finding.kind === 'audience' && finding.skipped > 0 && finding.willReceive === finding.queued,
-}
-
-/** A link to another list has withdrawn what was said of all. */
-const hasReturnedElsewhere = ({ no, log, observed }: Violation) =>
-  log.requests.some(
-    (request) =>
-      isAnswered(request) &&
-      request.sentAt < observed.at &&
-      request.endedAt >= no.saidAt &&
-      request.means.some((one) => one.kind === 'link' && one.list !== no.list),
-  )
-
-/** Something against the address was said before the link was mailed, and again later. */
-function isRepeatedAfterLink({ no, answered, log }: Violation): boolean {
-  const mailedAt = answered?.means.map((one) => (one.kind === 'link' ? one.mailedAt : 0))[0] ?? 0
-  return listEarlier({ no, log }, (request) => request.sentAt < mailedAt && isNo(request)).length > 0
-}
-
-const listEarlier = ({ no, log }: Pick<Violation, 'no' | 'log'>, matches: (request: Request) => boolean) =>
-  log.requests.filter((request) => request !== no.request && request.sentAt < no.endedAt && matches(request))
-
-const isNo = ({ means }: Request) => means.some(({ kind }) => kind === 'no')
-const isComplaint = ({ means }: Request) => means.some((one) => one.kind === 'no' && one.reason === 'COMPLAINED')
-
 export function nameOf(finding: Finding): string {
-  const known = Object.entries(knownFindings).find(([, matches]) => matches(finding))
-  if (known) return known[0]
   if (finding.kind === 'failure') return `${finding.request.verb} is a ${finding.request.status}`
   if (finding.kind === 'audience') return 'the audience is not what is sent'
+  if (finding.kind === 'status') return `${finding.shown.status}: ${finding.why}`
   const how = finding.answered?.verb ?? finding.observed.what.replace(/\d+ /, '')
   return `${how} against ${describeNo(finding.no)}`
 }
-
-export const isKnown = (name: string): boolean => name in knownFindings
 
 const describeNo = ({ reason, source, isCopied }: No) =>
   `${reason}${source && ` of ${source}`}${isCopied ? ' that was copied' : ''}`
@@ -71,7 +27,7 @@ export function describeFindings(findings: readonly Finding[], lists: readonly s
   return [...groups].map(([name, group]) => {
     const stories = group.slice(0, 20).map((finding) => tell(finding, lists))
     const [shortest = ''] = stories.toSorted((one, other) => one.split('\n').length - other.split('\n').length)
-    return `${isKnown(name) ? 'known: ' : ''}${name} (${group.length} times)\n${shortest}`
+    return `${name} (${group.length} times)\n${shortest}`
   })
 }
 
@@ -81,6 +37,11 @@ function tell(finding: Finding, lists: readonly string[]): string {
     return `  ${list}: the audience is ${willReceive}, ${queued} are queued, ${sent} sent, ${skipped} skipped`
   }
   if (finding.kind === 'failure') return tellRequests([finding.request], finding.request.sentAt)
+  if (finding.kind === 'status') {
+    const { shown, log } = finding
+    const requests = log.requests.filter((request) => mayHaveHappened(request) && request.verb !== 'find')
+    return `${tellRequests(requests, requests[0]?.sentAt ?? 0)}\n  ${shown.address} on ${shown.list} is ${shown.status}`
+  }
   const { observed, no } = finding
   const requests = shorten(finding, lists)
   const startedAt = requests[0]?.sentAt ?? observed.at

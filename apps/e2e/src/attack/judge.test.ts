@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { judge } from './judge.ts'
+import { judgeStatuses } from './judge-statuses.ts'
 import { all, type Meaning, type PersonLog, type Request } from './log.ts'
 
 const [a, b] = ['ada@a.example.com', 'ada@b.example.com']
@@ -11,6 +12,7 @@ const createLog = (steps: readonly Step[]): PersonLog => ({
   name: 'ada',
   addresses: [a, b],
   observations: [],
+  statuses: [],
   requests: steps.map(([sentAt, endedAt, meaning, status = 200]) => ({
     what: meaning.kind,
     verb: meaning.kind,
@@ -112,4 +114,32 @@ test('a contact that comes to an address it had left keeps what a link can confi
   const erased: Step = [50, 60, { kind: 'erasure', contactId: 'con_1' }]
   expect(judge(createLog([contact, erased, link(70, 80, 20)]), lists)).toMatchObject([{ no: { reason: 'GONE' } }])
   expect(against(createLog(moved))).toEqual(['GONE'])
+})
+
+/** Returns why a status is wrong that is shown at the end. */
+const judgeStatus = (status: string, steps: readonly Step[]) =>
+  judgeStatuses({ ...createLog(steps), statuses: [{ address: a, list: 'A', status }] }).map(({ why }) => why)
+
+test('a status needs a request that may have caused it', () => {
+  const withoutResponse: Step = [10, Infinity, left(0, 0)[2], 0]
+  const ask: Step = [1, 2, { kind: 'ask', list: 'A', address: a }]
+  const complaint: Step = [1, 2, { kind: 'no', scope: all, reason: 'COMPLAINED', source: 'API', address: b }]
+  for (const [status, step] of [
+    ['PENDING', ask],
+    ['CONFIRMED', grant],
+    ['UNSUBSCRIBED', withoutResponse],
+    ['UNSUBSCRIBED', complaint],
+    ['COMPLAINED', complaint],
+  ] as const) {
+    expect(judgeStatus(status, [step])).toEqual([])
+    expect(judgeStatus(status, [[1, 2, step[2], 409]])).toEqual(['nothing has caused it'])
+  }
+  expect(judgeStatus('UNSUBSCRIBED', [left(1, 2, 'B')])).toEqual(['nothing has caused it'])
+})
+
+test('a consent that nothing has ended is CONFIRMED', () => {
+  const returned = [left(1, 10), link(20, 30, 15)]
+  expect(judgeStatus('UNSUBSCRIBED', returned)).toEqual(['nothing has ended the consent'])
+  expect(judgeStatus('UNSUBSCRIBED', [...returned, left(25, 40)])).toEqual([])
+  expect(judgeStatus('UNSUBSCRIBED', [left(1, 10), [20, 30, link(0, 0, 15)[2], 400]])).toEqual([])
 })

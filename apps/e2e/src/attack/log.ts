@@ -75,4 +75,12 @@ export interface PersonLog {
   addresses: readonly string[]
   requests: Request[]
   observations: Observation[]
+  /** What is shown at the end. */
+  statuses: ShownStatus[]
+}
+
+export interface ShownStatus {
+  address: string
+  list: string
+  status: string
 }

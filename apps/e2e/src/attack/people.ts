@@ -36,7 +36,7 @@ export interface Person {
 export function createPerson(name: string, isCrowded: boolean): Person {
   const addresses: Person['addresses'] = [`${name}@a.example.com`, `${name}@b.example.com`]
   return {
-    log: { name, addresses, requests: [], observations: [] },
+    log: { name, addresses, requests: [], observations: [], statuses: [] },
     addresses,
     contactIds: new Set(),
     confirmations: [],

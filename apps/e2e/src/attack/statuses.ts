@@ -17,6 +17,7 @@ export async function readStatuses({ apis: [api], key, lists }: World, person: P
       const path = `/lists/${list.id}/subscribers/${id}`
       const { status = '' } = (await api?.call<Shown>('GET', path, { key }))?.body ?? {}
       const what = `GET ${path}: ${status}`
+      if (status !== '') person.log.statuses.push({ address, list: list.id, status })
       if (status === 'CONFIRMED')
         person.log.observations.push({ what, address, list: list.id, notBefore, at: Date.now() })
     }

@@ -58,7 +58,7 @@ export const verbsOfFiles: Record<string, Verb> = {
     const scope = isOfList ? list : all
     const means: Record<string, Meaning[]> = {
       CONFIRMED: [{ kind: 'grant', list, address }],
-      PENDING: [],
+      PENDING: [{ kind: 'ask', list, address }],
       UNSUBSCRIBED: [{ kind: 'no', scope, reason: 'OPTED_OUT', source: 'IMPORT', address }],
     }
     const lines = ['email,status', `${address},${status}`]
