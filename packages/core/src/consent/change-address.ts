@@ -106,9 +106,7 @@ export async function moveConfirmed(
   const states = listSubscriptions(records, id).filter(
     (state) => (state.ownStatus === 'CONFIRMED' || pendingKeys.has(toKey(state))) && isMoved(state),
   )
-  const agreed = states.filter(
-    ({ listId, status }) => status !== 'COMPLAINED' && !listRows(records, to, listId).some(isByPerson),
-  )
+  const agreed = states.filter(({ listId }) => !listRows(records, to, listId).some(isByPerson))
   const asked = new Set<string>()
   if (agreed.length === 0) return asked
   const [workspace] = await ctx.db

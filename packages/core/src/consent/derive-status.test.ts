@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../kernel/ids.ts'
-import { deriveStatus, isDatedBy, type SubscriptionState } from './derive-status.ts'
+import { deriveStatus, hasLeft, isDatedBy, type SubscriptionState } from './derive-status.ts'
 import type { Reason, SuppressionRow } from './suppression-rows.ts'
 
 const listId = newId('lst')
@@ -81,4 +81,16 @@ test('a complaint becomes less only with its row', () => {
   const rows = [row('OPTED_OUT', { listId })]
   expect(derive(ended, rows).status).toBe('COMPLAINED')
   expect(derive(ended, rows, { withdrawn: [row('COMPLAINED')] }).status).toBe('UNSUBSCRIBED')
+})
+
+test('a person has left by what they said, or by an ending that nothing explains', () => {
+  const ended = { status: 'UNSUBSCRIBED', unsubscribedAt: first } as const
+  expect(hasLeft(undefined, [row('OPTED_OUT')])).toBe(true)
+  expect(hasLeft(state(ended), [row('MANUAL', { firstSaidAt: second, createdAt: second })])).toBe(true)
+  for (const status of ['BOUNCED', 'COMPLAINED'] as const) expect(hasLeft(state({ status }), [])).toBe(true)
+  expect(hasLeft(undefined, [row('BOUNCED'), row('MANUAL')])).toBe(false)
+  expect(hasLeft(state(), [])).toBe(false)
+  expect(hasLeft(state({ ...ended, ownStatus: 'REMOVED' }), [])).toBe(false)
+  expect(hasLeft(state(ended), [row('MANUAL')])).toBe(false)
+  expect(hasLeft(state({ status: 'BOUNCED' }), [row('BOUNCED')])).toBe(false)
 })

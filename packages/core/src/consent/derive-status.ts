@@ -1,22 +1,35 @@
 /** The status of a subscription, from its own status and what stands against the address of its contact. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { subscriptions } from '../db/schema/index.ts'
-import { coversList, type Reason, type SuppressionRow } from './suppression-rows.ts'
+import { coversList, isByPerson, type Reason, type SuppressionRow } from './suppression-rows.ts'
 
 export type SubscriptionState = typeof subscriptions.$inferSelect
 type Derived = Pick<SubscriptionState, 'status' | 'unsubscribedAt'>
 
 export const isOpen = ({ status }: Pick<SubscriptionState, 'status'>) => status === 'PENDING' || status === 'CONFIRMED'
 
-/**
- * Whether more than a removal by the operator has ended the subscription, also if its row is lost. A removal does not
- * explain a complaint.
- */
-export const isMoreThanRemoved = (state: SubscriptionState | undefined): boolean =>
-  state !== undefined && !isOpen(state) && (state.ownStatus !== 'REMOVED' || state.status !== 'UNSUBSCRIBED')
+type Ending = Pick<SubscriptionState, 'status' | 'ownStatus' | 'unsubscribedAt'>
+
+/** Whether a person has left a list, of which `rows` are those for it and for all: they said so, or the row is lost. */
+export const hasLeft = (state: Ending | undefined, rows: readonly SuppressionRow[]): boolean =>
+  rows.some(isByPerson) || (state !== undefined && isRowLost(state, rows))
+
+/** Whether neither the own status nor a row explains the ending. A block explains only what it dates. */
+export function isRowLost(state: Ending, rows: readonly SuppressionRow[]): boolean {
+  const { status, ownStatus } = state
+  if (isOpen(state) || (status === 'UNSUBSCRIBED' && ownStatus === 'REMOVED')) return false
+  const explains = (row: SuppressionRow) =>
+    status === 'UNSUBSCRIBED'
+      ? isByPerson(row) || (row.reason === 'MANUAL' && isDatedBy(state, row))
+      : row.reason === status
+  return !rows.some(explains)
+}
 
 /** Whether the row has ended the subscription, by its moment. */
-export const isDatedBy = ({ unsubscribedAt }: SubscriptionState, { firstSaidAt, createdAt }: SuppressionRow): boolean =>
+export const isDatedBy = (
+  { unsubscribedAt }: Pick<Ending, 'unsubscribedAt'>,
+  { firstSaidAt, createdAt }: SuppressionRow,
+): boolean =>
   unsubscribedAt !== null && [firstSaidAt, createdAt].some((at) => at.getTime() === unsubscribedAt.getTime())
 
 interface Cause {

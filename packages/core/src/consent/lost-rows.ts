@@ -19,9 +19,9 @@ import {
   say,
   type SubscriptionKey,
 } from './consent-records.ts'
-import { findCause, isDatedBy, type SubscriptionState } from './derive-status.ts'
+import { isRowLost, type SubscriptionState } from './derive-status.ts'
 import { hashEmail, type Hashing } from './hash-email.ts'
-import { isByPerson, type SuppressionRow } from './suppression-rows.ts'
+import { coversList } from './suppression-rows.ts'
 
 /**
  * Writes the rows that are missing for what has ended the subscriptions of a contact, before the contact loses its
@@ -29,14 +29,11 @@ import { isByPerson, type SuppressionRow } from './suppression-rows.ts'
  */
 export function restoreLostRows(ctx: Ctx, records: ConsentRecords, { id, email }: AddressedContact): void {
   for (const state of listSubscriptions(records, id)) {
-    const { status, ownStatus, listId, unsubscribedAt } = state
-    if ((status !== 'UNSUBSCRIBED' && status !== 'COMPLAINED') || ownStatus === 'REMOVED') continue
-    const rows = listRows(records, email, listId)
-    const isExplained = rows.some(isByPerson) || rows.some((row) => row.reason === 'MANUAL' && isDatedBy(state, row))
-    if (isExplained) continue
+    const { status, listId, unsubscribedAt } = state
+    if (!isRowLost(state, listRows(records, email, listId))) continue
     const said =
-      status === 'COMPLAINED'
-        ? ({ listId: null, reason: 'COMPLAINED', source: 'MAIL_EVENT' } as const)
+      status === 'COMPLAINED' || status === 'BOUNCED'
+        ? ({ listId: null, reason: status, source: 'MAIL_EVENT' } as const)
         : ({ listId, reason: 'OPTED_OUT', source: 'LINK' } as const)
     say(ctx, records, { ...said, email, at: unsubscribedAt ?? undefined })
   }
@@ -120,9 +117,5 @@ async function countLost(ctx: Hashing & Pick<Ctx, 'db'>, ended: readonly Ended[]
   const rows = (await readRows(ctx, [...new Set(ended.map(({ email }) => email))])).map(({ hashed }) => hashed)
   const byHash = Map.groupBy(rows, ({ emailHash }) => emailHash)
   const rowsOf = (email: string) => (byHash.size === 0 ? [] : (byHash.get(hashEmail(ctx, email)) ?? []))
-  return ended.filter(({ state, email }) => isEndedWithoutRow(state, rowsOf(email))).length
+  return ended.filter(({ state, email }) => isRowLost(state, rowsOf(email).filter(coversList(state.listId)))).length
 }
-
-/** Whether something has ended the subscription that neither its own status nor a row says. */
-const isEndedWithoutRow = (state: SubscriptionState, rows: readonly SuppressionRow[]) =>
-  findCause(state, rows)?.status !== state.status

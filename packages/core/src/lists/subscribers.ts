@@ -2,7 +2,7 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type AddressedContact, listRows, lockConsent, setSubscription, toKey } from '../consent/consent-records.ts'
 import { restoreLostRows } from '../consent/lost-rows.ts'
-import { isMoreThanRemoved, type SubscriptionState } from '../consent/derive-status.ts'
+import { hasLeft, type SubscriptionState } from '../consent/derive-status.ts'
 import { deriveStatuses } from '../consent/derive-statuses.ts'
 import { givenConsent, requestedConsent, withProof } from '../consent/proofs.ts'
 import {
@@ -12,7 +12,7 @@ import {
   toSubscription,
 } from '../consent/subscription-record.ts'
 import type { Subscription } from '../consent/subscriptions.schema.ts'
-import { createSuppressedError, isByPerson, type SuppressionRow } from '../consent/suppression-rows.ts'
+import { createSuppressedError, type SuppressionRow } from '../consent/suppression-rows.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 import { findOrCreateContact } from '../contacts/upsert-contact.ts'
 import { subscriptions } from '../db/schema/index.ts'
@@ -117,8 +117,7 @@ export function addSubscriber(
 
 /** A caller's word holds only where nothing else was said, also if its row is lost. */
 function requireAllowed(rows: readonly SuppressionRow[], current: SubscriptionState | undefined): void {
-  const hasLeft = isMoreThanRemoved(current)
-  if (rows.some(isByPerson) || (rows.length === 0 && hasLeft)) throw hasOptedOutOfList()
+  if (hasLeft(current, rows)) throw hasOptedOutOfList()
   if (rows.length > 0) throw createSuppressedError(rows)
 }
 

@@ -103,8 +103,8 @@ const given = [
   {
     name: 'an API client subscribes someone who opted out',
     file: `${core}/lists/subscribers.ts`,
-    search: '  if (rows.some(isByPerson) || (rows.length === 0 && hasLeft)) throw hasOptedOutOfList()\n',
-    replacement: '  if (rows.length === 0 && hasLeft && !isByPerson) throw hasOptedOutOfList()\n',
+    search: '  if (hasLeft(current, rows)) throw hasOptedOutOfList()\n',
+    replacement: '  if (hasLeft(current, rows) && rows.length < 0) throw hasOptedOutOfList()\n',
   },
   {
     name: 'an API client subscribes an address that is suppressed',
@@ -115,15 +115,15 @@ const given = [
   {
     name: 'an import subscribes an address that is suppressed',
     file: `${core}/imports/writing/write-contact-rows.ts`,
-    search: 'if (hasLeft || listRows(records, contact.email, listId).length > 0) continue',
-    replacement: 'if (hasLeft) continue',
+    search: 'if (rows.length > 0 || hasLeft(current, rows)) continue',
+    replacement: 'if (hasLeft(current, rows)) continue',
     tests: importTests,
   },
   {
     name: 'an import subscribes a contact that has left without a row',
     file: `${core}/imports/writing/write-contact-rows.ts`,
-    search: 'if (hasLeft || listRows(records',
-    replacement: 'if ((hasLeft && false) || listRows(records',
+    search: 'if (rows.length > 0 || hasLeft(current, rows)) continue',
+    replacement: 'if (rows.length > 0 || hasLeft(undefined, rows)) continue',
     tests: importTests,
   },
   {

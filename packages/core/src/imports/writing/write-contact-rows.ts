@@ -12,7 +12,7 @@ import {
   setSubscription,
   toKey,
 } from '../../consent/consent-records.ts'
-import { isMoreThanRemoved, type SubscriptionState } from '../../consent/derive-status.ts'
+import { hasLeft, type SubscriptionState } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { ensureSubscription } from '../../consent/operator-proofs.ts'
 import { givenConsent, type ReportedConsent, withProof } from '../../consent/proofs.ts'
@@ -160,8 +160,8 @@ function confirmPeople(ctx: Ctx, claimed: ImportOfList, { records, people }: Rec
   for (const { contact } of people) {
     const key = { listId, contactId: contact.id }
     const current = records.subscriptions.get(toKey(key))
-    const hasLeft = isMoreThanRemoved(current)
-    if (hasLeft || listRows(records, contact.email, listId).length > 0) continue
+    const rows = listRows(records, contact.email, listId)
+    if (rows.length > 0 || hasLeft(current, rows)) continue
     confirmed.add(contact.id)
     if (current?.ownStatus === 'CONFIRMED') continue
     const claim = claims.get(contact.id)

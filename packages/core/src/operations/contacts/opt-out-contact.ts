@@ -1,7 +1,7 @@
 /** What a person said to the operator, by telephone or letter: as good as their own word, so that only they revert it. */
 import { audit } from '../../audit/audit.ts'
 import { listRows, lockConsent, say, toKey, withdraw } from '../../consent/consent-records.ts'
-import { isDatedBy, isOpen } from '../../consent/derive-status.ts'
+import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { proveOptOut, removeProofs, undoLifetimeMs } from '../../consent/operator-proofs.ts'
 import type { OptOutInput, OptOutQuery } from '../../consent/subscriptions.schema.ts'
@@ -55,7 +55,7 @@ export function undoOptOut(ctx: Ctx, id: ContactId, { listId }: OptOutQuery): Pr
     const [row, ...others] = optOuts
     if (!row) {
       const state = listId && records.subscriptions.get(toKey({ listId, contactId: id }))
-      if (state && !isOpen(state) && state.ownStatus !== 'REMOVED') throw onlyThePerson()
+      if (hasLeft(state, listRows(records, contact.email, listId))) throw onlyThePerson()
       throw conflict('wrong_state', `The contact has not opted out of ${listId ? 'this list' : 'all lists'}`)
     }
     const isUndoable = row.undoableUntil !== null && row.undoableUntil > records.now

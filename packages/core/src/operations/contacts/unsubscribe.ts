@@ -11,12 +11,11 @@ import {
   toKey,
   withdraw,
 } from '../../consent/consent-records.ts'
-import { isDatedBy } from '../../consent/derive-status.ts'
+import { hasLeft, isDatedBy } from '../../consent/derive-status.ts'
 import { deriveStatuses } from '../../consent/derive-statuses.ts'
 import { isSameAddress } from '../../consent/hash-email.ts'
 import { ensureSubscription, undoLifetimeMs } from '../../consent/operator-proofs.ts'
 import { givenConsent, withProof } from '../../consent/proofs.ts'
-import { isByPerson } from '../../consent/suppression-rows.ts'
 import type { ContactId, ListId } from '../../kernel/ids.ts'
 import { lockList } from '../../lists/lists.ts'
 import { invalidLink, openUndo, openUnsubscribe, undoToken } from '../../lists/subscription-links.ts'
@@ -71,8 +70,8 @@ export async function leaveByLink(
   const contact = contacts.find(({ id }) => id === seen?.id)
   if (seen && contact?.email !== seen.email) throw changedBeforeLock
   if (!isListed) return { isFirst: false }
-  const isFirst = contact !== undefined && !listRows(records, contact.email, listId).some(isByPerson)
   const before = contact && listId && records.subscriptions.get(toKey({ listId, contactId: contact.id }))
+  const isFirst = contact !== undefined && !hasLeft(before, listRows(records, contact.email, listId))
   // What holds for two addresses cannot be undone for one.
   const canUndo = emails.length === 1
   const said = { listId: listId ?? null, reason: 'OPTED_OUT', source: 'LINK' } as const

@@ -14,6 +14,7 @@ import {
   type TrackingChoice,
   type TrackingLevel,
 } from '../../consent/tracking/tracking-level.ts'
+import { hasLeft } from '../../consent/derive-status.ts'
 import { canConfirm, coversList, isByPerson } from '../../consent/suppression-rows.ts'
 import { type Branding, brandingColumns } from '../../workspaces/branding.ts'
 import { toHolder } from './lock-holder.ts'
@@ -96,12 +97,9 @@ export async function readPreferences(base: BaseCtx, token: string): Promise<Pre
 
 /** The lists of a contact. One that the operator took the contact off is not shown. */
 async function readLists(ctx: Ctx, contact: AddressedContact): Promise<ListPreference[]> {
-  const { status, ownStatus } = subscriptions
   const standing = await readSuppressions(ctx, { email: contact.email, listId: 'any' })
-  const said = standing.filter(isByPerson)
-  const isBlocked = standing.some(({ reason }) => reason === 'MANUAL')
   const rows = await ctx.db
-    .select({ id: lists.id, name: lists.name, description: lists.description, status, ownStatus })
+    .select({ id: lists.id, name: lists.name, description: lists.description, state: subscriptions })
     .from(subscriptions)
     .innerJoin(lists, and(eq(lists.workspaceId, subscriptions.workspaceId), eq(lists.id, subscriptions.listId)))
     .where(
@@ -112,17 +110,9 @@ async function readLists(ctx: Ctx, contact: AddressedContact): Promise<ListPrefe
       ),
     )
     .orderBy(lists.name, lists.id)
-  return rows.flatMap(({ id, name, description, ...row }) => {
-    const shown = said.some(coversList(id)) ? 'LEFT' : toShownStatus(row, isBlocked)
-    return shown ? [{ id, name, description, status: shown }] : []
+  return rows.flatMap(({ id, name, description, state }) => {
+    // What was agreed returns when a bounce or a block is lifted, so the person can leave meanwhile.
+    const status = hasLeft(state, standing.filter(coversList(id))) ? 'LEFT' : state.ownStatus
+    return status === 'REMOVED' ? [] : [{ id, name, description, status }]
   })
-}
-
-type Row = Pick<typeof subscriptions.$inferSelect, 'status' | 'ownStatus'>
-
-/** A bounce or a block hides what was agreed, and that returns when it is lifted, so the person can leave meanwhile. */
-function toShownStatus({ status, ownStatus }: Row, isBlocked: boolean): ListPreference['status'] | undefined {
-  if (ownStatus === 'REMOVED') return undefined
-  const hasLeft = status === 'COMPLAINED' || (status === 'UNSUBSCRIBED' && !isBlocked)
-  return hasLeft ? 'LEFT' : ownStatus
 }
