@@ -4,7 +4,7 @@
  * above the medians of 2026-11-26.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { contactUpdated } from '@rapport/core/contacts/contact-events.ts'
+import { contactCreated } from '@rapport/core/contacts/contact-events.ts'
 import { emitMany } from '@rapport/core/events/emit.ts'
 import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { copyContactsToBare, createBareTables } from './baseline.ts'
@@ -81,7 +81,7 @@ async function measureDeliveries(installation: Installation, options: Options): 
   const worker = await installation.startWorker()
   const records = Array.from({ length: 500 }, () => exampleContact)
   const fill = async () => {
-    for (let n = 0; n < count; n += records.length) await emitMany(ctx, contactUpdated, records)
+    for (let n = 0; n < count; n += records.length) await emitMany(ctx, contactCreated, records)
   }
   const costs = await measureRounds(options, {
     async ours() {

@@ -61,6 +61,7 @@ const expected: Record<string, (string | RegExp)[]> = {
   ],
   webhooks: [
     'received contact.created margaret@example.com',
+    '"from": "margaret@example.com"',
     '"responseStatus": 204',
     'read contact.created grace@example.com',
   ],

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { contactUpdated } from '@rapport/core/contacts/contact-events.ts'
+import { contactCreated } from '@rapport/core/contacts/contact-events.ts'
 import { emitMany } from '@rapport/core/events/emit.ts'
 import { runPostLoop } from '../bare-posts.ts'
 import {
@@ -67,7 +67,7 @@ async function compareDrain(setup: Setup, name: string, target?: Target): Promis
   /** Creates a backlog of events with the same body as the POST loop. */
   async function fill(): Promise<void> {
     const records = Array.from({ length: count / size.workspaces / size.webhooksEach }, () => exampleContact)
-    for (const { ctx } of workspaces) await emitMany(ctx, contactUpdated, records)
+    for (const { ctx } of workspaces) await emitMany(ctx, contactCreated, records)
   }
   const rates = await measureRounds(setup, {
     drained: () => drain(installation, receiver, { workers: [worker], fill, count }),
@@ -92,7 +92,7 @@ async function compareFour(setup: Setup): Promise<Figure> {
     const records = Array.from({ length: 250 }, () => exampleContact)
     const fill = async () => {
       for (let filled = 0; filled < count; filled += records.length * webhooks)
-        await emitMany(ctx, contactUpdated, records)
+        await emitMany(ctx, contactCreated, records)
     }
     return () => drain(installation, receiver, { workers: [worker], fill, count })
   }
@@ -116,7 +116,7 @@ async function measureSlow(setup: Setup): Promise<Figure> {
   )) as [Workspace]
   const count = setup.quick ? 100 : 500
   const records = Array.from({ length: count }, () => exampleContact)
-  const fill = () => emitMany(ctx, contactUpdated, records)
+  const fill = () => emitMany(ctx, contactCreated, records)
   const { drained } = await measureRounds(setup, {
     drained: () => drain(installation, receiver, { workers: [worker], fill, count }),
   })
@@ -134,7 +134,7 @@ async function compareTwoWorkers(setup: Setup): Promise<Figure> {
 
   async function fill(): Promise<void> {
     const records = Array.from({ length: 500 }, () => exampleContact)
-    for (let filled = 0; filled < count; filled += records.length) await emitMany(ctx, contactUpdated, records)
+    for (let filled = 0; filled < count; filled += records.length) await emitMany(ctx, contactCreated, records)
   }
   const drainBy = (workers: ChildProcess[]) => drain(installation, receiver, { workers, fill, count })
 

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { contactUpdated } from '@rapport/core/contacts/contact-events.ts'
+import { contactCreated } from '@rapport/core/contacts/contact-events.ts'
 import { emitMany } from '@rapport/core/events/emit.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import {
@@ -88,7 +88,7 @@ async function measureChanged(setup: Setup, scenario: Scenario): Promise<number>
   const { installation, receiver, quick } = setup
   await changeUrls(installation, scenario, { from: '/0', to: scenario.path })
   const records = Array.from({ length: backlog }, () => exampleContact)
-  for (const { ctx } of scenario.changed) await emitMany(ctx, contactUpdated, records)
+  for (const { ctx } of scenario.changed) await emitMany(ctx, contactCreated, records)
   // The worker needs up to a minute to detect which receivers hang or are slow.
   await sleep(quick ? 5_000 : 60_000)
   await waitForOthers(installation)

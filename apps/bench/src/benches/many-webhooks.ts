@@ -5,7 +5,7 @@ import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { drain, exampleContact } from '../deliveries.ts'
 import { type Bench, measureRounds } from '../measurements.ts'
 import { withInstallation } from '../installation.ts'
-import { contactUpdated } from '@rapport/core/contacts/contact-events.ts'
+import { contactCreated } from '@rapport/core/contacts/contact-events.ts'
 
 export const manyWebhooks: Bench = {
   about: 'Deliveries of a thousand workspaces with 20 webhooks each; baseline: one workspace with one webhook',
@@ -31,11 +31,11 @@ export const manyWebhooks: Bench = {
         drain(installation, receiver, { workers: [worker], fill, count })
       const rates = await measureRounds(options, {
         many: drained(async () => {
-          for (const ctx of many) await emitMany(ctx, contactUpdated, [exampleContact])
+          for (const ctx of many) await emitMany(ctx, contactCreated, [exampleContact])
         }),
         one: drained(async () => {
           const records = Array.from({ length: workspaces }, () => exampleContact)
-          for (let n = 0; n < webhooks; n += 1) await emitMany(one, contactUpdated, records)
+          for (let n = 0; n < webhooks; n += 1) await emitMany(one, contactCreated, records)
         }),
       })
       return [

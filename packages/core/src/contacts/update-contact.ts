@@ -1,6 +1,6 @@
 import { updateStatement } from '../db/json-rows.ts'
 import { contacts } from '../db/schema/index.ts'
-import { emit } from '../events/emit.ts'
+import { emitUpdates } from '../events/emit.ts'
 import { violatedConstraint } from '../db/database-errors.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId } from '../kernel/ids.ts'
@@ -96,7 +96,7 @@ const updateRow = updateStatement(contacts)
 async function saveAndEmit(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<Contact> {
   const saved = await saveContact(ctx, current, next)
   const contact = toContact(saved)
-  if (saved !== current) await emit(ctx, contactUpdated, contact)
+  if (saved !== current) await emitUpdates(ctx, contactUpdated, [{ before: toContact(current), after: contact }])
   return contact
 }
 

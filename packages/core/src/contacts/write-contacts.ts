@@ -12,7 +12,7 @@
  * deadlock only if a third one creates a contact between their steps, or if both give several contacts each other's new
  * addresses. PostgreSQL then ends one of them, and callers retry it or respond with 503.
  */
-import { emitMany } from '../events/emit.ts'
+import { emitMany, emitUpdates } from '../events/emit.ts'
 import { AppError, changedConcurrently } from '../kernel/errors.ts'
 import { readContactQuota } from '../quotas/contact-quota.ts'
 import { quotaExceeded } from '../quotas/require-quota.ts'
@@ -165,10 +165,11 @@ async function changeAddresses(
 }
 
 async function emitOutcomes(ctx: Ctx, results: Results): Promise<void> {
-  const contactsWith = (status: ContactOutcome['status']) =>
-    results.flatMap(([, outcome]) =>
-      'contact' in outcome && outcome.status === status ? [toContact(outcome.contact)] : [],
-    )
-  await emitMany(ctx, contactCreated, contactsWith('CREATED'))
-  await emitMany(ctx, contactUpdated, contactsWith('UPDATED'))
+  const outcomes = results.map(([, outcome]) => outcome)
+  const created = outcomes.flatMap((outcome) => (outcome.status === 'CREATED' ? [toContact(outcome.contact)] : []))
+  const updates = outcomes.flatMap((outcome) =>
+    outcome.status === 'UPDATED' ? [{ before: toContact(outcome.before), after: toContact(outcome.contact) }] : [],
+  )
+  await emitMany(ctx, contactCreated, created)
+  await emitUpdates(ctx, contactUpdated, updates)
 }

@@ -9,7 +9,7 @@ import { jsonRows } from '../db/json-rows.ts'
 import { dealMoves, deals } from '../db/schema/index.ts'
 import { namedStatement } from '../db/statements/named-statement.ts'
 import { text, timestamptz } from '../db/statements/sql-types.ts'
-import { emit } from '../events/emit.ts'
+import { emit, emitUpdates } from '../events/emit.ts'
 import { newId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { lockStage } from '../pipelines/stages.ts'
@@ -99,7 +99,7 @@ async function emitDealEvents(ctx: Ctx, before: DealRow, after: DealRow): Promis
   const isReopened = after.status === 'OPEN' && before.status !== 'OPEN'
   const isUpdated =
     after.name !== before.name || after.valueCents !== before.valueCents || after.contactId !== before.contactId
-  if (isUpdated || isReopened) await emit(ctx, dealUpdated, deal)
+  if (isUpdated || isReopened) await emitUpdates(ctx, dealUpdated, [{ before: toDeal(before), after: deal }])
   if (after.stageId !== before.stageId) {
     const previous = { previousPipelineId: before.pipelineId, previousStageId: before.stageId }
     await emit(ctx, dealStageChanged, { ...deal, ...previous })

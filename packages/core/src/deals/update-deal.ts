@@ -7,7 +7,8 @@ import { byId, isAmongFirst } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
-import { emit } from '../events/emit.ts'
+import { updatesFrom } from '../events/changes.ts'
+import { emit, emitMany, emitUpdates } from '../events/emit.ts'
 import type { ContactId, DealId } from '../kernel/ids.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { lockStage } from '../pipelines/stages.ts'
@@ -56,28 +57,26 @@ export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
 /** Moves the deals of a locked contact to another locked contact, and emits `deal.updated` for each. */
 export async function moveDeals(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
   const change = { contactId: to, updatedAt: timeAtLeast(deals.updatedAt, new Date()) }
-  await changeWithEvents(ctx, {
+  await changeWithEvents({
     changeBatch: (limit) =>
       ctx.db
         .update(deals)
         .set(change)
         .where(isAmongFirst(deals, ctx, { where: eq(deals.contactId, from), limit }))
         .returning(),
-    event: dealUpdated,
-    toData: toDeal,
+    emit: async (rows) => await emitUpdates(ctx, dealUpdated, updatesFrom(rows.map(toDeal), { contactId: from })),
   })
 }
 
 /** Deletes the deals of a locked contact, and emits `deal.deleted` for each. */
 export async function deleteDealsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
-  await changeWithEvents(ctx, {
+  await changeWithEvents({
     changeBatch: (limit) =>
       ctx.db
         .delete(deals)
         .where(isAmongFirst(deals, ctx, { where: eq(deals.contactId, contactId), limit }))
         .returning(),
-    event: dealDeleted,
-    toData: toDeal,
+    emit: async (rows) => await emitMany(ctx, dealDeleted, rows.map(toDeal)),
   })
 }
 

@@ -2,7 +2,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { createCommittedCounter } from './committed-counter.ts'
-import type { EventDefinition, EventSubject } from './event-definition.ts'
+import { toUpdated, type Update, type Updated } from './changes.ts'
+import type { EmittedType, EventDefinition, EventSubject } from './event-definition.ts'
 import { defaultRetention, type Retention } from '../kernel/retention.ts'
 import { type DeliveryId, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { publishDrain } from '../work/publisher.ts'
@@ -42,9 +43,29 @@ export async function emitMany<Data extends EventSubject>(
   { type }: EventDefinition<Data>,
   records: readonly NoInfer<Data>[],
 ): Promise<void> {
+  await emitRecords(
+    ctx,
+    type,
+    records.map((data) => ({ data, origin: ctx })),
+  )
+}
+
+/** Emits the event of each update, with what it changed. */
+export async function emitUpdates<Data extends EventSubject>(
+  ctx: Ctx,
+  { type }: EventDefinition<Updated<Data>>,
+  updates: readonly NoInfer<Update<Data>>[],
+): Promise<void> {
+  await emitRecords(
+    ctx,
+    type,
+    updates.map((update) => ({ data: toUpdated(update).data, origin: ctx })),
+  )
+}
+
+async function emitRecords(ctx: Ctx, type: EmittedType, records: readonly EventRecord<EventSubject>[]): Promise<void> {
   if (records.length === 0) return
-  const events = records.map((data) => ({ data, origin: ctx }))
-  publishDeliveries(ctx, await emitToSubscribed(ctx.db, toEventParams(ctx, type, events)))
+  publishDeliveries(ctx, await emitToSubscribed(ctx.db, toEventParams(ctx, type, records)))
   emittedEvents.add(ctx.db, { type }, records.length)
 }
 

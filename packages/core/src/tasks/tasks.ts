@@ -11,7 +11,8 @@ import type { Ctx } from '../request/context.ts'
 import { onConstraint } from '../db/database-errors.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { changeWithEvents } from '../events/change-with-events.ts'
-import { emit } from '../events/emit.ts'
+import { updatesFrom } from '../events/changes.ts'
+import { emit, emitMany, emitUpdates } from '../events/emit.ts'
 import { maxNoteBytes, requireSize } from '../kernel/stored-size.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ContactId, newId, type TaskId, type UserId } from '../kernel/ids.ts'
@@ -93,7 +94,7 @@ export async function deleteTask(ctx: Ctx, id: TaskId): Promise<void> {
 
 /** Moves the tasks of a locked contact to another locked contact, and emits `task.updated` for each. */
 export async function moveTasks(ctx: Ctx, { from, to }: { from: ContactId; to: ContactId }): Promise<void> {
-  await updateAll(ctx, eq(tasks.contactId, from), { contactId: to })
+  await updateAll(ctx, eq(tasks.contactId, from), { from: { contactId: from }, to: { contactId: to } })
 }
 
 /**
@@ -108,7 +109,7 @@ export async function unassignTasks(ctx: Ctx, userId: UserId): Promise<void> {
   // Locked after the contacts, as in every change of a task, so that no task is assigned to the member from here on.
   const isMember = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
   await ctx.db.select({ userId: members.userId }).from(members).where(isMember).for('update')
-  await updateAll(ctx, isAssigned, { assigneeId: null })
+  await updateAll(ctx, isAssigned, { from: { assigneeId: userId }, to: { assigneeId: null } })
 }
 
 /**
@@ -124,29 +125,29 @@ export async function unassignAllTasks(ctx: Ctx): Promise<void> {
 
 /** Deletes the tasks of a locked contact, and emits `task.deleted` for each. */
 export async function deleteTasksOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
-  await changeWithEvents(ctx, {
+  await changeWithEvents({
     changeBatch: (limit) =>
       ctx.db
         .delete(tasks)
         .where(isAmongFirst(tasks, ctx, { where: eq(tasks.contactId, contactId), limit }))
         .returning(),
-    event: taskDeleted,
-    toData: toTask,
+    emit: async (rows) => await emitMany(ctx, taskDeleted, rows.map(toTask)),
   })
 }
 
-/** Updates all tasks that meet a condition, which the changed tasks must not meet. */
-function updateAll(ctx: Ctx, where: SQL, change: Partial<Pick<TaskRow, 'contactId' | 'assigneeId'>>): Promise<void> {
+type Reference = { contactId: ContactId } | { assigneeId: UserId | null }
+
+/** Replaces a reference in all tasks that have it. */
+function updateAll(ctx: Ctx, where: SQL, { from, to }: { from: Reference; to: Reference }): Promise<void> {
   const updatedAt = timeAtLeast(tasks.updatedAt, new Date())
-  return changeWithEvents(ctx, {
+  return changeWithEvents({
     changeBatch: (limit) =>
       ctx.db
         .update(tasks)
-        .set({ ...change, updatedAt })
+        .set({ ...to, updatedAt })
         .where(isAmongFirst(tasks, ctx, { where, limit }))
         .returning(),
-    event: taskUpdated,
-    toData: toTask,
+    emit: async (rows) => await emitUpdates(ctx, taskUpdated, updatesFrom(rows.map(toTask), from)),
   })
 }
 
@@ -155,7 +156,7 @@ async function emitTaskEvents(ctx: Ctx, before: TaskRow, after: TaskRow): Promis
   const { status, completedAt, updatedAt } = after
   const isUpdated = !isDeepStrictEqual({ ...before, status, completedAt, updatedAt }, after)
   const isReopened = status === 'OPEN' && before.status === 'DONE'
-  if (isUpdated || isReopened) await emit(ctx, taskUpdated, task)
+  if (isUpdated || isReopened) await emitUpdates(ctx, taskUpdated, [{ before: toTask(before), after: task }])
   if (status === 'DONE' && before.status === 'OPEN') await emit(ctx, taskCompleted, task)
 }
 

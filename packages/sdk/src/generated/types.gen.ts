@@ -25,7 +25,7 @@ export type Activity = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
+    data: Contact | UpdatedContact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -1820,7 +1820,7 @@ export type Event = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | MovedDeal | Task | List | CampaignSummary | Import | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
+    data: Contact | UpdatedContact | DeletedContact | MergedContact | Submission | Subscription | TrackingConsent | Deal | UpdatedDeal | MovedDeal | Task | UpdatedTask | List | CampaignSummary | Import | MailEvent | WithheldConfirmations | Domain | Webhook | RedactedRecord;
 };
 
 /**
@@ -4409,6 +4409,593 @@ export type TrackingProof = {
      * The IP address from which the link was used. `null` if it was not.
      */
     confirmedFrom: string | null;
+};
+
+/**
+ * The contact after an update, with what the update changed.
+ */
+export type UpdatedContact = {
+    /**
+     * The id of the contact.
+     */
+    id: string;
+    /**
+     * The email address, unique in the workspace, ignoring case.
+     */
+    email: string;
+    /**
+     * The first name. Empty if unknown, never `null`.
+     */
+    firstName: string;
+    /**
+     * The last name. Empty if unknown, never `null`.
+     */
+    lastName: string;
+    /**
+     * The phone number. `null` if unknown.
+     */
+    phone: string | null;
+    /**
+     * The company. `null` if unknown.
+     */
+    company: string | null;
+    /**
+     * Values by the key of the custom field. A field without a value is left out.
+     */
+    customFieldValues: {
+        [key: string]: string | number | boolean;
+    };
+    /**
+     * The tags, in the order in which they were added.
+     */
+    tags: Array<string>;
+    /**
+     * The first of `COMPLAINED`, `BOUNCED`, `SUBSCRIBED`, `PENDING` and `UNSUBSCRIBED` that is true for any list. Without a subscription, a suppression that was recorded while the contact had the address, or that its import found; otherwise `NONE`.
+     */
+    emailSubscribedStatus: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+    /**
+     * When the contact last submitted a form, a bounce or complaint was reported, or a subscription, deal or task of the contact last changed, other than by the removal of its assignee from the workspace. `null` if never.
+     */
+    lastActivityAt: string | null;
+    /**
+     * Where the contact comes from, such as `form:Contact us`. `null` if unknown.
+     */
+    source: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+    /**
+     * The key of the person in your own product, unique in the workspace. `null` for none.
+     */
+    externalId: string | null;
+    /**
+     * The language of emails to the contact, as a language tag (BCP 47) such as `de-AT`. `null` if unknown.
+     */
+    locale: string | null;
+    /**
+     * The changed fields other than `updatedAt` and `lastActivityAt`. `null` if they have more than 16 KiB, as JSON.
+     */
+    changes: {
+        /**
+         * The change of `email`.
+         */
+        email?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `firstName`.
+         */
+        firstName?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `lastName`.
+         */
+        lastName?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `phone`.
+         */
+        phone?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `company`.
+         */
+        company?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `tags`.
+         */
+        tags?: {
+            /**
+             * The value before the update.
+             */
+            from: Array<string>;
+            /**
+             * The value after the update.
+             */
+            to: Array<string>;
+        };
+        /**
+         * The change of `emailSubscribedStatus`.
+         */
+        emailSubscribedStatus?: {
+            /**
+             * The value before the update.
+             */
+            from: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+            /**
+             * The value after the update.
+             */
+            to: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+        };
+        /**
+         * The change of `source`.
+         */
+        source?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `externalId`.
+         */
+        externalId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `locale`.
+         */
+        locale?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        [key: string]: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | number | boolean | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | number | boolean | null;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: Array<string>;
+            /**
+             * The value after the update.
+             */
+            to: Array<string>;
+        } | {
+            /**
+             * The value before the update.
+             */
+            from: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+            /**
+             * The value after the update.
+             */
+            to: 'NONE' | 'PENDING' | 'SUBSCRIBED' | 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED';
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        } | undefined;
+    } | null;
+};
+
+/**
+ * The deal after an update, with what the update changed.
+ */
+export type UpdatedDeal = {
+    /**
+     * The id of the deal.
+     */
+    id: string;
+    /**
+     * The id of the pipeline.
+     */
+    pipelineId: string;
+    /**
+     * The id of the stage.
+     */
+    stageId: string;
+    /**
+     * The id of the contact.
+     */
+    contactId: string;
+    /**
+     * The name of the deal. May be empty.
+     */
+    name: string;
+    /**
+     * The value in the minor unit of the workspace's currency, such as cents.
+     */
+    valueCents: number;
+    /**
+     * `OPEN`, `WON` or `LOST`.
+     */
+    status: 'OPEN' | 'WON' | 'LOST';
+    /**
+     * When the deal was won or lost. `null` while it is open.
+     */
+    closedAt: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+    /**
+     * The changed fields other than `updatedAt`. `null` if they have more than 16 KiB, as JSON.
+     */
+    changes: {
+        /**
+         * The change of `pipelineId`.
+         */
+        pipelineId?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `stageId`.
+         */
+        stageId?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `contactId`.
+         */
+        contactId?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `name`.
+         */
+        name?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `valueCents`.
+         */
+        valueCents?: {
+            /**
+             * The value before the update.
+             */
+            from: number;
+            /**
+             * The value after the update.
+             */
+            to: number;
+        };
+        /**
+         * The change of `status`.
+         */
+        status?: {
+            /**
+             * The value before the update.
+             */
+            from: 'OPEN' | 'WON' | 'LOST';
+            /**
+             * The value after the update.
+             */
+            to: 'OPEN' | 'WON' | 'LOST';
+        };
+        /**
+         * The change of `closedAt`.
+         */
+        closedAt?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+    } | null;
+};
+
+/**
+ * The task after an update, with what the update changed.
+ */
+export type UpdatedTask = {
+    /**
+     * The id of the task.
+     */
+    id: string;
+    /**
+     * The id of the contact.
+     */
+    contactId: string;
+    /**
+     * What to do.
+     */
+    title: string;
+    /**
+     * Details, as plain text. May be empty.
+     */
+    notes: string;
+    /**
+     * `OPEN` or `DONE`.
+     */
+    status: 'OPEN' | 'DONE';
+    /**
+     * When the task is due. `null` if it has no due date.
+     */
+    dueAt: string | null;
+    /**
+     * The member of the workspace who is assigned to the task. `null` if there is none.
+     */
+    assigneeId: string | null;
+    /**
+     * When the status became `DONE`. `null` while it is `OPEN`.
+     */
+    completedAt: string | null;
+    /**
+     * When the record was created.
+     */
+    createdAt: string;
+    /**
+     * When the record was last changed.
+     */
+    updatedAt: string;
+    /**
+     * The changed fields other than `updatedAt`. `null` if they have more than 16 KiB, as JSON.
+     */
+    changes: {
+        /**
+         * The change of `contactId`.
+         */
+        contactId?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `title`.
+         */
+        title?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `notes`.
+         */
+        notes?: {
+            /**
+             * The value before the update.
+             */
+            from: string;
+            /**
+             * The value after the update.
+             */
+            to: string;
+        };
+        /**
+         * The change of `status`.
+         */
+        status?: {
+            /**
+             * The value before the update.
+             */
+            from: 'OPEN' | 'DONE';
+            /**
+             * The value after the update.
+             */
+            to: 'OPEN' | 'DONE';
+        };
+        /**
+         * The change of `dueAt`.
+         */
+        dueAt?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `assigneeId`.
+         */
+        assigneeId?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+        /**
+         * The change of `completedAt`.
+         */
+        completedAt?: {
+            /**
+             * The value before the update. `null` for none.
+             */
+            from: string | null;
+            /**
+             * The value after the update. `null` for none.
+             */
+            to: string | null;
+        };
+    } | null;
 };
 
 /**
@@ -16766,7 +17353,7 @@ export type EventContactUpdatedWebhookPayload = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Contact | RedactedRecord;
+    data: UpdatedContact | RedactedRecord;
 };
 
 export type EventContactUpdatedWebhookRequest = {
@@ -17000,7 +17587,7 @@ export type EventDealUpdatedWebhookPayload = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Deal | RedactedRecord;
+    data: UpdatedDeal | RedactedRecord;
 };
 
 export type EventDealUpdatedWebhookRequest = {
@@ -17156,7 +17743,7 @@ export type EventTaskUpdatedWebhookPayload = {
     /**
      * The record as the API shows it, or `RedactedRecord` after the deletion of the contact.
      */
-    data: Task | RedactedRecord;
+    data: UpdatedTask | RedactedRecord;
 };
 
 export type EventTaskUpdatedWebhookRequest = {

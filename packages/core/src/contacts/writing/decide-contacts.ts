@@ -9,7 +9,8 @@ import { type CheckedInput, mergeContact, type MergePolicy, withTimeOfUpdate } f
 
 /** What became of an input, with the contact as it was right after it. */
 export type ContactOutcome =
-  | { status: 'CREATED' | 'UPDATED' | 'UNCHANGED'; contact: ContactRow; matchedBy: MatchedBy }
+  | { status: 'CREATED' | 'UNCHANGED'; contact: ContactRow; matchedBy: MatchedBy }
+  | { status: 'UPDATED'; before: ContactRow; contact: ContactRow; matchedBy: MatchedBy }
   | { status: 'REJECTED'; error: AppError }
 
 /** An input with its position. */
@@ -53,8 +54,9 @@ export function applyInputs(index: ContactIndex, group: readonly Entry[], action
     if (actions.onExisting === 'keep') return { status: 'UNCHANGED', contact, matchedBy }
     const given = { ...input, ...changedKeys(contact, input, matchedBy) }
     const next = withTimeOfUpdate(contact, mergeContact(contact, given, actions.onExisting))
-    if (next !== contact) save(next, contact)
-    return { status: next === contact ? 'UNCHANGED' : 'UPDATED', contact: next, matchedBy }
+    if (next === contact) return { status: 'UNCHANGED', contact, matchedBy }
+    save(next, contact)
+    return { status: 'UPDATED', before: contact, contact: next, matchedBy }
   }
   const results = group.map(({ index, input }): [number, ContactOutcome] => {
     try {
